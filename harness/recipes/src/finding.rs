@@ -1,0 +1,56 @@
+//! A named observation that a reader or recipe makes beside its numbers: what is missing, odd or broken, and where.
+//! What a finding means for a verdict is decided elsewhere (`harness::judge`).
+
+use serde::{Deserialize, Serialize};
+
+/// Something worth a person's attention, with the place it was seen at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// A stable kebab-case name, such as `counter-reset`; documented where it is made.
+    pub code: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// A device name, `gpuN`, or nothing where the finding concerns the whole node or file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// One sentence: what was expected, what was seen, what to try.
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// One-based line in `file`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+}
+
+impl Finding {
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Finding {
+            code: code.to_owned(),
+            node: None,
+            part: None,
+            message: message.into(),
+            file: None,
+            line: None,
+        }
+    }
+
+    pub fn node(mut self, node: impl Into<String>) -> Self {
+        self.node = Some(node.into());
+        self
+    }
+
+    pub fn part(mut self, part: impl Into<String>) -> Self {
+        self.part = Some(part.into());
+        self
+    }
+
+    pub fn file(mut self, file: impl Into<String>) -> Self {
+        self.file = Some(file.into());
+        self
+    }
+
+    pub fn line(mut self, line: u64) -> Self {
+        self.line = Some(line);
+        self
+    }
+}

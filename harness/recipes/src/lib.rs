@@ -1,0 +1,12 @@
+//! What a measurement means: readers of logs and counters (`source`), the recipes that turn them into numbers
+//! (`recipe`), and the table of metrics. It knows no cluster, no launcher and no verdict, and it alone knows polars.
+//!
+//! Same bytes in, same bytes out: no clock, no network, no writes but the metrics file that the caller names.
+
+pub mod finding;
+pub mod metric;
+pub mod op;
+pub mod parquet;
+pub mod recipe;
+pub mod source;
+pub mod unit;

@@ -1,0 +1,38 @@
+//! Any program: how it ended, and how long it took.
+
+use super::{JobInput, Output, RecipeSpec};
+use crate::metric::MetricSpec;
+use crate::unit::{Better, Unit};
+
+const EXIT_CODE: MetricSpec = MetricSpec {
+    name: "command.exit_code",
+    about: "the exit code of the program; the highest of its tasks",
+    unit: Unit::Count,
+    better: Better::Neither,
+    dims: &[],
+};
+const SECONDS: MetricSpec = MetricSpec {
+    name: "command.seconds",
+    about: "how long the job ran, launch included",
+    unit: Unit::Seconds,
+    better: Better::Lower,
+    dims: &[],
+};
+
+pub const SPEC: RecipeSpec = RecipeSpec {
+    name: "command",
+    about: "how a program ended, and how long it took",
+    metrics: &[EXIT_CODE, SECONDS],
+    run,
+};
+
+fn run(job: &JobInput) -> Output {
+    let mut output = Output::default();
+    if let Some(code) = job.exit_code {
+        output.metrics.push(EXIT_CODE.of(job.dims(), f64::from(code)));
+    }
+    if let Some(seconds) = job.seconds {
+        output.metrics.push(SECONDS.of(job.dims(), seconds));
+    }
+    output
+}

@@ -1,0 +1,258 @@
+//! From captures to traffic: what each NIC moved, how fast, what was lost, and which readings cannot be believed.
+//! Whether a number is good enough is decided elsewhere; here a number that is not sure is no number.
+//!
+//! Totals are the last reading before the workload against the last one after it. A rate is the 90th percentile
+//! (nearest rank) over the windows of at least one second in which the NIC moved at least a tenth of what its fastest
+//! window moved: start-up and pauses between sizes are no part of a plateau.
+//!
+//! Findings, each at most once per node and text:
+//! - `capture-missing`, `capture-cut`, `capture-duplicate`, `capture-unexpected`: no capture, or not one whole one;
+//! - `folder-unreadable`, `nic-missing`, `nic-unexpected`: what the folder of devices lists;
+//! - `counter-missing`, `counter-bad`, `counter-reset`, `counter-wrap`: a counter that gave no number, or fell;
+//! - `reading-stale`, `not-quiet`, `clock-jump`: readings from the driver's cache, traffic that is not the workload's,
+//!   a wall clock that was set;
+//! - `conservation-broken`, or `conservation-not-shown` where the law has not been seen to hold on the instance yet.
+
+mod conservation;
+mod device;
+mod notes;
+#[cfg(test)]
+mod tests;
+
+pub use conservation::{DeviceConservation, JobConservation, Residual, residual};
+
+use self::conservation::Conservation;
+use self::device::{Columns, DeviceRead};
+use self::notes::Notes;
+use crate::finding::Finding;
+use crate::source::efa_counters::{Capture, Phase, Reading, Reason};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A node of the job, and the devices that its instance's profile lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpectedNode {
+    pub node: String,
+    pub devices: Vec<String>,
+}
+
+/// Which counters carry an instance's payload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectionMap {
+    pub sent: Vec<String>,
+    pub received: Vec<String>,
+    /// The conservation law has been seen to hold on this instance; until then a residual is no failure.
+    pub conservation_shown: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct NicTraffic {
+    pub node: String,
+    pub nic: String,
+    /// Nothing where the node's folder could not be read, or nobody read it.
+    pub listed: Option<bool>,
+    /// By the direction map.
+    pub tx_bytes: Option<u64>,
+    pub rx_bytes: Option<u64>,
+    /// By `tx_bytes` and `rx_bytes` themselves: all that the device moved.
+    pub all_tx_bytes: Option<u64>,
+    pub all_rx_bytes: Option<u64>,
+    pub plateau_tx_gb_s: Option<f64>,
+    pub plateau_rx_gb_s: Option<f64>,
+    pub retrans_pkts: Option<u64>,
+    pub retrans_timeouts: Option<u64>,
+    pub rx_drops: Option<u64>,
+    /// Readings while the workload ran.
+    pub samples: u32,
+    /// Counters that were needed and gave no number.
+    pub missing: Vec<String>,
+}
+
+/// What the sampler itself took of one processor, while it ran.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SamplerCost {
+    pub node: String,
+    pub share: Option<f64>,
+}
+
+#[derive(Debug, Default)]
+pub struct Traffic {
+    /// Every expected device of every expected node, in that order.
+    pub nics: Vec<NicTraffic>,
+    /// Nodes whose folder of devices could not be read.
+    pub unreadable: Vec<String>,
+    pub samplers: Vec<SamplerCost>,
+    pub conservation: Vec<DeviceConservation>,
+    /// Nothing where not every NIC of the job is known and at rest on both sides.
+    pub job_conservation: Option<JobConservation>,
+    pub findings: Vec<Finding>,
+}
+
+/// A workload that moved less than this says nothing about readings that stood still: closing messages alone come
+/// after the last reading often enough.
+const MOVED_BYTES: u64 = 1_000_000_000;
+
+pub fn analyze(captures: &[Capture], expected: &[ExpectedNode], map: &DirectionMap) -> Traffic {
+    let mut traffic = Traffic::default();
+    let mut by_node: BTreeMap<&str, &Capture> = BTreeMap::new();
+    let names: BTreeSet<&str> = expected.iter().map(|node| node.node.as_str()).collect();
+    for capture in captures {
+        if !names.contains(capture.node.as_str()) {
+            let message = format!("capture is of a node that is not in the job: `{}`", capture.node);
+            traffic.findings.push(Finding::new("capture-unexpected", message).file(&capture.file));
+        } else if let Some(first) = by_node.get(capture.node.as_str()) {
+            let message = format!("node has two captures; the first was taken: `{}`", first.file);
+            let finding = Finding::new("capture-duplicate", message).node(&capture.node).file(&capture.file);
+            traffic.findings.push(finding);
+        } else {
+            by_node.insert(&capture.node, capture);
+        }
+    }
+    let mut job = Conservation::new(map.conservation_shown);
+    for node in expected {
+        match by_node.get(node.node.as_str()) {
+            Some(capture) => of_node(capture, node, map, &mut job, &mut traffic),
+            None => {
+                job.unknown();
+                let message = "node has no capture of its counters; look at the sampler's log";
+                traffic.findings.push(Finding::new("capture-missing", message).node(&node.node));
+                traffic.nics.extend(node.devices.iter().map(|nic| unknown(node, nic, None)));
+            }
+        }
+    }
+    let (devices, sums) = job.finish(&mut traffic.findings);
+    traffic.conservation = devices;
+    traffic.job_conservation = sums;
+    traffic
+}
+
+fn of_node(
+    capture: &Capture,
+    expected: &ExpectedNode,
+    map: &DirectionMap,
+    job: &mut Conservation,
+    traffic: &mut Traffic,
+) {
+    let mut notes = Notes::new(capture);
+    clocks(capture, &mut notes, &mut traffic.samplers);
+    let readable = capture.unreadable.is_empty();
+    if !readable {
+        traffic.unreadable.push(capture.node.clone());
+        let paths = capture.unreadable.join("`, `");
+        notes.whole("folder-unreadable", format!("counters cannot be read: `{paths}`"));
+    }
+    let whole = is_whole(capture, &mut notes);
+    let columns = Columns::of(capture, map);
+    let mut series: Vec<Vec<&Reading>> = vec![Vec::new(); capture.devices.len()];
+    for reading in &capture.readings {
+        if let Some(readings) = series.get_mut(reading.device) {
+            readings.push(reading);
+        }
+    }
+    let listed: BTreeMap<&str, usize> =
+        capture.devices.iter().enumerate().map(|(at, device)| (device.name.as_str(), at)).collect();
+    let wanted: BTreeSet<&str> = expected.devices.iter().map(String::as_str).collect();
+    let (mut moved, mut frozen) = (0u64, true);
+    let first = traffic.nics.len();
+    for name in &expected.devices {
+        let Some(at) = listed.get(name.as_str()) else {
+            if readable {
+                notes.device("nic-missing", name, "device of the profile is not listed", String::new());
+            } else {
+                job.unknown();
+            }
+            traffic.nics.push(unknown(expected, name, readable.then_some(false)));
+            continue;
+        };
+        let device = DeviceRead::new(&capture.devices[*at], &series[*at], &columns, whole);
+        let nic = device.traffic(capture, &mut notes);
+        moved = moved.saturating_add(nic.tx_bytes.unwrap_or(0)).saturating_add(nic.rx_bytes.unwrap_or(0));
+        frozen &= device.stood_still();
+        job.device(&capture.node, &device, &mut notes);
+        traffic.nics.push(nic);
+    }
+    for (name, at) in listed.iter().filter(|(name, _)| !wanted.contains(*name)) {
+        if DeviceRead::new(&capture.devices[*at], &series[*at], &columns, whole).moved_anything() {
+            // What it moved is missing in the job's sums.
+            job.unknown();
+            notes.device(
+                "nic-unexpected",
+                name,
+                "device is not in the profile and moves data",
+                String::new(),
+            );
+        }
+    }
+    if frozen && moved >= MOVED_BYTES {
+        let message = format!(
+            "counters stood still in every reading of the workload and moved by its end, so they give no rate: {moved} bytes"
+        );
+        notes.whole("reading-stale", message);
+        for nic in &mut traffic.nics[first..] {
+            nic.plateau_tx_gb_s = None;
+            nic.plateau_rx_gb_s = None;
+        }
+    }
+    traffic.findings.extend(notes.finish());
+}
+
+/// A device of which nothing was read.
+fn unknown(node: &ExpectedNode, nic: &str, listed: Option<bool>) -> NicTraffic {
+    NicTraffic {
+        node: node.node.clone(),
+        nic: nic.to_owned(),
+        listed,
+        tx_bytes: None,
+        rx_bytes: None,
+        all_tx_bytes: None,
+        all_rx_bytes: None,
+        plateau_tx_gb_s: None,
+        plateau_rx_gb_s: None,
+        retrans_pkts: None,
+        retrans_timeouts: None,
+        rx_drops: None,
+        samples: 0,
+        missing: Vec::new(),
+    }
+}
+
+/// Two seconds are more than an old shell's whole seconds and a slewed clock make.
+const JUMP_US: u64 = 2_000_000;
+
+fn clocks(capture: &Capture, notes: &mut Notes, samplers: &mut Vec<SamplerCost>) {
+    let mut share = None;
+    if let Some(end) = capture.end.filter(|end| end.reason != Reason::NoUptime) {
+        let wall = i128::from(end.clock.wall_us) - i128::from(capture.begin.wall_us);
+        let uptime = i128::from(end.clock.uptime_cs) - i128::from(capture.begin.uptime_cs);
+        let apart = wall - uptime * 10_000;
+        if apart.unsigned_abs() > u128::from(JUMP_US) {
+            let seconds = apart as f64 / 1e6;
+            let message =
+                format!("wall clock moved against the uptime while the capture ran: {seconds:+.1} s");
+            notes.whole("clock-jump", message);
+        }
+        if uptime > 0 {
+            share = Some(end.cost_ms as f64 / (uptime as f64 * 10.0));
+        }
+    }
+    samplers.push(SamplerCost { node: capture.node.clone(), share });
+}
+
+/// Whether the capture spans the workload. One that does not has some of the bytes, which is no total.
+fn is_whole(capture: &Capture, notes: &mut Notes) -> bool {
+    let why = match capture.end.map(|end| end.reason) {
+        Some(Reason::Stop) => return true,
+        Some(Reason::Limit) => "sampler reached its time limit before the workload ended".to_owned(),
+        Some(Reason::Signal) => "sampler was told to go before it had read the counters at rest".to_owned(),
+        Some(Reason::NoUptime) => "sampler could not read the node's uptime".to_owned(),
+        None => {
+            let last = capture.readings.last().map_or("none", |reading| reading.phase.name());
+            format!("capture has no end, so the sampler was killed; phase of its last reading: {last}")
+        }
+    };
+    notes.whole("capture-cut", why);
+    false
+}
+
+fn last_of<'a>(readings: &[&'a Reading], phase: Phase) -> Option<&'a Reading> {
+    readings.iter().rev().find(|reading| reading.phase == phase).copied()
+}

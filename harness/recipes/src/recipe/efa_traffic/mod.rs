@@ -1,0 +1,213 @@
+//! What every NIC of every node moved during a job, from the counters that the sampler read before, during and after.
+//! How captures become traffic is in `analysis.rs`; here traffic becomes metrics.
+
+pub mod analysis;
+
+use self::analysis::{DirectionMap, ExpectedNode, NicTraffic, Traffic};
+use super::{FileRole, JobInput, Output, RecipeSpec, bytes_of};
+use crate::finding::Finding;
+use crate::metric::{Dim, Dims, MetricSpec};
+use crate::source::efa_counters;
+use crate::unit::{Better, Unit};
+use std::collections::BTreeMap;
+
+const NIC: &[Dim] = &[Dim::Node, Dim::Nic];
+
+const PRESENT: MetricSpec = MetricSpec {
+    name: "nic.present",
+    about: "1 where the node lists the device of its profile, 0 where it does not",
+    unit: Unit::Count,
+    better: Better::Higher,
+    dims: NIC,
+};
+const TX_BYTES: MetricSpec = MetricSpec {
+    name: "nic.tx_bytes",
+    about: "bytes that left through the NIC, by the instance's direction map",
+    unit: Unit::Bytes,
+    better: Better::Higher,
+    dims: NIC,
+};
+const RX_BYTES: MetricSpec = MetricSpec {
+    name: "nic.rx_bytes",
+    about: "bytes that arrived through the NIC, by the instance's direction map",
+    unit: Unit::Bytes,
+    better: Better::Higher,
+    dims: NIC,
+};
+const SHARE: MetricSpec = MetricSpec {
+    name: "nic.share",
+    about: "bytes moved, over the median of the same device on the job's other nodes; 1 where those moved none",
+    unit: Unit::Ratio,
+    better: Better::Higher,
+    dims: NIC,
+};
+const RETRANS: MetricSpec = MetricSpec {
+    name: "nic.retrans_pkts",
+    about: "packets sent again",
+    unit: Unit::Count,
+    better: Better::Lower,
+    dims: NIC,
+};
+const TIMEOUTS: MetricSpec = MetricSpec {
+    name: "nic.retrans_timeouts",
+    about: "retransmission time-outs, each a change of path",
+    unit: Unit::Count,
+    better: Better::Lower,
+    dims: NIC,
+};
+const DROPS: MetricSpec = MetricSpec {
+    name: "nic.rx_drops",
+    about: "packets that arrived and were dropped",
+    unit: Unit::Count,
+    better: Better::Lower,
+    dims: NIC,
+};
+const NODE_TX: MetricSpec = MetricSpec {
+    name: "node.efa_tx",
+    about: "the plateau rates of the node's NICs, outward, summed",
+    unit: Unit::GigabytesPerSecond,
+    better: Better::Higher,
+    dims: &[Dim::Node],
+};
+const NODE_RX: MetricSpec = MetricSpec {
+    name: "node.efa_rx",
+    about: "the plateau rates of the node's NICs, inward, summed",
+    unit: Unit::GigabytesPerSecond,
+    better: Better::Higher,
+    dims: &[Dim::Node],
+};
+const RESIDUAL: MetricSpec = MetricSpec {
+    name: "job.conservation_residual",
+    about: "bytes sent less bytes received over all nodes of the job, without its sign; zero where nothing is lost",
+    unit: Unit::Bytes,
+    better: Better::Lower,
+    dims: &[],
+};
+
+pub const SPEC: RecipeSpec = RecipeSpec {
+    name: "efa_traffic",
+    about: "bytes, rates, retransmits and drops of every NIC, and whether what was sent has arrived",
+    metrics: &[PRESENT, TX_BYTES, RX_BYTES, SHARE, RETRANS, TIMEOUTS, DROPS, NODE_TX, NODE_RX, RESIDUAL],
+    run,
+};
+
+fn run(job: &JobInput) -> Output {
+    let mut output = Output::default();
+    let mut captures = Vec::new();
+    for file in job.files_of(FileRole::Counters) {
+        let Some(bytes) = bytes_of(file, &mut output) else { continue };
+        match efa_counters::read(&bytes, &file.shown) {
+            Ok(capture) => captures.push(capture),
+            Err(error) => {
+                let mut finding =
+                    Finding::new("capture-unreadable", format!("no counters could be read: {error}"))
+                        .file(&file.shown);
+                finding.node = file.node.clone();
+                output.findings.push(finding);
+            }
+        }
+    }
+    let expected: Vec<ExpectedNode> =
+        job.nodes.iter().map(|node| ExpectedNode { node: node.clone(), devices: job.nics.clone() }).collect();
+    let map = DirectionMap {
+        sent: job.tx_counters.clone(),
+        received: job.rx_counters.clone(),
+        conservation_shown: job.conservation_shown,
+    };
+    let traffic = analysis::analyze(&captures, &expected, &map);
+    metrics_of(job, &traffic, &mut output);
+    output.findings.extend(traffic.findings);
+    output
+}
+
+fn metrics_of(job: &JobInput, traffic: &Traffic, output: &mut Output) {
+    let moved = moved_per_device(&traffic.nics);
+    for nic in &traffic.nics {
+        let dims = || job.dims().with(Dim::Node, nic.node.as_str()).with(Dim::Nic, nic.nic.as_str());
+        // A node whose folder could not be read says nothing of its devices, neither that they are there nor that
+        // they are not.
+        if let Some(listed) = nic.listed {
+            output.metrics.push(PRESENT.of(dims(), f64::from(u8::from(listed))));
+        }
+        let mut put = |spec: &MetricSpec, dims: Dims, value: Option<u64>| {
+            if let Some(value) = value {
+                output.metrics.push(spec.of(dims, value as f64));
+            }
+        };
+        put(&TX_BYTES, dims(), nic.tx_bytes);
+        put(&RX_BYTES, dims(), nic.rx_bytes);
+        put(&RETRANS, dims(), nic.retrans_pkts);
+        put(&TIMEOUTS, dims(), nic.retrans_timeouts);
+        put(&DROPS, dims(), nic.rx_drops);
+        if job.nodes.len() > 1
+            && let Some(share) = share(nic, &moved)
+        {
+            output.metrics.push(SHARE.of(dims(), share));
+        }
+    }
+    for node in &job.nodes {
+        let dims = || job.dims().with(Dim::Node, node.as_str());
+        for (spec, rate) in [
+            (&NODE_TX, (|nic: &NicTraffic| nic.plateau_tx_gb_s) as fn(&NicTraffic) -> Option<f64>),
+            (&NODE_RX, |nic: &NicTraffic| nic.plateau_rx_gb_s),
+        ] {
+            let rates: Option<Vec<f64>> = traffic
+                .nics
+                .iter()
+                .filter(|nic| nic.node == *node && nic.listed == Some(true))
+                .map(rate)
+                .collect();
+            // The sum of some of the NICs is not the node's: one without a rate leaves the node without one.
+            if let Some(rates) = rates.filter(|rates| !rates.is_empty()) {
+                output.metrics.push(spec.of(dims(), rates.iter().sum()));
+            }
+        }
+    }
+    if let Some(residual) = residual(traffic) {
+        output.metrics.push(RESIDUAL.of(job.dims(), residual as f64));
+    }
+}
+
+fn moved(nic: &NicTraffic) -> Option<u64> {
+    Some(nic.tx_bytes?.saturating_add(nic.rx_bytes?))
+}
+
+/// What each node moved through the device of one name, sorted.
+fn moved_per_device(nics: &[NicTraffic]) -> BTreeMap<&str, Vec<(u64, &str)>> {
+    let mut per_device: BTreeMap<&str, Vec<(u64, &str)>> = BTreeMap::new();
+    for nic in nics {
+        if let Some(bytes) = moved(nic) {
+            per_device.entry(&nic.nic).or_default().push((bytes, &nic.node));
+        }
+    }
+    for all in per_device.values_mut() {
+        all.sort();
+    }
+    per_device
+}
+
+fn share(nic: &NicTraffic, per_device: &BTreeMap<&str, Vec<(u64, &str)>>) -> Option<f64> {
+    let own = moved(nic)?;
+    let all = per_device.get(nic.nic.as_str())?;
+    let others = all.len().checked_sub(1).filter(|others| *others > 0)?;
+    let at = all.iter().position(|(_, node)| *node == nic.node)?;
+    // The median of the others, without copying the list for each of its members.
+    let other =
+        |index: usize| all.get(if index < at { index } else { index + 1 }).map(|(bytes, _)| *bytes as f64);
+    let median = (other((others - 1) / 2)? + other(others / 2)?) / 2.0;
+    Some(if median > 0.0 { own as f64 / median } else { 1.0 })
+}
+
+/// |sent - received| over all NICs of the job; nothing where any of them is not known.
+fn residual(traffic: &Traffic) -> Option<u64> {
+    let mut sent: u128 = 0;
+    let mut received: u128 = 0;
+    if traffic.nics.is_empty() {
+        return None;
+    }
+    for nic in traffic.nics.iter().filter(|nic| nic.listed != Some(false)) {
+        sent += u128::from(nic.all_tx_bytes?);
+        received += u128::from(nic.all_rx_bytes?);
+    }
+    u64::try_from(sent.abs_diff(received)).ok()
+}

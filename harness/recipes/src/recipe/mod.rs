@@ -1,0 +1,122 @@
+//! The list of recipes, and what a recipe is: a declaration, and a function from one job's files to numbers.
+//! Add one by adding its file and its line in `LIST`.
+
+pub mod command;
+pub mod efa_traffic;
+pub mod nccl_tests;
+pub mod nic_flows;
+pub mod nic_rate;
+pub mod ring;
+
+use crate::finding::Finding;
+use crate::metric::{Dim, Dims, Metric, MetricSpec};
+use crate::op::Op;
+use std::path::PathBuf;
+
+/// Every recipe, by the name that suites use.
+pub const LIST: &[RecipeSpec] = &[nccl_tests::SPEC, efa_traffic::SPEC, nic_flows::SPEC, command::SPEC];
+
+/// What a recipe declares before it computes. The planner, the linter and the manual read this constant.
+pub struct RecipeSpec {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub metrics: &'static [MetricSpec],
+    /// One job's files to its numbers.
+    pub run: fn(&JobInput) -> Output,
+}
+
+pub fn find(name: &str) -> Option<&'static RecipeSpec> {
+    LIST.iter().find(|recipe| recipe.name == name)
+}
+
+/// The declaration of a metric, whichever recipe gives it.
+pub fn metric(name: &str) -> Option<(&'static RecipeSpec, &'static MetricSpec)> {
+    LIST.iter()
+        .find_map(|recipe| recipe.metrics.iter().find(|metric| metric.name == name).map(|m| (recipe, m)))
+}
+
+/// One job as its recipes see it: what was declared of it, and the files it left.
+pub struct JobInput {
+    pub case: String,
+    pub job: String,
+    pub round: u32,
+    pub nodes: Vec<String>,
+    pub nics: Vec<String>,
+    pub tx_counters: Vec<String>,
+    pub rx_counters: Vec<String>,
+    pub conservation_shown: bool,
+    pub workload: Workload,
+    /// Wall time and exit code of the script, where it ran to its end.
+    pub exit_code: Option<i32>,
+    pub seconds: Option<f64>,
+    pub files: Vec<InputFile>,
+}
+
+pub enum Workload {
+    NcclTests { op: Op, sizes: Vec<u64>, ranks_per_communicator: Option<u32>, checked: bool },
+    NicPairs { tool: String, op: String },
+    Command,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileRole {
+    NcclTests,
+    GpuNcclTests,
+    Counters,
+    Flow,
+    Other,
+}
+
+pub struct InputFile {
+    pub role: FileRole,
+    /// Where it lies now.
+    pub path: PathBuf,
+    /// How it is called in findings: relative to the case's folder.
+    pub shown: String,
+    pub node: Option<String>,
+    pub part: Option<String>,
+}
+
+impl JobInput {
+    /// The dimensions that every number of this job carries.
+    pub fn dims(&self) -> Dims {
+        Dims::new().with(Dim::Case, self.case.as_str()).with(Dim::Job, self.job.as_str())
+    }
+
+    pub fn files_of(&self, role: FileRole) -> impl Iterator<Item = &InputFile> {
+        self.files.iter().filter(move |file| file.role == role)
+    }
+}
+
+/// What a recipe makes of one job.
+#[derive(Debug, Default)]
+pub struct Output {
+    pub metrics: Vec<Metric>,
+    pub findings: Vec<Finding>,
+    /// The workload's own account of why it did not end well.
+    pub failure: Option<Failure>,
+    /// Why these numbers cannot be compared with what was declared.
+    pub not_comparable: Option<String>,
+    /// The workload itself says that its data came out wrong.
+    pub data_wrong: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failure {
+    pub cause: String,
+    pub node: Option<String>,
+    pub evidence: String,
+}
+
+/// Reads a file of a job; a file that cannot be read is a finding and no number.
+pub fn bytes_of(file: &InputFile, output: &mut Output) -> Option<Vec<u8>> {
+    match std::fs::read(&file.path) {
+        Ok(bytes) => Some(bytes),
+        Err(error) => {
+            output
+                .findings
+                .push(Finding::new("unreadable", format!("cannot be read: {error}")).file(&file.shown));
+            None
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Bandwidth, time and correctness of a collective, from what nccl-tests printed.
+//! How its output is read in all its forms is `source::nccl_tests`'s business.
+
+use super::{Failure, FileRole, InputFile, JobInput, Output, RecipeSpec, Workload, bytes_of};
+use crate::finding::Finding;
+use crate::metric::{Dim, Dims, MetricSpec};
+use crate::op::Op;
+use crate::source::nccl_tests::{self as source, FailureClass, Half, NcclRun, Wrong};
+use crate::unit::{Better, Unit};
+
+const ROW: &[Dim] = &[Dim::Op, Dim::SizeBytes, Dim::Place];
+
+const BUSBW: MetricSpec = MetricSpec {
+    name: "nccl.busbw",
+    about: "bus bandwidth as printed: what the hardware had to carry, comparable between numbers of ranks",
+    unit: Unit::GigabytesPerSecond,
+    better: Better::Higher,
+    dims: ROW,
+};
+const ALGBW: MetricSpec = MetricSpec {
+    name: "nccl.algbw",
+    about: "size over time",
+    unit: Unit::GigabytesPerSecond,
+    better: Better::Higher,
+    dims: ROW,
+};
+const TIME: MetricSpec = MetricSpec {
+    name: "nccl.time",
+    about: "mean time of one operation",
+    unit: Unit::Microseconds,
+    better: Better::Lower,
+    dims: ROW,
+};
+const WRONG: MetricSpec = MetricSpec {
+    name: "nccl.wrong",
+    about: "elements that came out wrong; not given where they were not checked",
+    unit: Unit::Count,
+    better: Better::Lower,
+    dims: ROW,
+};
+const RANKS: MetricSpec = MetricSpec {
+    name: "nccl.ranks",
+    about: "ranks that the program listed",
+    unit: Unit::Count,
+    better: Better::Neither,
+    dims: &[],
+};
+
+pub const SPEC: RecipeSpec = RecipeSpec {
+    name: "nccl_tests",
+    about: "bandwidth, time and correctness of a collective, from the table that nccl-tests prints",
+    metrics: &[BUSBW, ALGBW, TIME, WRONG, RANKS],
+    run,
+};
+
+fn run(job: &JobInput) -> Output {
+    let mut output = Output::default();
+    let Workload::NcclTests { op, ranks_per_communicator, .. } = &job.workload else {
+        return output;
+    };
+    for file in job.files_of(FileRole::NcclTests) {
+        read_file(job, file, *op, *ranks_per_communicator, job.dims(), &mut output);
+    }
+    for file in job.files_of(FileRole::GpuNcclTests) {
+        let mut dims = job.dims();
+        if let Some(node) = &file.node {
+            dims.set(Dim::Node, node.as_str());
+        }
+        if let Some(gpu) = file.part.as_deref().and_then(|part| part.strip_prefix("gpu")?.parse::<u64>().ok())
+        {
+            dims.set(Dim::Gpu, gpu);
+        }
+        read_file(job, file, *op, Some(1), dims, &mut output);
+    }
+    output
+}
+
+fn read_file(job: &JobInput, file: &InputFile, op: Op, ranks: Option<u32>, dims: Dims, output: &mut Output) {
+    let Some(bytes) = bytes_of(file, output) else { return };
+    let read = match source::read(&bytes, &file.shown) {
+        Ok(read) => read,
+        Err(error) => {
+            let message = format!("no output of nccl-tests could be read: {error}");
+            output.findings.push(about(file, Finding::new("not-understood", message)));
+            return;
+        }
+    };
+    output.findings.extend(read.findings.into_iter().map(|finding| about(file, finding)));
+    for run in &read.runs {
+        if let Some(failure) = &run.failure {
+            if failure.class == FailureClass::OutOfBounds {
+                output.data_wrong = true;
+            } else if output.failure.is_none() {
+                output.failure = Some(Failure {
+                    cause: failure.class.name().to_owned(),
+                    node: failure.node.clone().or_else(|| named_node(&failure.cause, &job.nodes)),
+                    evidence: format!("{}:{}: {}", file.shown, failure.line, failure.cause),
+                });
+            }
+        }
+    }
+    // One launch prints one table. Several mean that the ranks did not find each other, and each node, or each rank,
+    // ran a world of its own: numbers, but not of what was asked for.
+    let with_rows: Vec<&NcclRun> = read.runs.iter().filter(|run| !run.rows.is_empty()).collect();
+    if with_rows.len() > 1 {
+        let message = format!("{} tables in one output: the ranks did not form one job", with_rows.len());
+        output.not_comparable.get_or_insert(format!("{}: {message}", file.shown));
+    }
+    for run in with_rows {
+        compare(run, file, op, ranks, output);
+        output.findings.extend(source::recompute(run, ranks).into_iter().map(|finding| about(file, finding)));
+        metrics_of(run, op, &dims, output);
+    }
+}
+
+/// The gate before any number is judged: was this the operation, on the ranks, that were declared?
+fn compare(run: &NcclRun, file: &InputFile, op: Op, ranks: Option<u32>, output: &mut Output) {
+    let mut mismatch = |why: String| {
+        output.not_comparable.get_or_insert(format!("{}: {why}", file.shown));
+    };
+    if let Some(seen) = run.op
+        && seen != op
+    {
+        mismatch(format!("`{op}` was declared, `{seen}` was run"));
+    }
+    let Some(ranks) = ranks else { return };
+    // A job that is split into groups lists all its ranks, so only an equal or larger number is right.
+    let listed = run.ranks.len() as u64;
+    if listed > 0 && listed < u64::from(ranks) {
+        mismatch(format!("{ranks} ranks were declared, {listed} are listed"));
+    }
+    let off = run.rows.iter().flat_map(|row| [&row.out_of_place, &row.in_place]).flatten().find(|half| {
+        half.algbw_gb_s >= 1.0 && !source::ratio_matches(op, ranks, half.algbw_gb_s, half.busbw_gb_s)
+    });
+    if let Some(half) = off {
+        let ratio = half.busbw_gb_s / half.algbw_gb_s;
+        let expected = op.bus_factor(ranks);
+        mismatch(format!("busbw/algbw is {ratio:.3}, {ranks} ranks of `{op}` give {expected:.3}"));
+    }
+}
+
+fn metrics_of(run: &NcclRun, op: Op, dims: &Dims, output: &mut Output) {
+    let mut ranks_dims = dims.clone();
+    ranks_dims.set(Dim::Op, op.name());
+    output.metrics.push(RANKS.of(ranks_dims, run.ranks.len() as f64));
+    for row in &run.rows {
+        for (place, half) in [("out", &row.out_of_place), ("in", &row.in_place)] {
+            let Some(half) = half else { continue };
+            let dims = || {
+                dims.clone()
+                    .with(Dim::Op, op.name())
+                    .with(Dim::SizeBytes, row.size_bytes)
+                    .with(Dim::Place, place)
+            };
+            output.metrics.push(BUSBW.of(dims(), half.busbw_gb_s));
+            output.metrics.push(ALGBW.of(dims(), half.algbw_gb_s));
+            output.metrics.push(TIME.of(dims(), half.time_us));
+            if let Some(wrong) = wrong(half) {
+                output.metrics.push(WRONG.of(dims(), wrong));
+            }
+        }
+    }
+}
+
+fn wrong(half: &Half) -> Option<f64> {
+    match half.wrong {
+        Wrong::Count(count) => Some(count),
+        // Old versions print the largest error, whose bound is theirs and not printed: nothing to count.
+        Wrong::MaxError(_) | Wrong::NotChecked => None,
+    }
+}
+
+fn about(file: &InputFile, mut finding: Finding) -> Finding {
+    finding.file.get_or_insert_with(|| file.shown.clone());
+    if finding.node.is_none() {
+        finding.node = file.node.clone();
+    }
+    if finding.part.is_none() {
+        finding.part = file.part.clone();
+    }
+    finding
+}
+
+/// The first of the job's nodes that a text names as a whole word.
+pub fn named_node(text: &str, nodes: &[String]) -> Option<String> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    text.split(|c| !is_word(c)).find_map(|word| nodes.iter().find(|node| *node == word).cloned())
+}

@@ -1,0 +1,65 @@
+//! The rate of every flow of a `nic-pairs` job: one NIC to its namesake on another node, with nobody else's help.
+//! Which NIC a slow flow speaks against is `nic_rate.rs`'s business, once all rounds are known.
+
+use super::{FileRole, JobInput, Output, RecipeSpec, Workload, bytes_of};
+use crate::finding::Finding;
+use crate::metric::{Dim, MetricSpec};
+use crate::source::flow_log::{self, FlowGap};
+use crate::unit::{Better, Unit};
+
+/// One row per flow and end: `tx` at the node that data leaves, `rx` at the node where it arrives.
+pub const FLOW_RATE: MetricSpec = MetricSpec {
+    name: "flow.rate",
+    about: "rate of one flow between a NIC and its namesake on another node",
+    unit: Unit::GigabytesPerSecond,
+    better: Better::Higher,
+    dims: &[Dim::Node, Dim::Nic, Dim::Peer, Dim::Direction, Dim::Round],
+};
+/// Made from the rows above once all rounds of a case are in.
+pub const NIC_RATE: MetricSpec = MetricSpec {
+    name: "nic.rate",
+    about: "rate of a NIC in one direction: the best of its flows, since one good flow proves both its ends",
+    unit: Unit::GigabytesPerSecond,
+    better: Better::Higher,
+    dims: &[Dim::Node, Dim::Nic, Dim::Direction],
+};
+
+pub const SPEC: RecipeSpec = RecipeSpec {
+    name: "nic_flows",
+    about: "rate of every NIC by itself, from independent flows between pairs of nodes",
+    metrics: &[FLOW_RATE, NIC_RATE],
+    run,
+};
+
+fn run(job: &JobInput) -> Output {
+    let mut output = Output::default();
+    let (Workload::NicPairs { .. }, [from, to]) = (&job.workload, job.nodes.as_slice()) else {
+        return output;
+    };
+    for file in job.files_of(FileRole::Flow) {
+        let Some(device) = file.part.as_deref() else { continue };
+        let Some(bytes) = bytes_of(file, &mut output) else { continue };
+        match flow_log::read(&bytes, &file.shown) {
+            Ok(flow) => {
+                for (node, peer, direction) in [(from, to, "tx"), (to, from, "rx")] {
+                    let dims = job
+                        .dims()
+                        .with(Dim::Node, node.as_str())
+                        .with(Dim::Nic, device)
+                        .with(Dim::Peer, peer.as_str())
+                        .with(Dim::Direction, direction)
+                        .with(Dim::Round, job.round);
+                    output.metrics.push(FLOW_RATE.of(dims, flow.rate_gb_s));
+                }
+            }
+            Err(gap) => output.findings.push(finding(&gap, device, from, to, &file.shown)),
+        }
+    }
+    output
+}
+
+/// A gap concerns both ends until another partner tells them apart, so no node is named as the one.
+fn finding(gap: &FlowGap, device: &str, from: &str, to: &str, shown: &str) -> Finding {
+    let code = format!("flow-{}", gap.kind());
+    Finding::new(&code, format!("flow {from} to {to} has no rate: {gap}")).part(device).file(shown)
+}

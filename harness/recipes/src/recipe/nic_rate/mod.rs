@@ -1,0 +1,153 @@
+//! Which NIC is slow or dead, from the rates of all flows of a `nic-pairs` case: a pure function. It sees both ends
+//! of every flow; whether a run fails on what it says is decided by who asks.
+//!
+//! A flow is good where both its ends are. So one good flow proves both, and a flow that is not good speaks against an
+//! end only once the other end is proven by a flow with somebody else.
+
+mod ends;
+mod evidence;
+
+use self::ends::{End, Ends};
+use crate::source::flow_log::GapKind;
+use serde::{Deserialize, Serialize};
+
+/// One flow: `tx_node` is where the data left, whichever end asked for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowResult {
+    pub tx_node: String,
+    pub rx_node: String,
+    pub device: String,
+    /// GB/s, or why there is no rate.
+    pub outcome: Result<f64, GapKind>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NicRates {
+    /// Every device of every node in both directions, in the order given: node, device, direction.
+    pub nics: Vec<NicRate>,
+    /// The one line that stands for all verdicts where every rate is below the floor; then
+    /// nobody is blamed for a low rate.
+    pub fleet_low: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NicRate {
+    pub node: String,
+    pub device: String,
+    pub direction: Direction,
+    /// The best of its flows.
+    pub best_gb_s: Option<f64>,
+    /// Each partner with the best rate reached with it, in the order of the nodes.
+    pub partners: Vec<(String, Option<f64>)>,
+    pub verdict: NicVerdict,
+    /// A culprit may be inconclusive: one whose flows did not connect while its partners' others did.
+    pub blame: Blame,
+    pub evidence: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    Tx,
+    Rx,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NicVerdict {
+    Pass,
+    Fail,
+    Inconclusive,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Blame {
+    None,
+    Culprit,
+    /// One of this NIC and those of the same device at these nodes.
+    Suspect {
+        with: Vec<String>,
+    },
+}
+
+/// Judges all NICs against the floor, and against the median of all others in the same direction, of which a rate may
+/// lack the share `peer_tolerance`. Flows of nodes or devices that are not named are left out.
+pub fn judge(
+    flows: &[FlowResult],
+    nodes: &[String],
+    devices: &[String],
+    floor_gb_s: f64,
+    peer_tolerance: f64,
+) -> NicRates {
+    let ends = Ends::of(flows, nodes, devices, floor_gb_s, peer_tolerance);
+    let fleet_low = evidence::fleet_low(&ends, floor_gb_s);
+    let others = evidence::Others::of(&ends);
+    let nics = ends.all().map(|end| {
+        let verdict = verdict(&ends, end);
+        let blame = match verdict {
+            NicVerdict::Pass => Blame::None,
+            // What all share is nobody's fault.
+            NicVerdict::Fail if fleet_low.is_some() => Blame::None,
+            NicVerdict::Fail | NicVerdict::Inconclusive => blame(&ends, end),
+        };
+        NicRate {
+            node: nodes[end.node].clone(),
+            device: devices[end.device].clone(),
+            direction: end.direction,
+            best_gb_s: ends.best(end),
+            partners: ends.partners(end).iter().map(|p| (nodes[p.node].clone(), p.outcome.ok())).collect(),
+            verdict,
+            blame,
+            evidence: evidence::line(&ends, &others, end),
+        }
+    });
+    NicRates { nics: nics.collect(), fleet_low }
+}
+
+impl Direction {
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::Tx => "tx",
+            Direction::Rx => "rx",
+        }
+    }
+}
+
+fn verdict(ends: &Ends, end: End) -> NicVerdict {
+    match ends.best(end) {
+        None => NicVerdict::Inconclusive,
+        Some(best) if best >= ends.limit(end) => NicVerdict::Pass,
+        Some(_) => NicVerdict::Fail,
+    }
+}
+
+/// Who is to blame for an end that has no good flow.
+fn blame(ends: &Ends, end: End) -> Blame {
+    let partners = ends.partners(end);
+    let speaks = |outcome: &Result<f64, GapKind>| matches!(outcome, Ok(_) | Err(GapKind::NotConnected));
+    let telling: Vec<_> = partners.iter().filter(|partner| speaks(&partner.outcome)).collect();
+    let unproven: Vec<usize> = telling
+        .iter()
+        .filter(|partner| {
+            let elsewhere = ends.elsewhere(end, partner);
+            let proven = if partner.outcome.is_ok() { elsewhere.good } else { elsewhere.connected };
+            proven == 0
+        })
+        .map(|partner| partner.node)
+        .collect();
+    let named = |with: Vec<usize>| with.into_iter().map(|node| ends.nodes[node].clone()).collect();
+    if telling.is_empty() {
+        Blame::None
+    } else if !unproven.is_empty() {
+        Blame::Suspect { with: named(unproven) }
+    } else if telling.len() < partners.len() || telling.len() < 2 {
+        // With one partner only, it could as well be the way between the two.
+        Blame::Suspect { with: named(telling.iter().map(|partner| partner.node).collect()) }
+    } else {
+        Blame::Culprit
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! What was written is what is read, and no text makes the reader stumble.
+
+use super::*;
+use proptest::prelude::*;
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z]{1,6}[0-9]{0,3}", any::<String>()]
+}
+
+fn clock() -> impl Strategy<Value = Clock> {
+    (0..u64::MAX, 0..u64::MAX).prop_map(|(wall_us, uptime_cs)| Clock { wall_us, uptime_cs })
+}
+
+fn phase() -> impl Strategy<Value = Phase> {
+    prop::sample::select(Phase::ALL.to_vec())
+}
+
+fn capture() -> impl Strategy<Value = Capture> {
+    let devices = prop::collection::btree_map(name(), any::<Option<u64>>(), 0..4).prop_map(|devices| {
+        devices.into_iter().map(|(name, lifespan_ms)| Device { name, lifespan_ms }).collect::<Vec<_>>()
+    });
+    let head = (name(), name(), any::<u64>(), clock(), prop::collection::vec(name(), 0..5), devices);
+    head.prop_flat_map(|(node, root, interval_cs, begin, columns, devices)| {
+        let values = prop::collection::vec(any::<Option<u64>>(), columns.len());
+        let reading = (phase(), any::<u64>(), 0..devices.len().max(1), values)
+            .prop_map(|(phase, uptime_cs, device, values)| Reading { phase, uptime_cs, device, values });
+        let readings = prop::collection::vec(reading, if devices.is_empty() { 0..1 } else { 0..9 });
+        let missing = (name(), name()).prop_map(|(device, counter)| MissingCounter { device, counter });
+        let bad =
+            (name(), name(), name()).prop_map(|(device, counter, text)| BadReading { device, counter, text });
+        let end = (clock(), any::<u64>(), prop::sample::select(Reason::ALL.to_vec()))
+            .prop_map(|(clock, cost_ms, reason)| End { clock, cost_ms, reason });
+        let notes = (
+            prop::collection::vec(name(), 0..3),
+            prop::collection::vec(missing, 0..3),
+            prop::collection::vec(bad, 0..3),
+            prop::collection::vec(phase(), 0..3),
+        );
+        (readings, notes, prop::option::of(end)).prop_map(
+            move |(mut readings, (unreadable, missing, bad, not_quiet), end)| {
+                readings.retain(|reading| reading.device < devices.len());
+                Capture {
+                    file: "f".to_owned(),
+                    node: node.clone(),
+                    root: root.clone(),
+                    interval_cs,
+                    columns: columns.clone(),
+                    begin,
+                    devices: devices.clone(),
+                    unreadable,
+                    missing,
+                    bad,
+                    not_quiet,
+                    readings,
+                    end,
+                }
+            },
+        )
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_capture_is_read_as_it_was_written(capture in capture()) {
+        prop_assert_eq!(read(render(&capture).as_bytes(), "f"), Ok(capture));
+    }
+
+    #[test]
+    fn no_bytes_make_the_readers_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let _ = (read(&bytes, "f"), read_exporter(&bytes, "f"), read_listing(&bytes, "f"));
+    }
+
+    #[test]
+    fn a_capture_cut_anywhere_behind_its_head_has_no_end(capture in capture(), at in any::<prop::sample::Index>()) {
+        let text = render(&capture);
+        let cut = &text.as_bytes()[..at.index(text.len())];
+        if let Ok(read) = read(cut, "f") {
+            prop_assert_eq!(read.end, None);
+            prop_assert!(read.readings.len() <= capture.readings.len());
+            prop_assert_eq!(&read.readings[..], &capture.readings[..read.readings.len()]);
+        }
+    }
+
+    #[test]
+    fn a_capture_with_any_byte_changed_is_read_or_refused(
+        capture in capture(), at in any::<prop::sample::Index>(), byte in any::<u8>()
+    ) {
+        let mut text = render(&capture).into_bytes();
+        let at = at.index(text.len());
+        text[at] = byte;
+        let _ = read(&text, "f");
+    }
+}
+
+const HEAD: &str = "harness-counters 1\nnode n1\nroot /sys\ninterval_s 1.00\ncolumns tx_bytes rx_bytes\n\
+                    begin wall=1700000000 uptime=10.5\ndevice d0 lifespan_ms=12\n";
+
+#[test]
+fn a_time_with_fewer_places_is_the_same_time() {
+    let capture = read(HEAD.as_bytes(), "f").expect("a head is a capture");
+    assert_eq!(capture.begin, Clock { wall_us: 1_700_000_000_000_000, uptime_cs: 1050 });
+}
+
+#[test]
+fn what_is_not_understood_is_named_with_its_line() {
+    let table = [
+        ("", "f:1: capture ends within its head, before `harness-counters`"),
+        ("harness-counters 2\n", "f:1: form of the capture must be 1: `2`"),
+        ("node n1\n", "f:1: line 1 must begin with `harness-counters`: `node`"),
+        (&format!("{HEAD}before 1.0 d0 1\n"), "f:8: reading must have 2 values: 1"),
+        (&format!("{HEAD}before 1.0 d1 1 2\n"), "f:8: device was not listed: `d1`"),
+        (&format!("{HEAD}before 1.0 d0 1 +2\n"), "f:8: value is no counter: `+2`"),
+        (&format!("{HEAD}before x d0 1 2\n"), "f:8: time is no number: `x`"),
+        (
+            &format!("{HEAD}before 1.0 d0 1 18446744073709551616\n"),
+            "f:8: value is no counter: `18446744073709551616`",
+        ),
+        (&format!("{HEAD}device d0 lifespan_ms=-\n"), "f:8: device is listed twice: `d0`"),
+        (&format!("{HEAD}bash: warning\n"), "f:8: line begins with no known word: `bash:`"),
+        (&format!("{HEAD}unreadable %4\n"), "f:8: `%` without two digits: `%4`"),
+    ];
+    for (text, message) in table {
+        assert_eq!(read(text.as_bytes(), "f").expect_err(message).to_string(), message);
+    }
+}
+
+#[test]
+fn an_exporter_value_is_read_as_the_whole_number_it_is() {
+    let text = "# HELP x\nnode_load1 0.5\nnode_amazonefa_info{device=\"d\"} 1\n\
+                node_amazonefa_tx_bytes{device=\"d\",port=\"1\"} 1.04739451962e+12\n\
+                node_amazonefa_rx_pkts{device=\"d\",port=\"1\"} 6.4607e+06\n";
+    let totals = read_exporter(text.as_bytes(), "f").expect("it is the exporter's form");
+    assert_eq!(totals.len(), 1);
+    assert_eq!(totals[0].counters["tx_bytes"], 1_047_394_519_620);
+    assert_eq!(totals[0].counters["rx_pkts"], 6_460_700);
+    assert!(read_exporter(b"node_amazonefa_a{device=\"d\",port=\"1\"} 1.5\n", "f").is_err());
+}
+
+#[test]
+fn a_listing_names_no_device() {
+    let totals = read_listing(b"send_bytes :2\nsend_wrs :1\n", "f").expect("it is a listing");
+    assert_eq!((totals.device.as_str(), totals.counters["send_bytes"]), ("", 2));
+    assert!(read_listing(b"Warning: a host was added\n", "f").is_err());
+}

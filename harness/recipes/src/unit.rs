@@ -1,0 +1,81 @@
+//! The units of metrics, how a value with its unit is written and read, and which direction is better.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The unit that a metric's value carries. Comparisons happen between like units only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Unit {
+    /// 10^9 bytes per second.
+    #[serde(rename = "GB/s")]
+    GigabytesPerSecond,
+    #[serde(rename = "us")]
+    Microseconds,
+    #[serde(rename = "s")]
+    Seconds,
+    #[serde(rename = "bytes")]
+    Bytes,
+    #[serde(rename = "count")]
+    Count,
+    /// A fraction of one.
+    #[serde(rename = "ratio")]
+    Ratio,
+}
+
+impl Unit {
+    pub const ALL: [Unit; 6] =
+        [Unit::GigabytesPerSecond, Unit::Microseconds, Unit::Seconds, Unit::Bytes, Unit::Count, Unit::Ratio];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::GigabytesPerSecond => "GB/s",
+            Unit::Microseconds => "us",
+            Unit::Seconds => "s",
+            Unit::Bytes => "bytes",
+            Unit::Count => "count",
+            Unit::Ratio => "ratio",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Unit> {
+        Unit::ALL.into_iter().find(|unit| unit.name() == name)
+    }
+
+    /// A value of this unit for a person: as many digits as its size deserves, and the unit where it says something.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Unit::Count => plain(value),
+            Unit::Bytes => format!("{} bytes", plain(value)),
+            Unit::Ratio => format!("{value:.3}"),
+            unit => {
+                let digits = if value.abs() >= 1000.0 {
+                    0
+                } else if value.abs() >= 100.0 {
+                    1
+                } else {
+                    2
+                };
+                format!("{value:.digits$} {}", unit.name())
+            }
+        }
+    }
+}
+
+fn plain(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value:.0}") } else { format!("{value}") }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Which way a metric improves; `Neither` for what must simply hold, such as a number of ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    Higher,
+    Lower,
+    Neither,
+}

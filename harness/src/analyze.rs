@@ -1,0 +1,152 @@
+//! What was collected becomes numbers, by the recipes that the plan names. It judges nothing.
+
+use crate::artefact::{
+    Analysis, CaseJobs, Collected, Ended, FORMAT, FileKind, InstanceFacts, JobAnalysis, JobRecord,
+    PlannedCase, PlannedJob, WorkloadFacts, WorkloadFailure,
+};
+use crate::launch::chatter;
+use recipes::finding::Finding;
+use recipes::metric::{Dim, Dims, Metric, Metrics};
+use recipes::recipe::{self, FileRole, InputFile, JobInput, Workload, nic_flows};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The numbers of a case, and what its recipes found that is no number. `folder` is the case's folder.
+pub fn analyze(
+    case: &PlannedCase,
+    instance: &InstanceFacts,
+    jobs: &CaseJobs,
+    collected: &Collected,
+    folder: &Path,
+) -> (Metrics, Analysis) {
+    let mut analysis = Analysis { format: FORMAT, jobs: BTreeMap::new() };
+    let mut rows: Vec<Metric> = Vec::new();
+    for planned in &case.jobs {
+        let Some(record) = jobs.jobs.iter().find(|record| record.name == planned.name) else { continue };
+        if matches!(record.end, Ended::NotRun { .. }) {
+            continue;
+        }
+        let input = job_input(case, instance, planned, record, collected, folder);
+        let mut result = JobAnalysis::default();
+        for name in &case.recipes {
+            // The plan refuses a suite that names a recipe which does not exist.
+            let Some(recipe) = recipe::find(name) else { continue };
+            let output = (recipe.run)(&input);
+            rows.extend(output.metrics);
+            result.findings.extend(output.findings);
+            result.data_wrong |= output.data_wrong;
+            result.not_comparable = result.not_comparable.or(output.not_comparable);
+            result.failure = result.failure.or(output.failure.map(|failure| WorkloadFailure {
+                cause: failure.cause,
+                node: failure.node,
+                evidence: failure.evidence,
+            }));
+        }
+        result.findings.extend(missing_files(planned, collected));
+        // The launcher's word on which node failed comes before the workload's.
+        if let Some(blamed) = launcher_blame(planned, collected, folder) {
+            result.failure = Some(match result.failure.take() {
+                Some(own) => WorkloadFailure { node: blamed.node, ..own },
+                None => blamed,
+            });
+        }
+        analysis.jobs.insert(planned.name.clone(), result);
+    }
+    rows.extend(nic_rates(&rows));
+    (Metrics::from_rows(rows), analysis)
+}
+
+fn job_input(
+    case: &PlannedCase,
+    instance: &InstanceFacts,
+    planned: &PlannedJob,
+    record: &JobRecord,
+    collected: &Collected,
+    folder: &Path,
+) -> JobInput {
+    let files = collected.files.iter().filter(|file| file.job == planned.name).map(|file| InputFile {
+        role: match file.kind {
+            FileKind::NcclTests => FileRole::NcclTests,
+            FileKind::GpuNcclTests => FileRole::GpuNcclTests,
+            FileKind::Counters => FileRole::Counters,
+            FileKind::Flow => FileRole::Flow,
+            FileKind::Stdout | FileKind::Stderr | FileKind::Log => FileRole::Other,
+        },
+        path: folder.join(&file.path),
+        shown: file.path.clone(),
+        node: file.node.clone(),
+        part: file.part.clone(),
+    });
+    JobInput {
+        case: case.name.clone(),
+        job: planned.name.clone(),
+        round: planned.round,
+        nodes: planned.nodes.clone(),
+        nics: instance.nics.clone(),
+        tx_counters: instance.tx_counters.clone(),
+        rx_counters: instance.rx_counters.clone(),
+        conservation_shown: instance.conservation_shown,
+        workload: match &case.workload {
+            WorkloadFacts::NcclTests { op, sizes, ranks_per_communicator, checked, .. } => {
+                Workload::NcclTests {
+                    op: *op,
+                    sizes: sizes.clone(),
+                    ranks_per_communicator: *ranks_per_communicator,
+                    checked: *checked,
+                }
+            }
+            WorkloadFacts::NicPairs { tool, op } => Workload::NicPairs { tool: tool.clone(), op: op.clone() },
+            WorkloadFacts::Command { .. } => Workload::Command,
+        },
+        exit_code: match record.end {
+            Ended::Exited { code } => Some(code),
+            _ => None,
+        },
+        seconds: record.seconds,
+        files: files.collect(),
+    }
+}
+
+/// One finding per kind of file that did not come home, with the names.
+fn missing_files(planned: &PlannedJob, collected: &Collected) -> Vec<Finding> {
+    let mut by_reason: BTreeMap<(FileKind, &str), Vec<&str>> = BTreeMap::new();
+    for missing in collected.missing.iter().filter(|missing| missing.job == planned.name) {
+        by_reason.entry((missing.kind, &missing.why)).or_default().push(&missing.name);
+    }
+    by_reason
+        .into_iter()
+        .map(|((_, why), names)| {
+            let shown = names.iter().take(4).copied().collect::<Vec<_>>().join(", ");
+            let more = names.len().saturating_sub(4);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            Finding::new("output-missing", format!("{}: {shown}{more}: {why}", planned.name))
+        })
+        .collect()
+}
+
+fn launcher_blame(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Option<WorkloadFailure> {
+    collected
+        .files
+        .iter()
+        .filter(|file| file.job == planned.name && matches!(file.kind, FileKind::Stderr | FileKind::Log))
+        .find_map(|file| {
+            let bytes = std::fs::read(folder.join(&file.path)).ok()?;
+            chatter::first_blamed(&String::from_utf8_lossy(&bytes), &planned.nodes)
+        })
+}
+
+/// The rate of a NIC in a direction: the best of its flows over all rounds.
+fn nic_rates(rows: &[Metric]) -> Vec<Metric> {
+    let mut best: BTreeMap<Dims, f64> = BTreeMap::new();
+    for row in rows.iter().filter(|row| &*row.name == nic_flows::FLOW_RATE.name) {
+        let mut dims = Dims::new();
+        for dim in [Dim::Case, Dim::Node, Dim::Nic, Dim::Direction] {
+            if let Some(value) = row.dims.get(dim) {
+                dims.set(dim, value.clone());
+            }
+        }
+        let best = best.entry(dims).or_insert(row.value);
+        *best = best.max(row.value);
+    }
+    best.into_iter().map(|(dims, rate)| nic_flows::NIC_RATE.of(dims, rate)).collect()
+}

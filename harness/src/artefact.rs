@@ -1,0 +1,616 @@
+//! The typed files of a run, in the order of the stages that write them. Where they lie is `store.rs`'s business.
+//!
+//! Every artefact carries `format`, the version of its own layout; a reader refuses a newer one by name.
+//! No artefact holds an absolute path of the machine that the harness runs on, nor where outputs were sent to.
+
+use recipes::finding::Finding;
+use recipes::metric::Dims;
+use recipes::op::Op;
+use recipes::unit::{Better, Unit};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+pub const FORMAT: u32 = 1;
+
+/// `plan.json`: everything decided before anything is launched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    pub format: u32,
+    pub harness: String,
+    pub run_id: String,
+    pub parent: Option<String>,
+    pub simulated: bool,
+    pub seed: u64,
+    /// What was read to make this plan, with digests.
+    pub sources: Vec<Source>,
+    pub inventory: String,
+    pub suites: Vec<String>,
+    pub instance: InstanceFacts,
+    pub launcher: Launcher,
+    /// The folder that all nodes see, with this run's folder below it.
+    pub folder: String,
+    pub nodes: Vec<String>,
+    /// `--set`, as given.
+    pub settings: BTreeMap<String, String>,
+    /// Faults of the pretend cluster, for the whole run.
+    pub sim_faults: Vec<String>,
+    pub limit_s: Option<u64>,
+    pub max_fail: Option<u32>,
+    pub cases: Vec<PlannedCase>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Source {
+    /// Relative to the project's folder; the bare file name for files from elsewhere.
+    pub file: String,
+    pub sha256: String,
+}
+
+/// What the later stages need to know of the instance type.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InstanceFacts {
+    pub name: String,
+    pub gpus: u32,
+    pub nics: Vec<String>,
+    pub nic_line_rate_gb_s: f64,
+    pub tx_counters: Vec<String>,
+    pub rx_counters: Vec<String>,
+    /// Whether the conservation law of the counters has been shown on this instance.
+    pub conservation_shown: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Launcher {
+    Slurm,
+    Local,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedCase {
+    pub suite: String,
+    pub name: String,
+    pub about: String,
+    pub tags: Vec<String>,
+    pub workload: WorkloadFacts,
+    pub recipes: Vec<String>,
+    /// Cases that must have passed before this one is launched.
+    pub after: Vec<String>,
+    /// Why this case is not run at all: a precondition that does not hold.
+    pub skip: Option<String>,
+    pub expected_failure: Option<String>,
+    pub must_end: Option<CaseEnd>,
+    pub sim_faults: Vec<String>,
+    pub limit_s: u64,
+    pub queue_limit_s: u64,
+    pub jobs: Vec<PlannedJob>,
+    pub assertions: Vec<PlannedAssertion>,
+}
+
+/// What the readers of a job's output need to know of its workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum WorkloadFacts {
+    NcclTests {
+        op: Op,
+        sizes: Vec<u64>,
+        /// Ranks of one communicator: all of the job's, or fewer where a split mask divides them, or one.
+        ranks_per_communicator: Option<u32>,
+        checked: bool,
+        /// One single-GPU run per GPU, side by side.
+        each_gpu: bool,
+    },
+    NicPairs {
+        tool: String,
+        op: String,
+    },
+    Command {
+        program: String,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedJob {
+    /// Unique within the case, and good as a folder's name.
+    pub name: String,
+    pub nodes: Vec<String>,
+    /// Jobs of one case run in the order of their rounds; those of one round run side by side.
+    pub round: u32,
+    /// Ranks declared: nodes x GPUs, or 1 per process.
+    pub ranks: u32,
+    /// The folder on the nodes.
+    pub folder: String,
+    /// What is put into that folder before the launch.
+    pub files: Vec<PlannedFile>,
+    /// The exact argument list of the launch.
+    pub launch: Vec<String>,
+    /// What the job will leave in its folder.
+    pub expected: Vec<ExpectedFile>,
+    pub estimate_s: u64,
+    pub limit_s: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedFile {
+    pub name: String,
+    /// The text, where it is this job's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Otherwise one of the scripts that every run has, by its digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExpectedFile {
+    pub name: String,
+    pub kind: FileKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// The GPU (`gpu3`) or the device that the file speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileKind {
+    NcclTests,
+    /// One GPU's run of a case that runs each GPU by itself.
+    GpuNcclTests,
+    Counters,
+    Flow,
+    Stdout,
+    Stderr,
+    /// Chatter of the launch, fetched where it is there.
+    Log,
+}
+
+impl FileKind {
+    /// Whether its absence is worth a finding; logs and stderr may well be empty or absent.
+    pub fn is_required(self) -> bool {
+        !matches!(self, FileKind::Stderr | FileKind::Log)
+    }
+}
+
+/// One assertion on one subject: it will get exactly one verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedAssertion {
+    /// Unique and stable: `suite::case::label@subject`.
+    pub name: String,
+    pub metric: String,
+    pub unit: Unit,
+    pub better: Better,
+    pub dims: Dims,
+    /// The parts that must each have a number: NICs or GPUs of a node; empty where the query itself is the part.
+    pub parts: Vec<Dims>,
+    /// The jobs whose metrics it reads, by name.
+    pub jobs: Vec<String>,
+    /// The nodes it speaks of, folded.
+    pub nodes: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// `gpuN` or a device, where it speaks of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    pub bound: PlannedBound,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlannedBound {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equals: Option<f64>,
+    /// A fraction: how far from its peers a part may lie.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within_peers: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<PlannedBaseline>,
+}
+
+/// The baseline as it stood when the plan was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "lowercase")]
+pub enum PlannedBaseline {
+    /// There is none for this key.
+    None {
+        key: String,
+    },
+    Provisional(BaselineNumbers),
+    Accepted(BaselineNumbers),
+    Expired(BaselineNumbers),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BaselineNumbers {
+    pub key: String,
+    pub n: u32,
+    pub median: f64,
+    pub lower: Option<f64>,
+    pub upper: Option<f64>,
+    pub source: String,
+}
+
+/// How a case ends as a whole: the worst of its verdicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CaseEnd {
+    Fail,
+    Error,
+    Inconclusive,
+    Pass,
+    Skipped,
+}
+
+impl CaseEnd {
+    pub fn name(self) -> &'static str {
+        match self {
+            CaseEnd::Fail => "fail",
+            CaseEnd::Error => "error",
+            CaseEnd::Inconclusive => "inconclusive",
+            CaseEnd::Pass => "pass",
+            CaseEnd::Skipped => "skipped",
+        }
+    }
+
+    pub const ALL: [CaseEnd; 5] =
+        [CaseEnd::Fail, CaseEnd::Error, CaseEnd::Inconclusive, CaseEnd::Pass, CaseEnd::Skipped];
+}
+
+impl fmt::Display for CaseEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// `cases/<case>/job.json`: what became of each job of the case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseJobs {
+    pub format: u32,
+    pub jobs: Vec<JobRecord>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobRecord {
+    pub name: String,
+    /// How the launcher knows the job: a Slurm job id, a process group.
+    pub handle: Option<String>,
+    pub submitted: Option<String>,
+    pub started: Option<String>,
+    pub ended: Option<String>,
+    pub seconds: Option<f64>,
+    pub end: Ended,
+    /// What the launcher said of a node, first thing first.
+    pub blamed: Option<Blamed>,
+}
+
+/// How a job ended, as far as the launcher can tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "kebab-case")]
+pub enum Ended {
+    /// The script ran to its end.
+    Exited {
+        code: i32,
+    },
+    Killed {
+        signal: i32,
+    },
+    /// Over its time limit: ended by the harness or by Slurm.
+    TimeLimit {
+        limit_s: u64,
+    },
+    NodeFail,
+    Preempted,
+    /// By somebody else.
+    Cancelled,
+    /// It never started.
+    QueueStuck {
+        reason: String,
+    },
+    LaunchFailed {
+        why: String,
+    },
+    /// The launcher did not answer for longer than could be waited for.
+    Lost {
+        why: String,
+    },
+    /// The run was interrupted, or its own limit passed.
+    Interrupted {
+        why: String,
+    },
+    /// Never launched.
+    NotRun {
+        why: String,
+    },
+}
+
+impl Ended {
+    /// The cause in a word, as a culprit's evidence begins with it.
+    pub fn cause(&self) -> String {
+        match self {
+            Ended::Exited { code } => format!("exit {code}"),
+            Ended::Killed { signal } => format!("signal {signal}"),
+            Ended::TimeLimit { .. } => "hang".to_owned(),
+            Ended::NodeFail => "NODE_FAIL".to_owned(),
+            Ended::Preempted => "PREEMPTED".to_owned(),
+            Ended::Cancelled => "CANCELLED".to_owned(),
+            Ended::QueueStuck { .. } => "queue-stuck".to_owned(),
+            Ended::LaunchFailed { .. } => "launch-failed".to_owned(),
+            Ended::Lost { .. } => "lost".to_owned(),
+            Ended::Interrupted { .. } => "interrupted".to_owned(),
+            Ended::NotRun { .. } => "not-run".to_owned(),
+        }
+    }
+}
+
+/// A node that the launcher, a probe or the sampler itself named.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blamed {
+    pub node: String,
+    pub evidence: String,
+}
+
+/// `cases/<case>/collected.json`: what lies in `raw/`, and what is missing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Collected {
+    pub format: u32,
+    pub files: Vec<CollectedFile>,
+    pub missing: Vec<MissingFile>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CollectedFile {
+    pub job: String,
+    /// Relative to the case's folder.
+    pub path: String,
+    pub kind: FileKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    pub bytes: u64,
+    pub sha256: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MissingFile {
+    pub job: String,
+    pub name: String,
+    pub kind: FileKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    pub why: String,
+}
+
+/// `cases/<case>/analysis.json`, beside `metrics.parquet`: what the recipes found that is no number.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Analysis {
+    pub format: u32,
+    pub jobs: BTreeMap<String, JobAnalysis>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobAnalysis {
+    /// The workload's own account of why it did not end well, first cause first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<WorkloadFailure>,
+    /// Why the numbers of this job cannot be compared with what was declared: the wrong number of ranks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_comparable: Option<String>,
+    /// The workload said itself that its data were wrong; its exit code is then no failure of the machinery.
+    pub data_wrong: bool,
+    pub findings: Vec<Finding>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadFailure {
+    pub cause: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    pub evidence: String,
+}
+
+/// `cases/<case>/verdict.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseVerdict {
+    pub format: u32,
+    pub suite: String,
+    pub case: String,
+    pub end: CaseEnd,
+    pub seconds: f64,
+    pub coverage: Coverage,
+    pub verdicts: Vec<Verdict>,
+    pub findings: Vec<Finding>,
+    pub culprits: Vec<Culprit>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    Pass,
+    Fail,
+    Inconclusive,
+    Error,
+    Skipped,
+    ExpectedFailure,
+    UnexpectedPass,
+}
+
+impl Status {
+    pub const ALL: [Status; 7] = [
+        Status::Pass,
+        Status::Fail,
+        Status::Inconclusive,
+        Status::Error,
+        Status::Skipped,
+        Status::ExpectedFailure,
+        Status::UnexpectedPass,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Pass => "pass",
+            Status::Fail => "fail",
+            Status::Inconclusive => "inconclusive",
+            Status::Error => "error",
+            Status::Skipped => "skipped",
+            Status::ExpectedFailure => "expected failure",
+            Status::UnexpectedPass => "unexpected pass",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The planned assertion's name.
+    pub name: String,
+    pub status: Status,
+    /// Held against a provisional baseline.
+    pub provisional: bool,
+    pub metric: String,
+    pub unit: Unit,
+    pub observed: Option<f64>,
+    pub lower: Option<f64>,
+    pub upper: Option<f64>,
+    /// How many numbers were measured, of how many that must be.
+    pub n: u32,
+    pub n_expected: u32,
+    pub baseline: Option<String>,
+    /// One sentence: what was expected, what was seen, on what.
+    pub message: String,
+    /// What to try next; for anything but a pass.
+    pub next: Option<String>,
+    pub evidence: Vec<Evidence>,
+    pub nodes: String,
+    pub node: Option<String>,
+    pub part: Option<String>,
+    /// The cause in a word, where nothing was measured.
+    pub cause: Option<String>,
+    pub seconds: f64,
+}
+
+/// Where to look, relative to the run's folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    pub file: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+}
+
+/// What was measured of what was to be measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coverage {
+    pub nodes: Share,
+    pub ranks: Share,
+    pub nics: Share,
+    pub sizes: Share,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    pub measured: u32,
+    pub expected: u32,
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.measured, self.expected)
+    }
+}
+
+/// The guilty part, or those among which it must be.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Culprit {
+    Culprit {
+        node: String,
+        /// A device name, `gpuN` or `node`.
+        part: String,
+        evidence: String,
+    },
+    Suspects {
+        nodes: Vec<String>,
+        evidence: String,
+    },
+    /// A line that blames nobody: all parts are low alike.
+    Fleet {
+        evidence: String,
+    },
+}
+
+impl fmt::Display for Culprit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Culprit::Culprit { node, part, evidence } => write!(f, "culprit {node} {part}: {evidence}"),
+            Culprit::Suspects { nodes, evidence } => {
+                write!(f, "suspects {}: {evidence}; needs another partner", nodes.join(" "))
+            }
+            Culprit::Fleet { evidence } => write!(f, "no culprit: {evidence}"),
+        }
+    }
+}
+
+/// `summary.json`: the run in one small file. Stable: fields are added, never changed or removed, within a format.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    pub format: u32,
+    pub run_id: String,
+    pub parent: Option<String>,
+    pub harness: String,
+    /// Nothing in this run was measured on real hardware.
+    pub simulated: bool,
+    pub suites: Vec<String>,
+    pub inventory: String,
+    pub instance: String,
+    pub nodes: String,
+    pub seed: u64,
+    /// When the run began and ended; pretend time where it is simulated.
+    pub started: String,
+    pub ended: String,
+    pub seconds: f64,
+    /// Why the run stopped before its end, if it did.
+    pub interrupted: Option<String>,
+    pub exit_code: i32,
+    pub counts: Counts,
+    pub coverage: Coverage,
+    pub culprits: Vec<Culprit>,
+    pub cases: Vec<CaseSummary>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    pub total: u32,
+    pub pass: u32,
+    /// Of the passes: those held against a provisional baseline.
+    pub provisional: u32,
+    pub fail: u32,
+    pub inconclusive: u32,
+    pub error: u32,
+    pub skipped: u32,
+    pub expected_failure: u32,
+    pub unexpected_pass: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseSummary {
+    pub suite: String,
+    pub name: String,
+    pub end: CaseEnd,
+    pub must_end: Option<CaseEnd>,
+    pub seconds: f64,
+    pub counts: Counts,
+    pub coverage: Coverage,
+    pub findings: Vec<Finding>,
+}

@@ -1,0 +1,165 @@
+//! Reads `baselines/*.toml`.
+
+use super::{Baseline, BaselineKey, Baselines, FEWEST_ACCEPTED, State};
+use crate::mistake::Mistakes;
+use crate::toml_reader::quantity::size_of;
+use crate::toml_reader::{self, Table, Value};
+use recipes::metric::{Dim, MetricSpec};
+use recipes::op::Op;
+use recipes::recipe::LIST;
+use recipes::unit::{Better, Unit};
+use std::collections::BTreeMap;
+
+pub fn baselines(text: &str, file: &str) -> Result<Baselines, Mistakes> {
+    toml_reader::read(text, file, |table| {
+        let instance = table.need("instance").and_then(|value| value.words());
+        let simulated_value = table.get("simulated");
+        let simulated = simulated_value.as_ref().map_or(Some(false), |value| value.boolean());
+        if let (Some(instance), Some(simulated)) = (&instance, simulated)
+            && instance.starts_with("sim-") != simulated
+        {
+            let message = match simulated {
+                true => format!("simulated baselines are for a `sim-` instance only, not for: `{instance}`"),
+                false => format!("baselines of a `sim-` instance must say `simulated = true`: `{instance}`"),
+            };
+            match &simulated_value {
+                Some(value) => value.mistake(message),
+                None => table.mistake(message),
+            }
+        }
+        let tables = table.get("baseline").and_then(|value| value.list()).unwrap_or_default();
+        table.close();
+        let mut entries: Vec<Baseline> = Vec::new();
+        let mut seen: BTreeMap<(String, BaselineKey), usize> = BTreeMap::new();
+        for entry in tables.iter().filter_map(|value| value.table()) {
+            let Some(baseline) = read_one(&entry, simulated.unwrap_or(false)) else { continue };
+            match seen.insert((baseline.metric.clone(), baseline.key.clone()), baseline.line) {
+                Some(line) => entry.mistake(format!(
+                    "a baseline for this stands in line {line} already: `{}`",
+                    format!("{} {}", baseline.metric, baseline.key).trim_end()
+                )),
+                None => entries.push(baseline),
+            }
+        }
+        Some(Baselines { instance: instance?, simulated: simulated?, entries, file: file.to_owned() })
+    })
+}
+
+fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
+    let metrics: Vec<(&str, &MetricSpec)> =
+        LIST.iter().flat_map(|recipe| recipe.metrics).map(|metric| (metric.name, metric)).collect();
+    let metric = table.need("metric").and_then(|value| value.one_of(&metrics));
+    let key = read_key(table, metric);
+    let units = Unit::ALL.map(|unit| (unit.name(), unit));
+    let unit = table.need("unit").and_then(|value| {
+        let unit = value.one_of(&units)?;
+        if let Some(metric) = metric.filter(|metric| metric.unit != unit) {
+            value.mistake(format!("wrong unit, `{}` is in {}: `{unit}`", metric.name, metric.unit));
+            return None;
+        }
+        Some(unit)
+    });
+    let betters = [("higher", Better::Higher), ("lower", Better::Lower), ("neither", Better::Neither)];
+    let better = table.get("better").map_or(metric.map(|metric| metric.better), |value| {
+        let better = value.one_of(&betters)?;
+        if metric.is_some_and(|metric| metric.better != better) {
+            value.mistake("that is not the metric's own direction");
+        }
+        Some(better)
+    });
+    let states = [State::Accepted, State::Provisional, State::Expired].map(|state| (state.name(), state));
+    let state_value = table.need("state");
+    let state = state_value.as_ref().and_then(|value| value.one_of(&states));
+    let samples_value = table.need("samples");
+    let samples = samples_value.as_ref().and_then(read_samples);
+    let lower_value = table.get("lower");
+    let lower = lower_value.as_ref().map(amount);
+    let upper_value = table.get("upper");
+    let upper = upper_value.as_ref().map(amount);
+    let source = table.need("source").and_then(|value| value.words());
+    let [accepted_by, reason, date] =
+        ["accepted_by", "reason", "date"].map(|key| table.get(key).and_then(|value| value.words()));
+    table.close();
+    if let (Some(State::Accepted), Some(samples), Some(value)) = (state, &samples, &state_value)
+        && samples.len() < FEWEST_ACCEPTED
+    {
+        let message = format!(
+            "fewer than {FEWEST_ACCEPTED} samples make a provisional baseline at most, not an accepted one: {}",
+            samples.len()
+        );
+        value.mistake_with(message, "write `state = \"provisional\"`");
+    }
+    let baseline = Baseline {
+        metric: metric?.name.to_owned(),
+        key,
+        unit: unit?,
+        better: better?,
+        state: state?,
+        samples: samples?,
+        lower: lower.unwrap_or_default(),
+        upper: upper.unwrap_or_default(),
+        source: source?,
+        accepted_by,
+        reason,
+        date,
+        simulated,
+        line: table.line(),
+    };
+    let median = baseline.median();
+    let show = |value: f64| baseline.unit.show(value);
+    if let (Some(lower), Some(value)) = (baseline.lower, &lower_value)
+        && lower > median
+    {
+        value.mistake(format!(
+            "`lower` is above the median of the samples: {} > {}",
+            show(lower),
+            show(median)
+        ));
+    }
+    if let (Some(upper), Some(value)) = (baseline.upper, &upper_value)
+        && upper < median
+    {
+        value.mistake(format!(
+            "`upper` is below the median of the samples: {} < {}",
+            show(upper),
+            show(median)
+        ));
+    }
+    Some(baseline)
+}
+
+fn read_key(table: &Table<'_>, metric: Option<&MetricSpec>) -> BaselineKey {
+    let ops = Op::ALL.map(|op| (op.name(), op));
+    // A metric may be kept apart by more than it knows of itself: a node's traffic by the operation that made it.
+    let op_value = table.get("op");
+    let op = op_value.as_ref().and_then(|value| value.one_of(&ops));
+    let size_value = table.get("size");
+    let size_bytes = size_value.as_ref().and_then(size_of);
+    let nodes = table.get("nodes").and_then(|value| value.small(1..=100_000));
+    let ranks = table.get("ranks").and_then(|value| value.small(1..=10_000_000));
+    if let Some(metric) = metric {
+        let absent = [("op", Dim::Op, op_value.is_none()), ("size", Dim::SizeBytes, size_value.is_none())];
+        for (key, _, _) in absent.iter().filter(|(_, dim, absent)| *absent && metric.dims.contains(dim)) {
+            table.mistake(format!("missing key, `{}` differs by it: `{key}`", metric.name));
+        }
+    }
+    BaselineKey { op, size_bytes, nodes, ranks }
+}
+
+fn read_samples(value: &Value<'_>) -> Option<Vec<f64>> {
+    let list = value.list()?;
+    if list.is_empty() {
+        value.mistake("a baseline needs at least one sample");
+        return None;
+    }
+    list.iter().map(amount).collect()
+}
+
+fn amount(value: &Value<'_>) -> Option<f64> {
+    let number = value.number()?;
+    if number < 0.0 {
+        value.mistake(format!("`{}` must be a number from 0, not: {number}", value.key()));
+        return None;
+    }
+    Some(number)
+}

@@ -1,0 +1,135 @@
+//! `harness check`: reads every TOML file that people write, offline, and tells all mistakes and impossible limits.
+//! Files of other kinds, such as scenarios, bring their own linters.
+
+use crate::baseline::Baselines;
+use crate::inventory::{Instances, Inventory};
+use crate::mistake::Mistake;
+use crate::physics;
+use crate::suggest::nearest;
+use crate::suite::Suite;
+use crate::toml_reader::line_of;
+use std::path::Path;
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CheckReport {
+    /// The files that were looked at, relative to the project's folder.
+    pub files: Vec<String>,
+    pub mistakes: Vec<Mistake>,
+}
+
+/// A folder of files of a further kind, and what tells the mistakes in one of them.
+pub struct Linter {
+    pub folder: &'static str,
+    pub lint: fn(text: &str, file: &str) -> Vec<Mistake>,
+}
+
+pub fn check(home: &Path) -> CheckReport {
+    check_with(home, &[])
+}
+
+pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
+    let mut report = CheckReport::default();
+    let profiles = report.take(home, "inventory/instances");
+    let (instances, mistakes) = Instances::read(&profiles);
+    report.mistakes.extend(mistakes);
+    for instance in instances.iter() {
+        let file = format!("inventory/instances/{}.toml", instance.name);
+        report.mistakes.extend(physics::lint_instance(instance, &file));
+    }
+    for (file, text) in report.take(home, "inventory") {
+        match Inventory::read(&text, &file, &instances) {
+            Ok(inventory) if instances.get(&inventory.instance.name).is_none() => {
+                report.mistakes.extend(physics::lint_instance(&inventory.instance, &file));
+            }
+            Ok(_) => {}
+            Err(mistakes) => report.mistakes.extend(mistakes.0),
+        }
+    }
+    for (file, text) in report.take(home, "suites") {
+        match Suite::read(&text, &file) {
+            Ok(suite) => match instances.get(&suite.instance) {
+                Some(instance) => report.mistakes.extend(physics::lint(&suite, instance, None)),
+                None => report.mistakes.extend(without_profile(&suite.instance, &text, &file, &instances)),
+            },
+            Err(mistakes) => report.mistakes.extend(mistakes.0),
+        }
+    }
+    for (file, text) in report.take(home, "baselines") {
+        match Baselines::read(&text, &file) {
+            Ok(baselines) => report.mistakes.extend(check_baselines(&baselines, &text, &instances)),
+            Err(mistakes) => report.mistakes.extend(mistakes.0),
+        }
+    }
+    for linter in linters {
+        for (file, text) in report.take(home, linter.folder) {
+            report.mistakes.extend((linter.lint)(&text, &file));
+        }
+    }
+    report.mistakes.sort();
+    report.mistakes.dedup();
+    report
+}
+
+/// Name and text of every TOML file in a folder, by name; and what could not be read. A folder that is not there has
+/// no files.
+pub fn texts(home: &Path, folder: &str) -> (Vec<(String, String)>, Vec<Mistake>) {
+    let (mut texts, mut mistakes) = (Vec::new(), Vec::new());
+    let entries = match std::fs::read_dir(home.join(folder)) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return (texts, mistakes),
+        Err(error) => {
+            mistakes.push(Mistake::of_file(folder, format!("cannot be read: {error}")));
+            return (texts, mistakes);
+        }
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.ends_with(".toml") || name.starts_with('.') {
+            continue;
+        }
+        let file = format!("{folder}/{name}");
+        match std::fs::read_to_string(entry.path()) {
+            Ok(text) => texts.push((file, text)),
+            Err(error) => mistakes.push(Mistake::of_file(&file, format!("cannot be read: {error}"))),
+        }
+    }
+    texts.sort();
+    (texts, mistakes)
+}
+
+impl CheckReport {
+    fn take(&mut self, home: &Path, folder: &str) -> Vec<(String, String)> {
+        let (texts, mistakes) = texts(home, folder);
+        self.files.extend(texts.iter().map(|(file, _)| file.clone()));
+        self.mistakes.extend(mistakes);
+        texts
+    }
+}
+
+fn without_profile(name: &str, text: &str, file: &str, instances: &Instances) -> Option<Mistake> {
+    if instances.is_broken(name) {
+        return None;
+    }
+    let message =
+        format!("an instance without a profile in `inventory/instances`: `{}`", name.escape_debug());
+    let mistake = Mistake::at(file, line_of(text, "instance"), 1, message);
+    Some(match nearest(name, instances.names()) {
+        Some(near) => mistake.suggest(format!("did you mean `{near}`?")),
+        None => mistake,
+    })
+}
+
+fn check_baselines(baselines: &Baselines, text: &str, instances: &Instances) -> Vec<Mistake> {
+    let (file, name) = (&baselines.file, &baselines.instance);
+    let mut mistakes = Vec::new();
+    if !file.ends_with(&format!("/{name}.toml")) {
+        let message =
+            format!("baselines are looked up by the file's name, which must be the instance's: `{name}`");
+        mistakes.push(Mistake::at(file, line_of(text, "instance"), 1, message));
+    }
+    match instances.get(name) {
+        Some(instance) => mistakes.extend(physics::lint_baselines(baselines, instance)),
+        None => mistakes.extend(without_profile(name, text, file, instances)),
+    }
+    mistakes
+}

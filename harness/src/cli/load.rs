@@ -1,0 +1,126 @@
+//! Finds and reads the files that a run is asked to use, and digests them for the plan.
+
+use crate::artefact::Source;
+use crate::baseline::Baselines;
+use crate::inventory::{Instances, Inventory};
+use crate::store::{Home, sha256};
+use crate::suggest;
+use crate::suite::Suite;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Everything read, or everything that is wrong with it.
+pub struct Loaded {
+    pub suites: Vec<Suite>,
+    pub inventory: Inventory,
+    pub baselines: Option<Baselines>,
+    pub sources: Vec<Source>,
+}
+
+pub fn load(home: &Home, suites: &[String], inventory: &str) -> Result<Loaded, Vec<String>> {
+    let mut mistakes = Vec::new();
+    let mut sources = Vec::new();
+    let mut read_suites: Vec<Suite> = Vec::new();
+    for name in suites {
+        let read = read(home, "suites", name, &mut sources).and_then(|(path, text)| {
+            Suite::read(&text, &home.shown(&path)).map_err(|mistakes| lines(&mistakes))
+        });
+        match read {
+            Ok(suite) if read_suites.iter().any(|other| other.name == suite.name) => {
+                mistakes.push(format!("--suite: given twice: `{}`", suite.name));
+            }
+            Ok(suite) => read_suites.push(suite),
+            Err(more) => mistakes.extend(more),
+        }
+    }
+    let instances = Instances::load(home.path()).map_err(|mistakes| lines(&mistakes))?;
+    let inventory = read(home, "inventory", inventory, &mut sources).and_then(|(path, text)| {
+        Inventory::read(&text, &home.shown(&path), &instances).map_err(|mistakes| lines(&mistakes))
+    });
+    let inventory = match inventory {
+        Ok(inventory) => inventory,
+        Err(more) => {
+            mistakes.extend(more);
+            return Err(mistakes);
+        }
+    };
+    let name = &inventory.instance.name;
+    // The profile, and the one that it is like: what stands in either decides what is run.
+    for profile in [Some(name), inventory.instance.like.as_ref()].into_iter().flatten() {
+        let path = instance_path(home, profile);
+        if let Ok(text) = fs::read_to_string(&path) {
+            sources.push(source(home, &path, &text));
+        }
+    }
+    let mut baselines = None;
+    let path = home.path().join("baselines").join(format!("{name}.toml"));
+    // No file, no baselines: the assertions that need one will say so. A file that cannot be read is a mistake.
+    if path.exists() {
+        match fs::read_to_string(&path) {
+            Err(error) => mistakes.push(format!("{}: {error}", home.shown(&path))),
+            Ok(text) => {
+                sources.push(source(home, &path, &text));
+                match Baselines::read(&text, &home.shown(&path)) {
+                    Ok(read) => baselines = Some(read),
+                    Err(more) => mistakes.extend(lines(&more)),
+                }
+            }
+        }
+    }
+    if mistakes.is_empty() {
+        Ok(Loaded { suites: read_suites, inventory, baselines, sources })
+    } else {
+        Err(mistakes)
+    }
+}
+
+/// The names of what a folder offers, sorted.
+pub fn names(home: &Home, folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(home.path().join(folder)).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+        .collect();
+    names.sort();
+    names
+}
+
+fn instance_path(home: &Home, name: &str) -> PathBuf {
+    home.path().join("inventory").join("instances").join(format!("{name}.toml"))
+}
+
+/// A name of the folder, or a path to a file anywhere.
+fn read(
+    home: &Home,
+    folder: &str,
+    name: &str,
+    sources: &mut Vec<Source>,
+) -> Result<(PathBuf, String), Vec<String>> {
+    let is_path = name.contains('/') || name.ends_with(".toml");
+    let path =
+        if is_path { PathBuf::from(name) } else { home.path().join(folder).join(format!("{name}.toml")) };
+    if !path.is_file() {
+        let known = names(home, folder);
+        let near = suggest::nearest(name, known.iter().map(String::as_str));
+        let hint = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+        let all = known.join(", ");
+        return Err(vec![format!("no such file in {folder}, {hint}there are {all}: `{name}`")]);
+    }
+    let path = path.canonicalize().unwrap_or(path);
+    match fs::read_to_string(&path) {
+        Ok(text) => {
+            sources.push(source(home, &path, &text));
+            Ok((path, text))
+        }
+        Err(error) => Err(vec![format!("{}: {error}", home.shown(&path))]),
+    }
+}
+
+fn source(home: &Home, path: &Path, text: &str) -> Source {
+    Source { file: home.shown(path), sha256: sha256(text.as_bytes()) }
+}
+
+fn lines(mistakes: &crate::mistake::Mistakes) -> Vec<String> {
+    mistakes.0.iter().map(ToString::to_string).collect()
+}

@@ -1,0 +1,199 @@
+//! What a person types: the verbs, and the flags of the default verb, which runs suites.
+//! libtest-mimic's arguments are flattened in, so that its vocabulary works as everywhere.
+
+mod load;
+mod run_suites;
+
+use crate::store::Home;
+use crate::{check, exit_code, logs};
+use clap::{CommandFactory, FromArgMatches, Parser};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+const ABOUT: &str =
+    "Tells whether the nodes of a GPU cluster are good, and which part is bad if they are not.";
+
+const VERBS: &str = "\
+Verbs (the first word; anything else there is a filter of assertion names):
+  check                 lint every suite, inventory and baseline, offline
+  logs nccl-tests FILE  print what was read from the output of nccl-tests
+
+Settings (--set KEY=VALUE, or --set CASE.KEY=VALUE):
+";
+
+/// The default verb.
+#[derive(Debug, Parser)]
+#[command(name = "harness", about = ABOUT, version, disable_help_subcommand = true)]
+pub struct RunArgs {
+    /// Suite to run, by name or path; may be repeated
+    #[arg(long = "suite", value_name = "NAME|PATH")]
+    pub suites: Vec<String>,
+    /// The cluster, by name or path
+    #[arg(long, value_name = "NAME|PATH", env = "HARNESS_INVENTORY", default_value = "default")]
+    pub inventory: String,
+    /// Run on these nodes of the inventory only, such as `p5-[001-004]` or `@group`
+    #[arg(long, value_name = "RANGE")]
+    pub nodes: Option<String>,
+    /// Leave these nodes out
+    #[arg(long, value_name = "RANGE")]
+    pub exclude_nodes: Option<String>,
+    /// Print the plan: scripts, exact argument lists, nodes, files, time; launch nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Override a value of the suite for this run; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
+    pub settings: Vec<(String, String)>,
+    /// Seed of the pretend cluster
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// A fault of the pretend cluster, such as `p5-002:nic-slow=0.4@rdmap113s0`; may be repeated
+    #[arg(long = "sim-fault", value_name = "NODE:FAULT")]
+    pub sim_faults: Vec<String>,
+    /// Write the JUnit report here too
+    #[arg(long, value_name = "PATH")]
+    pub junit: Option<PathBuf>,
+    /// Write the summary here too
+    #[arg(long, value_name = "PATH")]
+    pub json: Option<PathBuf>,
+    /// Say more: in --dry-run, every job in full
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Launch nothing more after this many failures
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_fail: Option<u32>,
+    /// End the whole run after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: Option<u64>,
+    #[command(flatten)]
+    pub libtest: libtest_mimic::Arguments,
+}
+
+/// `harness check`
+#[derive(Debug, Parser)]
+#[command(name = "harness check", about = "Lint every suite, inventory and baseline, offline.")]
+struct CheckArgs {}
+
+/// `harness logs`
+#[derive(Debug, Parser)]
+#[command(name = "harness logs", about = "Print what was read from logs.")]
+struct LogsArgs {
+    #[command(subcommand)]
+    kind: LogKind,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum LogKind {
+    /// Output of nccl-tests, text or JSON; `-` is standard input
+    NcclTests {
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// One JSON object per file
+        #[arg(long)]
+        json: bool,
+        /// Exit with 1 where something was found
+        #[arg(long)]
+        fail_on_findings: bool,
+    },
+}
+
+/// The whole program but for ending the process.
+pub fn main(args: Vec<OsString>) -> i32 {
+    let verb = args.get(1).and_then(|word| word.to_str()).map(str::to_owned);
+    match verb.as_deref() {
+        Some("check") => match parse::<CheckArgs>(verb_args(args)) {
+            Ok(CheckArgs {}) => run_check(),
+            Err(code) => code,
+        },
+        Some("logs") => match parse::<LogsArgs>(verb_args(args)) {
+            Ok(LogsArgs { kind: LogKind::NcclTests { files, json, fail_on_findings } }) => {
+                logs::nccl_tests(&files, json, fail_on_findings, &mut io::stdout(), &mut io::stderr())
+            }
+            Err(code) => code,
+        },
+        _ => match parse::<RunArgs>(args) {
+            Ok(args) => match refused(&args.libtest) {
+                Some(why) => usage(&why),
+                None => run_suites::run(args),
+            },
+            Err(code) => code,
+        },
+    }
+}
+
+/// The arguments without the verb, so that the verb's own parser sees them as its own.
+fn verb_args(mut args: Vec<OsString>) -> Vec<OsString> {
+    args.remove(1);
+    args
+}
+
+/// clap prints its own message with a suggestion; its exit code for usage is ours too.
+fn parse<A: Parser + CommandFactory + FromArgMatches>(args: Vec<OsString>) -> Result<A, i32> {
+    let settings: Vec<String> = crate::plan::SETTINGS
+        .iter()
+        .map(|setting| format!("  {:<20}  {}", setting.key, setting.about))
+        .collect();
+    let after = format!("{VERBS}{}\n\n{}", settings.join("\n"), exit_code::TABLE);
+    let command = A::command()
+        // libtest-mimic's own template would take the place of ours.
+        .help_template("{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}{after-help}")
+        .after_help(after);
+    let matches = command.try_get_matches_from(args).and_then(|matches| A::from_arg_matches(&matches));
+    matches.map_err(|error| {
+        let _ = error.print();
+        if error.use_stderr() { exit_code::USAGE } else { exit_code::PASSED }
+    })
+}
+
+/// What libtest-mimic offers and means nothing here: verdicts are known before it is called.
+fn refused(args: &libtest_mimic::Arguments) -> Option<String> {
+    let flag = if args.bench {
+        "--bench"
+    } else if args.test_threads.is_some() {
+        "--test-threads"
+    } else if args.logfile.is_some() {
+        "--logfile"
+    } else if args.unstable_flags.is_some() {
+        "-Z"
+    } else {
+        return None;
+    };
+    Some(format!("`{flag}` means nothing here; see --help"))
+}
+
+fn run_check() -> i32 {
+    let Some(home) = home() else { return no_home() };
+    let report = check::check(home.path());
+    for mistake in &report.mistakes {
+        println!("{mistake}");
+    }
+    let files = report.files.len();
+    let mistakes = report.mistakes.len();
+    println!("{files} files, {mistakes} mistakes");
+    if mistakes == 0 { exit_code::PASSED } else { exit_code::USAGE }
+}
+
+fn home() -> Option<Home> {
+    Home::find(&std::env::current_dir().ok()?)
+}
+
+fn no_home() -> i32 {
+    usage("no `suites` and `inventory` here or above: run it inside the project's folder")
+}
+
+fn usage(why: &str) -> i32 {
+    eprintln!("error: {why}");
+    exit_code::USAGE
+}
+
+fn key_and_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("written as KEY=VALUE".to_owned()),
+    }
+}
+
+fn settings(pairs: &[(String, String)]) -> BTreeMap<String, String> {
+    pairs.iter().cloned().collect()
+}

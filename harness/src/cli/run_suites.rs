@@ -1,0 +1,219 @@
+//! The default verb: from arguments to a plan, from the plan to a run, from the run to what is printed.
+
+use super::{RunArgs, home, load, no_home, settings, usage};
+use crate::artefact::Plan;
+use crate::inventory::Kind;
+use crate::pipeline::{self, Finished};
+use crate::plan::{self, Request, Selection};
+use crate::reach::process::ProcessReach;
+use crate::report::{self, ListFormat, Mode, Progress, Report, Unprinted};
+use crate::run::Clock;
+use crate::sim::PretendReach;
+use crate::sim::fault::NodeFault;
+use crate::store::{self, Home, Store};
+use crate::{exit_code, interrupt, physics};
+use libtest_mimic::{ColorSetting, FormatSetting};
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal, Write};
+
+pub fn run(args: RunArgs) -> i32 {
+    let Some(home) = home() else { return no_home() };
+    if args.suites.is_empty() {
+        let names = load::names(&home, "suites").join(", ");
+        return usage(&format!("which suite? --suite NAME; there are: {names}"));
+    }
+    let (plan, inventory) = match make_plan(&home, &args) {
+        Ok(made) => made,
+        Err(mistakes) => {
+            for mistake in &mistakes {
+                eprintln!("error: {mistake}");
+            }
+            return exit_code::USAGE;
+        }
+    };
+    let selected = plan.cases.iter().map(|case| case.assertions.len()).sum::<usize>();
+    if args.libtest.list {
+        let format = match args.libtest.format {
+            Some(FormatSetting::Json) => ListFormat::Json,
+            Some(FormatSetting::Terse) => ListFormat::Terse,
+            _ if args.libtest.quiet => ListFormat::Terse,
+            _ => ListFormat::Pretty,
+        };
+        // nextest asks a second time for ignored tests alone; which are skipped is known only when they are planned.
+        let listed = if args.libtest.ignored { String::new() } else { report::list(&plan, format) };
+        print_quietly(&listed);
+        return exit_code::PASSED;
+    }
+    if selected == 0 {
+        eprintln!("error: nothing selected: no assertion has such a name; --list names them all");
+        return exit_code::NOTHING_SELECTED;
+    }
+    if args.dry_run {
+        print_quietly(&report::dry_run(&plan, &crate::script::SHARED, args.verbose));
+        return exit_code::PASSED;
+    }
+    interrupt::watch();
+    let store = match Store::create(&home, &plan.run_id) {
+        Ok(store) => store,
+        Err(error) => return machinery(&error.to_string()),
+    };
+    if let Err(error) = store.write_json(&store.folder().join("plan.json"), &plan) {
+        return machinery(&error.to_string());
+    }
+    let finished = match execute(&plan, &inventory, &store, &args) {
+        Ok(finished) => finished,
+        Err(why) => return machinery(&why),
+    };
+    let written = match pipeline::write_reports(&plan, &finished, &store) {
+        Ok(written) => written,
+        Err(error) => return machinery(&error.to_string()),
+    };
+    let mut code = finished.summary.exit_code;
+    for (name, path) in [("junit.xml", &args.junit), ("summary.json", &args.json)] {
+        let Some(path) = path else { continue };
+        let bytes = written.iter().find(|(file, _)| *file == name).map(|(_, bytes)| bytes.as_slice());
+        if let Err(error) = store::write_whole(path, bytes.unwrap_or_default()) {
+            eprintln!("error: {error}");
+            code = code.max(exit_code::COULD_NOT_TELL);
+        }
+    }
+    print(&plan, &finished, &args);
+    code
+}
+
+/// The plan and the inventory that it is for; or all that is wrong, in one go.
+fn make_plan(home: &Home, args: &RunArgs) -> Result<(Plan, crate::inventory::Inventory), Vec<String>> {
+    let mut loaded = load::load(home, &args.suites, &args.inventory)?;
+    let mut mistakes = Vec::new();
+    let settings = settings(&args.settings);
+    if let Err(more) = plan::apply_settings(&mut loaded.suites, &settings) {
+        mistakes.extend(more);
+    }
+    let nodes = loaded.inventory.select(args.nodes.as_deref(), args.exclude_nodes.as_deref());
+    let nodes = nodes.unwrap_or_else(|why| {
+        mistakes.push(why);
+        Vec::new()
+    });
+    for suite in &loaded.suites {
+        if loaded.inventory.instance.fits(&suite.instance) {
+            let found = physics::lint(suite, &loaded.inventory.instance, loaded.baselines.as_ref());
+            mistakes.extend(found.iter().map(ToString::to_string));
+        }
+    }
+    if let Err(why) = faults(&args.sim_faults) {
+        mistakes.push(format!("--sim-fault: {why}"));
+    }
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    let names: Vec<&str> = loaded.suites.iter().map(|suite| suite.name.as_str()).collect();
+    let request = Request {
+        run_id: store::new_run_id(&names.join("+")),
+        seed: args.seed,
+        nodes,
+        settings,
+        sim_faults: args.sim_faults.clone(),
+        limit_s: args.timeout,
+        max_fail: args.max_fail,
+        sources: loaded.sources,
+    };
+    let plan = plan::plan(&loaded.suites, &loaded.inventory, loaded.baselines.as_ref(), request)?;
+    let selection = Selection {
+        filter: args.libtest.filter.clone(),
+        exact: args.libtest.exact,
+        skip: args.libtest.skip.clone(),
+    };
+    Ok((plan::select(plan, &selection), loaded.inventory))
+}
+
+fn faults(texts: &[String]) -> Result<Vec<NodeFault>, String> {
+    texts.iter().map(|text| NodeFault::parse(text)).collect()
+}
+
+fn execute(
+    plan: &Plan,
+    inventory: &crate::inventory::Inventory,
+    store: &Store,
+    args: &RunArgs,
+) -> Result<Finished, String> {
+    let mode = if args.libtest.quiet {
+        Mode::Silent
+    } else {
+        Mode::Auto { is_terminal: io::stderr().is_terminal() }
+    };
+    let mut progress = Progress::new(mode);
+    let pretend = inventory.kind == Kind::Pretend;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(pretend)
+        .build()
+        .map_err(|error| error.to_string())?;
+    let finished = runtime.block_on(async {
+        if pretend {
+            let mut case_faults = BTreeMap::new();
+            for case in &plan.cases {
+                case_faults.insert(case.name.clone(), faults(&case.sim_faults)?);
+            }
+            let reach = PretendReach::new(inventory, plan.seed, faults(&plan.sim_faults)?, case_faults)?;
+            let clock = Clock::starting_at(PretendReach::epoch_unix_s(plan.seed) as f64);
+            let finished =
+                pipeline::run(plan, &reach, clock, store, &mut progress, &|folder| reach.release(folder))
+                    .await;
+            let broken = reach.violations();
+            if !broken.is_empty() {
+                return Err(format!("the pretend cluster saw what must not be: {}", broken.join("; ")));
+            }
+            finished.map_err(|error| error.to_string())
+        } else {
+            let clock = Clock::starting_at(store::wall_clock_s());
+            let finished = pipeline::run(plan, &ProcessReach, clock, store, &mut progress, &|_| ()).await;
+            finished.map_err(|error| error.to_string())
+        }
+    });
+    progress.done();
+    finished
+}
+
+fn print(plan: &Plan, finished: &Finished, args: &RunArgs) {
+    let report = Report { plan, cases: &finished.cases, summary: &finished.summary };
+    let color = match args.libtest.color {
+        Some(ColorSetting::Always) => true,
+        Some(ColorSetting::Never) => false,
+        _ => wants_color(
+            io::stdout().is_terminal(),
+            &|name| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0"),
+            std::env::var_os("TERM").is_some_and(|term| term == "dumb"),
+        ),
+    };
+    if args.libtest.format == Some(FormatSetting::Json) {
+        let lines: String = report::json::events(&report).map(|line| line + "\n").collect();
+        print_quietly(&lines);
+        return;
+    }
+    let mut face = args.libtest.clone();
+    // The plan was selected already; a case that others come after is shown though no filter names it.
+    face.filter = None;
+    face.skip = Vec::new();
+    face.color = Some(if color { ColorSetting::Always } else { ColorSetting::Never });
+    match report::face(&report, face) {
+        Ok(_) => print_quietly(&report::closing(&report, color)),
+        Err(Unprinted::Closed) => {}
+        Err(error) => eprintln!("error: {error}"),
+    }
+}
+
+/// The conventions: `NO_COLOR` wins, then `CLICOLOR_FORCE`, then what stdout is.
+fn wants_color(is_terminal: bool, is_set: &dyn Fn(&str) -> bool, is_dumb: bool) -> bool {
+    !is_set("NO_COLOR") && (is_set("CLICOLOR_FORCE") || (is_terminal && !is_dumb))
+}
+
+/// Prints, and minds no reader that has gone away: the reports are written by then.
+fn print_quietly(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+fn machinery(why: &str) -> i32 {
+    eprintln!("error: {why}");
+    exit_code::COULD_NOT_TELL
+}

@@ -1,0 +1,68 @@
+//! The exit codes, their meaning, and which one a run ends with.
+
+use crate::artefact::Counts;
+
+pub const PASSED: i32 = 0;
+pub const FAILED: i32 = 1;
+pub const USAGE: i32 = 2;
+pub const COULD_NOT_TELL: i32 = 3;
+pub const NOTHING_SELECTED: i32 = 4;
+pub const INTERRUPTED: i32 = 130;
+pub const TERMINATED: i32 = 143;
+
+/// The table of `--help` and of the README.
+pub const TABLE: &str = "\
+Exit codes:
+  0    all passed
+  1    something was measured and is out of bounds (beats 3; both counts are printed)
+  2    wrong usage or configuration; nothing was launched
+  3    could not tell: something required was not measured, or the machinery failed
+  4    nothing selected, or everything selected was skipped
+  130  interrupted (Ctrl-C); reports are written
+  143  terminated (SIGTERM); reports are written";
+
+/// What the counts of a run amount to.
+pub fn of(counts: &Counts) -> i32 {
+    if counts.fail + counts.unexpected_pass > 0 {
+        FAILED
+    } else if counts.inconclusive + counts.error > 0 {
+        COULD_NOT_TELL
+    } else if counts.pass + counts.expected_failure == 0 {
+        NOTHING_SELECTED
+    } else {
+        PASSED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_beat_what_could_not_be_told_and_skips_alone_are_nothing() {
+        type Edit = fn(&mut Counts);
+        let counts = |edit: Edit| {
+            let mut counts = Counts::default();
+            edit(&mut counts);
+            counts
+        };
+        let table: [(Edit, i32); 12] = [
+            (|_| (), NOTHING_SELECTED),
+            (|c| c.skipped = 3, NOTHING_SELECTED),
+            (|c| c.pass = 1, PASSED),
+            (|c| c.expected_failure = 1, PASSED),
+            (|c| (c.pass, c.skipped) = (1, 9), PASSED),
+            (|c| (c.pass, c.provisional) = (1, 1), PASSED),
+            (|c| (c.pass, c.inconclusive) = (9, 1), COULD_NOT_TELL),
+            (|c| (c.pass, c.error) = (9, 1), COULD_NOT_TELL),
+            (|c| c.inconclusive = 1, COULD_NOT_TELL),
+            (|c| (c.pass, c.fail) = (9, 1), FAILED),
+            (|c| (c.fail, c.error, c.inconclusive) = (1, 5, 5), FAILED),
+            (|c| (c.pass, c.unexpected_pass) = (9, 1), FAILED),
+        ];
+        for (edit, code) in table {
+            let counts = counts(edit);
+            assert_eq!(of(&counts), code, "{counts:?}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! An inventory: which nodes there are, of which instance type, and how they are reached, as `inventory/*.toml` says
+//! it. Instance types have files of their own (`instance.rs`); reaching the nodes is the business of `reach`.
+
+mod instance;
+mod read;
+mod select;
+
+pub use instance::{FlowOp, Instance, Instances, Transport};
+
+use crate::mistake::Mistakes;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inventory {
+    /// The file's stem.
+    pub name: String,
+    pub kind: Kind,
+    pub instance: Instance,
+    pub nodes: Vec<String>,
+    pub groups: BTreeMap<String, Vec<String>>,
+    pub reach: ReachBy,
+    pub paths: Paths,
+    pub container: Option<Container>,
+    pub environment: BTreeMap<String, String>,
+    pub nic_tool: NicTool,
+    pub file: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Pretend,
+    Real,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReachBy {
+    Slurm(SlurmReach),
+    Ssh(SshReach),
+    /// This machine alone.
+    Local,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlurmReach {
+    pub partition: Option<String>,
+    pub account: Option<String>,
+    pub reservation: Option<String>,
+    pub constraint: Option<String>,
+    /// Where `sbatch` is called; here, where absent.
+    pub login: Option<String>,
+    /// What `srun --mpi` is given.
+    pub mpi: String,
+    pub exclusive: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SshReach {
+    pub user: Option<String>,
+    pub port: Option<u16>,
+    /// A configuration file for ssh.
+    pub config: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Paths {
+    /// A folder that all nodes see.
+    pub shared: String,
+    /// The folder with the programs of nccl-tests.
+    pub nccl_tests: String,
+    pub nsys: Option<String>,
+    /// Where devices and their counters lie; `{host}` in it is the node's name.
+    pub counters: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Container {
+    pub image: String,
+    pub mounts: Vec<String>,
+    pub mount_home: bool,
+    pub remap_root: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NicTool {
+    FiRmaBw,
+    IbWriteBw,
+}
+
+impl NicTool {
+    pub fn name(self) -> &'static str {
+        match self {
+            NicTool::FiRmaBw => "fi_rma_bw",
+            NicTool::IbWriteBw => "ib_write_bw",
+        }
+    }
+}
+
+impl Inventory {
+    /// Reads an inventory, or tells everything that is wrong in it.
+    pub fn read(text: &str, file: &str, instances: &Instances) -> Result<Inventory, Mistakes> {
+        read::inventory(text, file, instances)
+    }
+
+    pub fn is_simulated(&self) -> bool {
+        self.kind == Kind::Pretend
+    }
+
+    /// The nodes that `--nodes` and `--exclude-nodes` leave, in the inventory's order. `@group` stands for a group.
+    pub fn select(&self, nodes: Option<&str>, exclude: Option<&str>) -> Result<Vec<String>, String> {
+        select::select(self, nodes, exclude)
+    }
+}
+
+#[cfg(test)]
+mod tests;

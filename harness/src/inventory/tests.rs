@@ -1,0 +1,133 @@
+//! What inventories and profiles say, and what is told of those that are wrong.
+
+use super::*;
+
+const P5: &str = r#"
+gpus = 8
+gpu = "H100"
+nvlink_gb_s = 450
+nics = "rdmap[79-82,96-99]s0"
+nic_line_rate = "100 Gb/s"
+transport = "rdma"
+tx_counters = ["rdma_write_bytes"]
+rx_counters = ["rdma_write_recv_bytes"]
+flow_op = "write"
+conservation_shown = false
+source = "a test"
+"#;
+
+fn instances() -> Instances {
+    let file = |name: &str, text: &str| (format!("inventory/instances/{name}.toml"), text.to_owned());
+    let files =
+        [file("a-p5", "like = \"p5\"\ngpu = \"H200\""), file("p5", P5), file("sim-p5", "like = \"p5\"")];
+    let (instances, mistakes) = Instances::read(&files);
+    assert_eq!(mistakes, []);
+    instances
+}
+
+fn read(text: &str) -> Result<Inventory, String> {
+    Inventory::read(text, "inventory/x.toml", &instances()).map_err(|mistakes| mistakes.to_string())
+}
+
+#[test]
+fn a_profile_inherits_what_it_does_not_say() {
+    let instances = instances();
+    let like = instances.get("a-p5").expect("there");
+    assert_eq!((like.gpu.as_str(), like.gpus, like.nics.len()), ("H200", 8, 8));
+    assert!(like.fits("p5") && like.fits("a-p5") && !like.fits("sim-p5"));
+    assert_eq!(like.node_wire_gb_s(), 100.0);
+}
+
+#[test]
+fn profiles_that_are_like_nothing_or_like_each_other_are_told() {
+    let file = |name: &str, text: &str| (format!("{name}.toml"), text.to_owned());
+    let files = [
+        file("a", "like = \"b\""),
+        file("b", "like = \"a\""),
+        file("c", "like = \"p55\""),
+        file("p5", P5),
+        file("d", "gpu = 8\n"),
+    ];
+    let (_, mistakes) = Instances::read(&files);
+    let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+    assert!(told.contains(&"a.toml:1:8: unknown like: `b`; there are `p5`".to_owned()), "{told:?}");
+    assert!(told.contains(&"c.toml:1:8: unknown like: `p55`; did you mean `p5`?".to_owned()), "{told:?}");
+    assert!(told.contains(&"d.toml:1:1: missing key: `nics`".to_owned()), "{told:?}");
+}
+
+#[test]
+fn a_real_inventory_takes_ten_lines() {
+    let text = r#"
+kind = "real"
+instance = "p5"
+nodes = "p5-[001-032,040]"
+[groups]
+rack1 = "p5-[001-016]"
+[reach]
+via = "slurm"
+partition = "gpu"
+[paths]
+shared = "/fsx/harness"
+"#;
+    let inventory = read(text).expect("good");
+    assert_eq!(inventory.nodes.len(), 33);
+    let ReachBy::Slurm(slurm) = &inventory.reach else { panic!("slurm") };
+    assert_eq!(
+        (slurm.partition.as_deref(), slurm.mpi.as_str(), slurm.exclusive),
+        (Some("gpu"), "pmix", true)
+    );
+    assert_eq!(inventory.paths.counters, "/sys/class/infiniband");
+    let select = |nodes, exclude| inventory.select(nodes, exclude).map(|nodes| crate::nodeset::fold(&nodes));
+    assert_eq!(select(None, Some("@rack1")).as_deref(), Ok("p5-[017-032,040]"));
+    assert_eq!(select(Some("p5-040,@rack1"), Some("p5-[002-016]")).as_deref(), Ok("p5-[001,040]"));
+    let told = select(Some("p5-041"), None).expect_err("unknown");
+    assert!(told.contains("did you mean `p5-0"), "{told}");
+    let told = select(Some("@rakc1"), None).expect_err("unknown");
+    assert!(told.contains("did you mean `@rack1`"), "{told}");
+    assert!(select(Some("p5-001"), Some("p5-001")).is_err_and(|told| told.contains("no node")));
+}
+
+#[test]
+fn everything_wrong_in_an_inventory_is_told_in_one_go() {
+    let text = r#"
+kind = "real"
+instance = "sim-p5"
+nodes = "p5-[001-004"
+nic_tol = "fi_rma_bw"
+[groups]
+rack1 = "p5-[1-x]"
+[reach]
+via = "slurm"
+partition = "--gpu; rm"
+user = "x"
+[paths]
+nccl_tests = "relative"
+[container]
+mounts = ["fsx"]
+[environment]
+"1X" = "y"
+Y = 3
+"#;
+    insta::assert_snapshot!(read(text).expect_err("bad"));
+}
+
+#[test]
+fn pretend_and_real_are_never_mixed() {
+    let mixed = "kind = \"pretend\"\ninstance = \"p5\"\nnodes = \"a\"";
+    let told = read(mixed).expect_err("mixed");
+    assert_eq!(
+        told,
+        "inventory/x.toml:2:12: a pretend inventory needs a `sim-` instance: `p5`; did you mean `sim-p5`?"
+    );
+    let told = read("kind = \"real\"\ninstance = \"sim-p5\"\nnodes = \"a\"").expect_err("mixed");
+    assert!(told.contains("a real inventory cannot have a `sim-` instance: `sim-p5`"), "{told}");
+}
+
+#[test]
+fn an_inventory_may_hold_a_profile_of_its_own() {
+    let text = "kind = \"real\"\nnodes = \"a\"\nreach = { via = \"local\" }\npaths = { shared = \"/tmp\" }\n\
+        [instance]\nname = \"mine\"\nlike = \"p5\"\nnics = \"efa_[0-3]\"\n";
+    let inventory = read(text).expect("good");
+    assert_eq!((inventory.instance.name.as_str(), inventory.instance.nics.len()), ("mine", 4));
+    assert_eq!(inventory.reach, ReachBy::Local);
+}

@@ -1,0 +1,315 @@
+//! Who is to blame for a red run: parts that a measurement names by itself, then nodes that launchers name, then the
+//! one node that is in everything that went badly and in nothing that went well. An innocent is never named.
+
+use super::gate::JobOutcome;
+use super::nic_rate::NicRateCache;
+use super::{CaseData, Verdict};
+use crate::artefact::{Culprit, PlannedAssertion, Status};
+use recipes::unit::Unit;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The parts that this case's measurements name by themselves.
+pub fn of_case(data: &CaseData, verdicts: &[Verdict], nic_rates: &NicRateCache) -> Vec<Culprit> {
+    let mut culprits = Vec::new();
+    for (assertion, verdict) in data.case.assertions.iter().zip(verdicts) {
+        if verdict.status == Status::Fail {
+            culprits.extend(named_by(data, assertion, verdict));
+        }
+    }
+    culprits.extend(nic_rates.culprits());
+    culprits
+}
+
+/// Only what a single part can be responsible for: a device that is not there or moved nothing, a GPU that ran alone.
+fn named_by(data: &CaseData, assertion: &PlannedAssertion, verdict: &Verdict) -> Vec<Culprit> {
+    let Some(node) = &assertion.node else { return Vec::new() };
+    let parts: Vec<(String, f64)> = match (&assertion.part, verdict.observed) {
+        (Some(part), Some(observed)) => vec![(part.clone(), observed)],
+        (Some(_), None) => return Vec::new(),
+        (None, _) => odd_parts(data, assertion),
+    };
+    let unit = assertion.unit;
+    parts
+        .into_iter()
+        .filter_map(|(part, observed)| {
+            let evidence = match assertion.metric.as_str() {
+                "nic.present" if observed == 0.0 => {
+                    format!("not listed, though the profile of {} has it", data.instance.name)
+                }
+                // A share is no rate; a NIC that moved something is never named by it.
+                "nic.share" if observed == 0.0 => {
+                    format!("listed, but moved no byte in `{}` while its namesakes did", data.case.name)
+                }
+                name if part.starts_with("gpu") && name.starts_with("nccl.") => verdict.message.clone(),
+                _ => return None,
+            };
+            let evidence = if unit == Unit::Count || evidence.contains(&unit.show(observed)) {
+                evidence
+            } else {
+                format!("{evidence} ({})", unit.show(observed))
+            };
+            Some(Culprit::Culprit { node: node.clone(), part, evidence })
+        })
+        .collect()
+}
+
+/// The parts of an assertion over a whole node that are at zero.
+fn odd_parts(data: &CaseData, assertion: &PlannedAssertion) -> Vec<(String, f64)> {
+    let measured = super::Measured::of(data.metrics, assertion);
+    measured
+        .values()
+        .filter(|(_, value)| *value == 0.0)
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+/// The nodes that the run as a whole speaks against, given the parts that are named already.
+pub fn of_run(outcomes: &[JobOutcome], named: &[Culprit]) -> Vec<Culprit> {
+    let mut culprits = Vec::new();
+    let guilty_parts: BTreeSet<&str> = named
+        .iter()
+        .filter_map(|culprit| match culprit {
+            Culprit::Culprit { node, .. } => Some(node.as_str()),
+            _ => None,
+        })
+        .collect();
+    let causes: BTreeSet<&str> =
+        outcomes.iter().filter_map(|outcome| outcome.bad.as_ref().map(|bad| bad.cause.as_str())).collect();
+    for cause in causes {
+        let (bad, good): (Vec<&JobOutcome>, Vec<&JobOutcome>) =
+            outcomes.iter().partition(|outcome| outcome.bad.as_ref().is_some_and(|bad| bad.cause == cause));
+        // What went badly for another cause says nothing about this one, nor does a workload that cannot show it.
+        let kinds: BTreeSet<&str> = bad.iter().map(|outcome| outcome.kind).collect();
+        let good: Vec<&JobOutcome> = good
+            .into_iter()
+            .filter(|outcome| outcome.bad.is_none() && kinds.contains(outcome.kind))
+            .collect();
+        let told: BTreeMap<&str, &str> = bad
+            .iter()
+            .filter_map(|outcome| outcome.bad.as_ref())
+            .filter_map(|bad| Some((bad.node.as_deref()?, bad.evidence.as_str())))
+            .rev()
+            .collect();
+        for (node, evidence) in &told {
+            culprits.push(node_culprit(node, cause, evidence));
+        }
+        let explained: BTreeSet<&str> = told.keys().copied().chain(guilty_parts.iter().copied()).collect();
+        let evidence = |outcome: &JobOutcome| {
+            let (job, case) = (&outcome.job, &outcome.case);
+            let seen = outcome.bad.as_ref().map(|bad| bad.evidence.as_str()).unwrap_or_default();
+            format!("job {job} of `{case}`: {seen}")
+        };
+        culprits.extend(eliminate(&bad, &good, &explained, cause, &evidence));
+    }
+    culprits.extend(slow_nodes(outcomes, &guilty_parts, &culprits));
+    culprits
+}
+
+/// Measured failures of whole jobs, where no part explains them.
+fn slow_nodes(outcomes: &[JobOutcome], guilty_parts: &BTreeSet<&str>, told: &[Culprit]) -> Vec<Culprit> {
+    let mut culprits = Vec::new();
+    let mut explained = guilty_parts.clone();
+    explained.extend(told.iter().filter_map(|culprit| match culprit {
+        Culprit::Culprit { node, .. } => Some(node.as_str()),
+        _ => None,
+    }));
+    let metrics: BTreeSet<&str> = outcomes
+        .iter()
+        .flat_map(|outcome| {
+            outcome.judged.iter().filter(|(_, failed)| **failed).map(|(metric, _)| metric.as_str())
+        })
+        // What is judged per NIC by its flows has its own reasoning.
+        .filter(|metric| *metric != "nic.rate")
+        .collect();
+    for metric in metrics {
+        let (bad, good): (Vec<&JobOutcome>, Vec<&JobOutcome>) = outcomes
+            .iter()
+            .filter(|outcome| outcome.judged.contains_key(metric))
+            .partition(|outcome| outcome.judged.get(metric) == Some(&true));
+        let evidence = |outcome: &JobOutcome| {
+            format!("`{metric}` is out of bounds in job {} of `{}`", outcome.job, outcome.case)
+        };
+        culprits.extend(eliminate(&bad, &good, &explained, metric, &evidence));
+    }
+    culprits
+}
+
+/// The nodes of bad jobs, less those of good jobs: one left is the culprit, several are suspects.
+fn eliminate(
+    bad: &[&JobOutcome],
+    good: &[&JobOutcome],
+    explained: &BTreeSet<&str>,
+    cause: &str,
+    evidence: &dyn Fn(&JobOutcome) -> String,
+) -> Vec<Culprit> {
+    let mut culprits = Vec::new();
+    let cleared: BTreeSet<&str> =
+        good.iter().flat_map(|outcome| outcome.nodes.iter().map(String::as_str)).collect();
+    let mut guilty: BTreeSet<&str> = explained.clone();
+    let mut left: Vec<&&JobOutcome> = bad.iter().collect();
+    // A job on one node convicts that node, unless the node did well elsewhere; then jobs that hold a convicted node
+    // need no second one.
+    left.sort_by_key(|outcome| outcome.nodes.len());
+    let mut open: Vec<(&JobOutcome, BTreeSet<&str>)> = Vec::new();
+    for outcome in left {
+        if outcome.nodes.iter().any(|node| guilty.contains(node.as_str())) {
+            continue;
+        }
+        let suspects: BTreeSet<&str> =
+            outcome.nodes.iter().map(String::as_str).filter(|node| !cleared.contains(node)).collect();
+        match suspects.iter().next() {
+            Some(node) if suspects.len() == 1 => {
+                guilty.insert(node);
+                culprits.push(node_culprit(node, cause, &evidence(outcome)));
+            }
+            _ => open.push((outcome, suspects)),
+        }
+    }
+    open.retain(|(outcome, _)| !outcome.nodes.iter().any(|node| guilty.contains(node.as_str())));
+    let Some((first, _)) = open.first() else { return culprits };
+    // What remains in all of the jobs that nobody explains.
+    let common = open.iter().skip(1).fold(open[0].1.clone(), |all, (_, some)| &all & some);
+    let mut common_nodes = common.iter();
+    match (common_nodes.next(), common_nodes.next()) {
+        (Some(node), None) => culprits.push(node_culprit(node, cause, &evidence(first))),
+        (Some(_), Some(_)) => culprits.push(suspects(&common, cause, &evidence(first))),
+        (None, _) => {
+            let union: BTreeSet<&str> = open.iter().flat_map(|(_, some)| some.iter().copied()).collect();
+            // Every node did well elsewhere: they are bad together only, and all of the job's are named.
+            let all: BTreeSet<&str> =
+                if union.is_empty() { first.nodes.iter().map(String::as_str).collect() } else { union };
+            culprits.push(suspects(&all, cause, &evidence(first)));
+        }
+    }
+    culprits
+}
+
+fn node_culprit(node: &str, cause: &str, evidence: &str) -> Culprit {
+    Culprit::Culprit {
+        node: node.to_owned(),
+        part: "node".to_owned(),
+        evidence: format!("{cause}: {evidence}"),
+    }
+}
+
+fn suspects(nodes: &BTreeSet<&str>, cause: &str, evidence: &str) -> Culprit {
+    let nodes = nodes.iter().map(|node| (*node).to_owned()).collect();
+    Culprit::Suspects { nodes, evidence: format!("{cause}: {evidence}") }
+}
+
+/// Each part once, with the first evidence; and no suspects where one of them is convicted.
+pub fn merge(per_case: Vec<Culprit>, of_run: Vec<Culprit>) -> Vec<Culprit> {
+    let mut seen: BTreeSet<(String, String)> = BTreeSet::new();
+    let mut convicted: BTreeSet<String> = BTreeSet::new();
+    let mut merged = Vec::new();
+    let all: Vec<Culprit> = per_case.into_iter().chain(of_run).collect();
+    for culprit in &all {
+        if let Culprit::Culprit { node, part, .. } = culprit
+            && seen.insert((node.clone(), part.clone()))
+        {
+            convicted.insert(node.clone());
+            merged.push(culprit.clone());
+        }
+    }
+    for culprit in all {
+        match &culprit {
+            Culprit::Suspects { nodes, .. }
+                if !nodes.iter().any(|node| convicted.contains(node))
+                    && seen.insert((nodes.join(" "), String::new())) =>
+            {
+                merged.push(culprit);
+            }
+            Culprit::Fleet { evidence } if seen.insert((String::new(), evidence.clone())) => {
+                merged.push(culprit)
+            }
+            _ => {}
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::gate::Bad;
+
+    fn outcome(nodes: &[&str], bad: Option<(&str, Option<&str>)>) -> JobOutcome {
+        JobOutcome {
+            case: "c".into(),
+            kind: "collective",
+            job: nodes.join("+"),
+            nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+            bad: bad.map(|(cause, node)| Bad {
+                cause: cause.into(),
+                node: node.map(str::to_owned),
+                evidence: "seen".into(),
+            }),
+            judged: BTreeMap::new(),
+        }
+    }
+
+    fn lines(outcomes: &[JobOutcome]) -> Vec<String> {
+        let culprits = merge(Vec::new(), of_run(outcomes, &[]));
+        culprits
+            .iter()
+            .map(|culprit| culprit.to_string().split(':').next().unwrap_or_default().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn the_launchers_word_comes_first() {
+        let jobs = [outcome(&["n1", "n2"], Some(("NODE_FAIL", Some("n2")))), outcome(&["n1"], None)];
+        assert_eq!(lines(&jobs), ["culprit n2 node"]);
+    }
+
+    #[test]
+    fn the_node_in_all_that_hung_and_in_nothing_that_went_well_is_named() {
+        let hang = Some(("hang", None));
+        let jobs = [
+            outcome(&["n1"], None),
+            outcome(&["n2"], hang),
+            outcome(&["n3"], None),
+            outcome(&["n1", "n2"], hang),
+            outcome(&["n1", "n2", "n3"], hang),
+        ];
+        assert_eq!(lines(&jobs), ["culprit n2 node"]);
+        let jobs = [outcome(&["n1", "n2"], hang), outcome(&["n2", "n3"], hang), outcome(&["n1", "n3"], None)];
+        assert_eq!(lines(&jobs), ["culprit n2 node"]);
+    }
+
+    #[test]
+    fn a_pair_alone_leaves_suspects() {
+        let jobs = [outcome(&["n1", "n2"], Some(("hang", None))), outcome(&["n3", "n4"], None)];
+        assert_eq!(lines(&jobs), ["suspects n1 n2"]);
+    }
+
+    #[test]
+    fn two_bad_nodes_are_both_named_by_their_own_jobs() {
+        let hang = Some(("hang", None));
+        let jobs = [
+            outcome(&["n1"], hang),
+            outcome(&["n2"], None),
+            outcome(&["n3"], hang),
+            outcome(&["n1", "n2"], hang),
+            outcome(&["n2", "n3"], hang),
+        ];
+        assert_eq!(lines(&jobs), ["culprit n1 node", "culprit n3 node"]);
+    }
+
+    #[test]
+    fn nodes_that_are_bad_only_together_are_suspects_and_never_culprits() {
+        let jobs =
+            [outcome(&["n1"], None), outcome(&["n2"], None), outcome(&["n1", "n2"], Some(("hang", None)))];
+        assert_eq!(lines(&jobs), ["suspects n1 n2"]);
+    }
+
+    #[test]
+    fn a_slow_job_is_explained_by_the_part_that_is_named_already() {
+        let mut slow = outcome(&["n1", "n2"], None);
+        slow.judged.insert("nccl.busbw".into(), true);
+        let named =
+            [Culprit::Culprit { node: "n2".into(), part: "rdmap0s0".into(), evidence: "4.1 GB/s".into() }];
+        assert_eq!(of_run(&[slow.clone()], &named), []);
+        assert_eq!(lines(&[slow]), ["suspects n1 n2"]);
+    }
+}

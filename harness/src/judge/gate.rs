@@ -1,0 +1,303 @@
+//! Whether a job can be judged at all: first how it ended, then whether it was what was declared. Neither makes a
+//! failure: what was not measured is no bad number.
+
+use super::CaseData;
+use crate::artefact::{Ended, FileKind, JobAnalysis, PlannedAssertion, Status, Verdict, WorkloadFacts};
+use std::collections::BTreeMap;
+
+pub enum Gate {
+    Open,
+    /// The machinery failed: every assertion on the job is an error.
+    Error {
+        cause: String,
+        message: String,
+        next: String,
+    },
+    /// It ran, but not what was declared: every assertion on the job is inconclusive.
+    Inconclusive {
+        cause: String,
+        message: String,
+        next: String,
+    },
+}
+
+/// How each job went, for the question which node is in all that went badly.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobOutcome {
+    pub case: String,
+    /// The kind of workload: a job that could not have shown a cause does not clear its nodes of it.
+    pub kind: &'static str,
+    pub job: String,
+    pub nodes: Vec<String>,
+    pub bad: Option<Bad>,
+    /// Metrics that were judged on this job, and whether any of them failed.
+    pub judged: BTreeMap<String, bool>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bad {
+    pub cause: String,
+    /// The node that a launcher, probe or sampler named.
+    pub node: Option<String>,
+    pub evidence: String,
+}
+
+pub fn gates<'a>(data: &'a CaseData) -> BTreeMap<&'a str, Gate> {
+    data.case
+        .jobs
+        .iter()
+        .map(|planned| {
+            let record = data.jobs.jobs.iter().find(|record| record.name == planned.name);
+            let gate = match record {
+                Some(record) => gate(data, &record.end, data.analysis.jobs.get(&planned.name)),
+                None => error("not-run", "the job has no record", "run it again"),
+            };
+            (planned.name.as_str(), gate)
+        })
+        .collect()
+}
+
+fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
+    let failure = analysis.and_then(|analysis| analysis.failure.as_ref());
+    let data_wrong = analysis.is_some_and(|analysis| analysis.data_wrong);
+    if let Ended::Exited { code } = end {
+        // The exit code of a command is what it was run for.
+        let is_command = matches!(data.case.workload, WorkloadFacts::Command { .. });
+        if *code == crate::script::EXIT_NO_TOOL
+            && matches!(data.case.workload, WorkloadFacts::NicPairs { .. })
+        {
+            let tool = match &data.case.workload {
+                WorkloadFacts::NicPairs { tool, .. } => tool.as_str(),
+                _ => "",
+            };
+            let package =
+                if tool == "fi_rma_bw" { "fabtests (part of the EFA installer)" } else { "perftest" };
+            return Gate::Inconclusive {
+                cause: "tool-missing".to_owned(),
+                message: format!("`{tool}` is not on a node of the pair"),
+                next: format!("install {package} on the nodes, or set `nic_tool` in the inventory"),
+            };
+        }
+        // nccl-tests exits with 1 where data came out wrong: a measurement, and the worst one.
+        if *code != 0 && !is_command && !data_wrong {
+            let (cause, evidence) = match failure {
+                Some(failure) => (failure.cause.clone(), failure.evidence.clone()),
+                None => (end.cause(), "the output tells no cause".to_owned()),
+            };
+            return error(
+                &cause,
+                &format!("the job ended with exit code {code}: {evidence}"),
+                "look at stderr of the job",
+            );
+        }
+        if let Some(why) = analysis.and_then(|analysis| analysis.not_comparable.as_ref()) {
+            return Gate::Inconclusive {
+                cause: "wrong-ranks".to_owned(),
+                message: why.clone(),
+                next: "check that the launcher's MPI plugin and nccl-tests' MPI are the same; see `srun --mpi=list`".to_owned(),
+            };
+        }
+        return Gate::Open;
+    }
+    let evidence = failure.map(|failure| format!(": {}", failure.evidence)).unwrap_or_default();
+    match end {
+        Ended::Exited { .. } => Gate::Open,
+        Ended::Killed { signal } => error(
+            &end.cause(),
+            &format!("the job was killed by signal {signal}{evidence}"),
+            "look at stderr of the job",
+        ),
+        Ended::TimeLimit { limit_s } => error(
+            &end.cause(),
+            &format!("the job did not end within {limit_s} s{evidence}"),
+            "look at where its output stops; if it is merely long, raise `limit_s`",
+        ),
+        Ended::NodeFail => error(
+            &end.cause(),
+            &format!("a node was lost{evidence}"),
+            "look at `sinfo -R` and at the node's console",
+        ),
+        Ended::Preempted => error(
+            &end.cause(),
+            "the job was preempted",
+            "run in a reservation or with a QOS that is not preempted",
+        ),
+        Ended::Cancelled => error(&end.cause(), "somebody cancelled the job", "run it again"),
+        Ended::QueueStuck { reason } => error(
+            &end.cause(),
+            &format!("the job never started: {reason}"),
+            "look at `sinfo -R`; leave the node out with --exclude-nodes",
+        ),
+        Ended::LaunchFailed { why } => error(
+            &end.cause(),
+            &format!("the job could not be launched: {why}"),
+            "run --dry-run and try its command by hand",
+        ),
+        Ended::Lost { why } => {
+            error(&end.cause(), &format!("the launcher lost the job: {why}"), "look at slurmctld's log")
+        }
+        Ended::Interrupted { why } => {
+            error(&end.cause(), &format!("the run was stopped: {why}"), "run it again")
+        }
+        Ended::NotRun { why } => error(&end.cause(), &format!("it was not run: {why}"), "run it again"),
+    }
+}
+
+fn error(cause: &str, message: &str, next: &str) -> Gate {
+    Gate::Error { cause: cause.to_owned(), message: message.to_owned(), next: next.to_owned() }
+}
+
+/// The gate that an assertion meets, if one is shut: status, cause, message, next step.
+pub fn shut(
+    gates: &BTreeMap<&str, Gate>,
+    assertion: &PlannedAssertion,
+    any_job_will_do: bool,
+) -> Option<(Status, String, String, String)> {
+    let mut worst: Option<(Status, String, String, String)> = None;
+    let mut open = 0;
+    for job in &assertion.jobs {
+        let (status, cause, message, next) = match gates.get(job.as_str()) {
+            Some(Gate::Open) => {
+                open += 1;
+                continue;
+            }
+            Some(Gate::Error { cause, message, next }) => (Status::Error, cause, message, next),
+            Some(Gate::Inconclusive { cause, message, next }) => (Status::Inconclusive, cause, message, next),
+            None => continue,
+        };
+        let message = format!("job {job}: {message}");
+        if worst.as_ref().is_none_or(|(seen, ..)| *seen == Status::Inconclusive && status == Status::Error) {
+            worst = Some((status, cause.clone(), message, next.clone()));
+        }
+    }
+    if open == 0 && worst.is_none() {
+        let next = "run it again".to_owned();
+        return Some((Status::Error, "not-run".to_owned(), "no job of it was run".to_owned(), next));
+    }
+    // One good flow proves both its ends, whatever became of the other rounds.
+    if any_job_will_do && open > 0 { None } else { worst }
+}
+
+/// Why numbers of an assertion's jobs are missing, as far as collection and recipes can tell: cause and sentence.
+pub fn why_missing(data: &CaseData, assertion: &PlannedAssertion) -> Option<(String, String)> {
+    assertion
+        .jobs
+        .iter()
+        .find_map(|job| why_job_lacks(data, job, assertion.node.as_deref(), &assertion.metric))
+}
+
+fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -> Option<(String, String)> {
+    let wanted = |kind: FileKind| {
+        let from_counters =
+            metric.starts_with("nic.") || metric.starts_with("node.") || metric.starts_with("job.");
+        let from_flows = metric == "nic.rate" || metric == "flow.rate";
+        match kind {
+            FileKind::Counters => from_counters && !from_flows,
+            FileKind::Flow => from_flows,
+            _ => !from_counters && !from_flows,
+        }
+    };
+    let missing = data.collected.missing.iter().find(|missing| {
+        missing.job == job
+            && wanted(missing.kind)
+            && (node.is_none() || missing.node.is_none() || missing.node.as_deref() == node)
+    });
+    if let Some(missing) = missing {
+        return Some(("output-missing".to_owned(), format!("raw/{job}/{}: {}", missing.name, missing.why)));
+    }
+    let analysis = data.analysis.jobs.get(job)?;
+    let finding = analysis.findings.iter().find(|finding| {
+        let about_output =
+            ["not-understood", "row-cut", "not-a-number", "capture-unreadable", "capture-cut", "unreadable"];
+        about_output.contains(&finding.code.as_str())
+            || finding.code.starts_with("capture-")
+            || finding.code.starts_with("folder-")
+            || finding.code.starts_with("row-")
+            || finding.code.starts_with("counter-")
+    });
+    if let Some(finding) = finding {
+        let cause = if finding.code.starts_with("capture") || finding.code.starts_with("counter") {
+            finding.code.clone()
+        } else {
+            "garbled".to_owned()
+        };
+        let file = finding.file.as_deref().unwrap_or(job);
+        return Some((cause, format!("{file}: {}", finding.message)));
+    }
+    let failure = analysis.failure.as_ref()?;
+    Some((failure.cause.clone(), failure.evidence.clone()))
+}
+
+fn kind(workload: &WorkloadFacts) -> &'static str {
+    match workload {
+        WorkloadFacts::NcclTests { each_gpu: true, .. } => "gpus",
+        WorkloadFacts::NcclTests { .. } => "collective",
+        WorkloadFacts::NicPairs { .. } => "flows",
+        WorkloadFacts::Command { .. } => "command",
+    }
+}
+
+/// How each job of the case went.
+pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdict]) -> Vec<JobOutcome> {
+    let mut judged: BTreeMap<&str, BTreeMap<String, bool>> = BTreeMap::new();
+    let mut unmeasured: BTreeMap<&str, (String, String)> = BTreeMap::new();
+    for (assertion, verdict) in data.case.assertions.iter().zip(verdicts) {
+        for job in &assertion.jobs {
+            match verdict.status {
+                Status::Pass | Status::Fail => {
+                    let failed = judged.entry(job).or_default().entry(assertion.metric.clone()).or_default();
+                    *failed |= verdict.status == Status::Fail;
+                }
+                // A number that is missing from a job that ended well: something happened to its output.
+                Status::Inconclusive if matches!(gates.get(job.as_str()), Some(Gate::Open)) => {
+                    let node = assertion.node.as_deref();
+                    if verdict.cause.is_some()
+                        && let Some(why) = why_job_lacks(data, job, node, &assertion.metric)
+                    {
+                        unmeasured.entry(job).or_insert(why);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    let ran = |end: &Ended| !matches!(end, Ended::NotRun { .. } | Ended::Interrupted { .. });
+    data.case
+        .jobs
+        .iter()
+        .filter_map(|planned| {
+            let record = data.jobs.jobs.iter().find(|record| record.name == planned.name)?;
+            if !ran(&record.end) {
+                return None;
+            }
+            let failure =
+                data.analysis.jobs.get(&planned.name).and_then(|analysis| analysis.failure.as_ref());
+            let blamed =
+                record.blamed.as_ref().map(|blamed| (Some(blamed.node.clone()), blamed.evidence.clone()));
+            let bad = match gates.get(planned.name.as_str()) {
+                Some(Gate::Error { cause, message, .. }) => {
+                    let (node, evidence) = blamed
+                        .or_else(|| failure.map(|failure| (failure.node.clone(), failure.evidence.clone())))
+                        .unwrap_or((None, message.clone()));
+                    Some(Bad { cause: cause.clone(), node, evidence })
+                }
+                Some(Gate::Inconclusive { cause, message, .. }) => {
+                    Some(Bad { cause: cause.clone(), node: None, evidence: message.clone() })
+                }
+                _ => unmeasured.get(planned.name.as_str()).map(|(cause, why)| Bad {
+                    cause: cause.clone(),
+                    node: None,
+                    evidence: why.clone(),
+                }),
+            };
+            Some(JobOutcome {
+                case: data.case.name.clone(),
+                kind: kind(&data.case.workload),
+                job: planned.name.clone(),
+                nodes: planned.nodes.clone(),
+                bad,
+                judged: judged.remove(planned.name.as_str()).unwrap_or_default(),
+            })
+        })
+        .collect()
+}

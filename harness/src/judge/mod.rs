@@ -1,0 +1,408 @@
+//! One verdict per planned assertion: first whether the job can be judged at all, then its numbers.
+//! The ways to hold a number against something are one file each; who is to blame for a red run is `culprit.rs`.
+
+mod baseline;
+mod bound;
+mod coverage;
+pub mod culprit;
+mod gate;
+mod nic_rate;
+mod peers;
+
+pub use coverage::CoverageSets;
+pub use gate::JobOutcome;
+
+use crate::artefact::{
+    Analysis, CaseEnd, CaseJobs, CaseVerdict, Collected, Culprit, Ended, Evidence, FORMAT, InstanceFacts,
+    PlannedAssertion, PlannedCase, Status, Verdict,
+};
+use gate::Gate;
+use nic_rate::NicRateCache;
+use recipes::finding::Finding;
+use recipes::metric::{Dim, Metric, Metrics, Query};
+use std::collections::BTreeMap;
+
+/// Everything that is known of a case once its jobs have ended.
+pub struct CaseData<'a> {
+    pub case: &'a PlannedCase,
+    pub instance: &'a InstanceFacts,
+    pub jobs: &'a CaseJobs,
+    pub collected: &'a Collected,
+    pub analysis: &'a Analysis,
+    pub metrics: &'a Metrics,
+    /// Why the case was not launched: a precondition that does not hold, or a dependency that did not pass.
+    pub skipped: Option<&'a str>,
+}
+
+/// What judging a case gives, beside the verdicts: what the judgement over all cases needs.
+pub struct Judged {
+    pub verdict: CaseVerdict,
+    pub outcomes: Vec<JobOutcome>,
+    pub coverage: CoverageSets,
+}
+
+pub fn judge(data: &CaseData) -> Judged {
+    let gates = gate::gates(data);
+    let mut nic_rates = NicRateCache::default();
+    let mut verdicts: Vec<Verdict> = data
+        .case
+        .assertions
+        .iter()
+        .map(|assertion| judge_one(data, &gates, &mut nic_rates, assertion))
+        .collect();
+    if let Some(reason) = &data.case.expected_failure {
+        expect_failure(&mut verdicts, reason);
+    }
+    let coverage = coverage::of(data, &gates);
+    let outcomes = gate::outcomes(data, &gates, &verdicts);
+    let culprits = culprit::of_case(data, &verdicts, &nic_rates);
+    Judged {
+        verdict: CaseVerdict {
+            format: FORMAT,
+            suite: data.case.suite.clone(),
+            case: data.case.name.clone(),
+            end: end_of(&verdicts),
+            seconds: data.jobs.jobs.iter().filter_map(|job| job.seconds).fold(0.0, f64::max),
+            coverage: coverage.counts(),
+            verdicts,
+            findings: findings(data),
+            culprits,
+        },
+        outcomes,
+        coverage,
+    }
+}
+
+fn judge_one(
+    data: &CaseData,
+    gates: &BTreeMap<&str, Gate>,
+    nic_rates: &mut NicRateCache,
+    assertion: &PlannedAssertion,
+) -> Verdict {
+    let mut verdict = blank(data, assertion);
+    if let Some(why) = data.skipped {
+        verdict.status = Status::Skipped;
+        verdict.message = format!("{}: skipped: {why}", subject(assertion));
+        return verdict;
+    }
+    let is_nic_rate = nic_rate::judges(assertion);
+    if let Some((status, cause, message, next)) = gate::shut(gates, assertion, is_nic_rate) {
+        verdict.status = status;
+        verdict.cause = Some(cause);
+        verdict.message = format!("{}: {message}", subject(assertion));
+        verdict.next = Some(next);
+        return verdict;
+    }
+    if is_nic_rate {
+        nic_rate::judge(data, nic_rates, assertion, &mut verdict);
+        return verdict;
+    }
+    let measured = Measured::of(data.metrics, assertion);
+    verdict.n = measured.n();
+    if measured.n_expected == 0 {
+        // Nothing was asked for: such an assertion holds of nothing, and that is no pass.
+        not_measured(data, assertion, &measured, &mut verdict);
+        return verdict;
+    }
+    let mut findings = Vec::new();
+    if let Some(judged) = bound::judge(assertion, &measured) {
+        findings.push(judged);
+    }
+    if let Some(judged) = baseline::judge(assertion, &measured, &mut verdict) {
+        findings.push(judged);
+    }
+    if let Some(judged) = peers::judge(data.metrics, assertion, &measured) {
+        findings.push(judged);
+    }
+    let worst = findings.into_iter().max_by_key(|judged| gravity(judged.status));
+    match worst {
+        // Out of bounds is out of bounds, whatever else was not measured.
+        Some(judged) if judged.status == Status::Fail => judged.into_verdict(assertion, &mut verdict),
+        _ if !measured.missing.is_empty() => not_measured(data, assertion, &measured, &mut verdict),
+        Some(judged) => judged.into_verdict(assertion, &mut verdict),
+        None => {
+            verdict.message = format!("{}: nothing to hold it against", subject(assertion));
+            verdict.next = Some("give the assertion a bound".to_owned());
+        }
+    }
+    verdict
+}
+
+/// What one way of judging says of an assertion.
+pub(crate) struct JudgedBound {
+    status: Status,
+    observed: f64,
+    lower: Option<f64>,
+    upper: Option<f64>,
+    /// Which parts are out, where some are: for the message.
+    odd: Vec<String>,
+    /// What was expected, in words.
+    expected: String,
+}
+
+impl JudgedBound {
+    fn into_verdict(self, assertion: &PlannedAssertion, verdict: &mut Verdict) {
+        verdict.status = self.status;
+        verdict.observed = Some(self.observed);
+        verdict.lower = self.lower;
+        verdict.upper = self.upper;
+        let seen = assertion.unit.show(self.observed);
+        let who = match self.odd.as_slice() {
+            [] => String::new(),
+            odd => format!(" ({})", listed(odd)),
+        };
+        verdict.message = format!("{}: {seen}{who}, expected {}", subject(assertion), self.expected);
+        if self.status != Status::Pass {
+            verdict.next = Some(next_step(assertion, self.status));
+        }
+    }
+}
+
+/// The numbers that an assertion asks for, part by part.
+pub(crate) struct Measured<'a> {
+    /// One entry per part that has numbers: its name where there are several parts, and its rows.
+    pub parts: Vec<(String, Vec<&'a Metric>)>,
+    pub missing: Vec<String>,
+    pub n_expected: u32,
+}
+
+impl<'a> Measured<'a> {
+    fn of(metrics: &'a Metrics, assertion: &PlannedAssertion) -> Measured<'a> {
+        let mut parts = Vec::new();
+        let mut missing = Vec::new();
+        let mut look = |dims: recipes::metric::Dims, name: String| {
+            let query = Query { metric: assertion.metric.clone(), dims };
+            let rows: Vec<&Metric> = metrics
+                .select(&query)
+                .into_iter()
+                .filter(|row| {
+                    row.dims.word(Dim::Job).is_none_or(|job| assertion.jobs.iter().any(|name| name == job))
+                })
+                .collect();
+            // A NaN is a number that nobody measured.
+            if rows.is_empty() || rows.iter().any(|row| !row.value.is_finite()) {
+                missing.push(name);
+            } else {
+                parts.push((name, rows));
+            }
+        };
+        if assertion.parts.is_empty() {
+            look(assertion.dims.clone(), String::new());
+        }
+        for part in &assertion.parts {
+            let mut dims = assertion.dims.clone();
+            for (dim, value) in part.iter() {
+                dims.set(dim, value.clone());
+            }
+            let name = part
+                .iter()
+                .map(|(dim, value)| part_name(dim, &value.to_string()))
+                .collect::<Vec<_>>()
+                .join(" ");
+            look(dims, name);
+        }
+        let n_expected = (parts.len() + missing.len()) as u32;
+        Measured { parts, missing, n_expected }
+    }
+
+    fn n(&self) -> u32 {
+        self.parts.len() as u32
+    }
+
+    /// Every value with the name of its part.
+    pub fn values(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.parts.iter().flat_map(|(name, rows)| rows.iter().map(move |row| (name.as_str(), row.value)))
+    }
+}
+
+fn part_name(dim: Dim, value: &str) -> String {
+    match dim {
+        Dim::Gpu => format!("gpu{value}"),
+        Dim::SizeBytes => value.parse().map_or_else(|_| value.to_owned(), crate::size::show),
+        _ => value.to_owned(),
+    }
+}
+
+fn blank(data: &CaseData, assertion: &PlannedAssertion) -> Verdict {
+    let case = &data.case.name;
+    let evidence = assertion
+        .jobs
+        .iter()
+        .take(4)
+        .map(|job| Evidence { file: format!("cases/{case}/raw/{job}"), line: None });
+    let seconds = data
+        .jobs
+        .jobs
+        .iter()
+        .filter(|job| assertion.jobs.contains(&job.name))
+        .filter_map(|job| job.seconds)
+        .fold(0.0, f64::max);
+    Verdict {
+        name: assertion.name.clone(),
+        status: Status::Inconclusive,
+        provisional: false,
+        metric: assertion.metric.clone(),
+        unit: assertion.unit,
+        observed: None,
+        lower: None,
+        upper: None,
+        n: 0,
+        n_expected: assertion.parts.len().max(1) as u32,
+        baseline: None,
+        message: String::new(),
+        next: None,
+        evidence: evidence.collect(),
+        nodes: assertion.nodes.clone(),
+        node: assertion.node.clone(),
+        part: assertion.part.clone(),
+        cause: None,
+        seconds,
+    }
+}
+
+fn not_measured(data: &CaseData, assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Verdict) {
+    verdict.status = Status::Inconclusive;
+    let what = match measured.missing.as_slice() {
+        [] => "nothing".to_owned(),
+        [one] if one.is_empty() => "the number".to_owned(),
+        many => listed(many),
+    };
+    let of = measured.n_expected;
+    let because = gate::why_missing(data, assertion);
+    let message = format!("{}: not measured: {what} ({} of {of})", subject(assertion), measured.n());
+    verdict.message = match &because {
+        Some((_, why)) => format!("{message}: {why}"),
+        None => message,
+    };
+    verdict.cause = Some(because.map_or_else(|| "not-measured".to_owned(), |(cause, _)| cause));
+    verdict.next = Some("look at the files of the job and at the findings; run the case again".to_owned());
+}
+
+/// What an assertion speaks of, to begin a sentence with.
+pub(crate) fn subject(assertion: &PlannedAssertion) -> String {
+    let mut text = assertion.metric.clone();
+    for (dim, value) in assertion.dims.iter() {
+        match dim {
+            Dim::Op | Dim::Direction => text.push_str(&format!(" {value}")),
+            Dim::SizeBytes => text.push_str(&format!(" {}", part_name(dim, &value.to_string()))),
+            _ => {}
+        }
+    }
+    match (&assertion.node, &assertion.part) {
+        (Some(node), Some(part)) => format!("{text} on {node} {part}"),
+        _ => format!("{text} on {}", assertion.nodes),
+    }
+}
+
+/// A few names, and how many more.
+pub(crate) fn listed<S: AsRef<str>>(names: &[S]) -> String {
+    let shown = names.iter().take(4).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    match names.len() {
+        0..=4 => shown,
+        more => format!("{shown} and {} more", more - 4),
+    }
+}
+
+fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
+    let metric = assertion.metric.as_str();
+    let nodes = &assertion.nodes;
+    let text = match (status, metric) {
+        (Status::Inconclusive, _) => "accept a baseline for this key, or narrow the claim".to_owned(),
+        (_, "nic.present") => format!(
+            "on {nodes}: `ls /sys/class/infiniband`, then `lspci`; replace the node if the device stays away"
+        ),
+        (_, "nic.share") => format!(
+            "on {nodes}: look at the link of the NIC and at its counters, then run the nic-pairs case"
+        ),
+        (_, "nic.rate") => {
+            "run the pair again with another partner; if it stays low, replace the node".to_owned()
+        }
+        (_, "nccl.wrong") => {
+            format!("take {nodes} out of service: its results cannot be trusted; run the gpu-each case")
+        }
+        (_, name) if name.starts_with("nccl.") => {
+            "look at the nic-pairs and gpu-each cases first: they tell which part is slow".to_owned()
+        }
+        (_, name) if name.starts_with("nic.") => {
+            format!("on {nodes}: look at the counters before and after, and at the switch port")
+        }
+        _ => "look at the evidence".to_owned(),
+    };
+    text
+}
+
+/// The order in which verdicts of one assertion outweigh each other.
+fn gravity(status: Status) -> u8 {
+    match status {
+        Status::Fail | Status::UnexpectedPass => 3,
+        Status::Error => 2,
+        Status::Inconclusive => 1,
+        Status::Pass | Status::Skipped | Status::ExpectedFailure => 0,
+    }
+}
+
+/// A declared failure: what fails is expected to; if all passes, the declaration is out of date.
+fn expect_failure(verdicts: &mut [Verdict], reason: &str) {
+    let all_passed = !verdicts.is_empty() && verdicts.iter().all(|verdict| verdict.status == Status::Pass);
+    for verdict in verdicts {
+        match verdict.status {
+            Status::Fail => {
+                verdict.status = Status::ExpectedFailure;
+                verdict.message = format!("expected to fail: {reason}: {}", verdict.message);
+            }
+            Status::Pass if all_passed => {
+                verdict.status = Status::UnexpectedPass;
+                verdict.message =
+                    format!("passed, though it was declared to fail: {reason}: {}", verdict.message);
+                verdict.next = Some("remove `expected_failure` from the case".to_owned());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The worst of a case's verdicts. A case without any has shown nothing.
+fn end_of(verdicts: &[Verdict]) -> CaseEnd {
+    let any = |status: &[Status]| verdicts.iter().any(|verdict| status.contains(&verdict.status));
+    if any(&[Status::Fail, Status::UnexpectedPass]) {
+        CaseEnd::Fail
+    } else if any(&[Status::Error]) {
+        CaseEnd::Error
+    } else if any(&[Status::Inconclusive]) {
+        CaseEnd::Inconclusive
+    } else if any(&[Status::ExpectedFailure, Status::Skipped]) {
+        CaseEnd::Skipped
+    } else if verdicts.is_empty() {
+        CaseEnd::Inconclusive
+    } else {
+        CaseEnd::Pass
+    }
+}
+
+fn findings(data: &CaseData) -> Vec<Finding> {
+    let mut all = Vec::new();
+    for (job, analysis) in &data.analysis.jobs {
+        for finding in &analysis.findings {
+            let mut finding = finding.clone();
+            // A finding without a file still tells which job it is of.
+            finding.file.get_or_insert_with(|| format!("raw/{job}"));
+            all.push(finding);
+        }
+    }
+    all
+}
+
+/// Whether the job's script ran to its end.
+pub(crate) fn exited(end: &Ended) -> Option<i32> {
+    match end {
+        Ended::Exited { code } => Some(*code),
+        _ => None,
+    }
+}
+
+pub use culprit::of_run as culprits_of_run;
+
+/// All the lines that blame somebody, each part once, named parts before the nodes around them.
+pub fn merge_culprits(per_case: Vec<Culprit>, of_run: Vec<Culprit>) -> Vec<Culprit> {
+    culprit::merge(per_case, of_run)
+}

@@ -1,0 +1,84 @@
+//! A part against its peers: the same number of all other parts of the same kind in the case.
+
+use super::{JudgedBound, Measured};
+use crate::artefact::{PlannedAssertion, Status};
+use recipes::metric::{Dim, Dims, Metrics, Query};
+use recipes::unit::Better;
+
+pub fn judge(metrics: &Metrics, assertion: &PlannedAssertion, measured: &Measured) -> Option<JudgedBound> {
+    let tolerance = assertion.bound.within_peers?;
+    let mut worst: Option<JudgedBound> = None;
+    let mut odd = Vec::new();
+    for (name, rows) in &measured.parts {
+        for row in rows {
+            let judged = judge_row(metrics, assertion, &row.dims, row.value, tolerance);
+            if judged.status == Status::Fail && !name.is_empty() {
+                odd.push(name.clone());
+            }
+            if worst.as_ref().is_none_or(|worst| super::gravity(worst.status) < super::gravity(judged.status))
+            {
+                worst = Some(judged);
+            }
+        }
+    }
+    let mut worst = worst?;
+    odd.dedup();
+    worst.odd = odd;
+    Some(worst)
+}
+
+fn judge_row(
+    metrics: &Metrics,
+    assertion: &PlannedAssertion,
+    dims: &Dims,
+    value: f64,
+    tolerance: f64,
+) -> JudgedBound {
+    let mut alike = Dims::new();
+    for (dim, fixed) in dims.iter() {
+        // What tells parts from each other is left open; what tells questions from each other is kept.
+        if !matches!(dim, Dim::Node | Dim::Nic | Dim::Gpu | Dim::Job | Dim::Peer | Dim::Round) {
+            alike.set(dim, fixed.clone());
+        }
+    }
+    let query = Query { metric: assertion.metric.clone(), dims: alike };
+    let mut peers: Vec<f64> =
+        metrics.select(&query).iter().filter(|row| row.dims != *dims).map(|row| row.value).collect();
+    peers.sort_by(f64::total_cmp);
+    let unit = assertion.unit;
+    let Some(median) = median(&peers) else {
+        return JudgedBound {
+            status: Status::Inconclusive,
+            observed: value,
+            lower: None,
+            upper: None,
+            odd: Vec::new(),
+            expected: "peers to hold it against, and there are none".to_owned(),
+        };
+    };
+    let (lower, upper) = match assertion.better {
+        Better::Higher => (Some(median * (1.0 - tolerance)), None),
+        Better::Lower => (None, Some(median * (1.0 + tolerance))),
+        Better::Neither => (Some(median * (1.0 - tolerance)), Some(median * (1.0 + tolerance))),
+    };
+    let out = lower.is_some_and(|lower| value < lower) || upper.is_some_and(|upper| value > upper);
+    JudgedBound {
+        status: if out { Status::Fail } else { Status::Pass },
+        observed: value,
+        lower,
+        upper,
+        odd: Vec::new(),
+        expected: format!(
+            "within {:.0} % of the other {}, at {}",
+            tolerance * 100.0,
+            peers.len(),
+            unit.show(median)
+        ),
+    }
+}
+
+fn median(sorted: &[f64]) -> Option<f64> {
+    let n = sorted.len();
+    let (low, high) = (sorted.get(n.checked_sub(1)? / 2)?, sorted.get(n / 2)?);
+    Some((low + high) / 2.0)
+}

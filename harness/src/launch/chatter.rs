@@ -1,0 +1,86 @@
+//! What srun and slurmstepd say of a node in a job's stderr: the first node that they blame, in their words.
+//! Pure: text in, blame out. The workload's own account is read by the recipes.
+
+use crate::artefact::WorkloadFailure;
+
+/// The first line that names a node of the job as the one at fault.
+pub fn first_blamed(text: &str, nodes: &[String]) -> Option<WorkloadFailure> {
+    text.lines().find_map(|line| {
+        let cause = cause_of(line)?;
+        let node = recipes::recipe::nccl_tests::named_node(line, nodes)?;
+        let evidence = line.trim().chars().take(300).collect();
+        Some(WorkloadFailure { cause: cause.to_owned(), node: Some(node), evidence })
+    })
+}
+
+/// The cause in a word, where the line is one that blames.
+fn cause_of(line: &str) -> Option<&'static str> {
+    let from_slurm = line.contains("srun: error:") || line.contains("slurmstepd: error:");
+    if line.contains("No space left on device") {
+        return Some("disk-full");
+    }
+    if !from_slurm {
+        return None;
+    }
+    let lower = line.to_ascii_lowercase();
+    // `JOB 7 ON n1 CANCELLED AT ... DUE TO TIME LIMIT` names the batch host, whoever hangs: it blames nobody.
+    if lower.contains("cancelled at") && !lower.contains("node failure") {
+        return None;
+    }
+    if lower.contains("node failure on") {
+        Some("NODE_FAIL")
+    } else if lower.contains("unable to create") || lower.contains("task launch") {
+        Some("launch-failed")
+    } else if lower.contains("oom") || lower.contains("out of memory") {
+        Some("out-of-memory")
+    } else if lower.contains("killed")
+        || lower.contains("segmentation fault")
+        || lower.contains("aborted")
+        || lower.contains("bus error")
+        || lower.contains("terminated")
+    {
+        Some("rank-died")
+    } else if lower.contains("exited with exit code") {
+        Some("rank-failed")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blamed(text: &str) -> Option<(String, String)> {
+        let nodes = ["p5-001", "p5-002"].map(str::to_owned);
+        first_blamed(text, &nodes).map(|failure| (failure.cause, failure.node.unwrap_or_default()))
+    }
+
+    #[test]
+    fn the_first_node_that_slurm_names_is_the_one() {
+        let text = "srun: job 10 queued and waiting\n\
+                    srun: error: p5-002: task 9: Killed\n\
+                    srun: error: p5-001: tasks 0-7: Terminated\n";
+        assert_eq!(blamed(text), Some(("rank-died".into(), "p5-002".into())));
+        assert_eq!(
+            blamed("srun: error: Node failure on p5-002"),
+            Some(("NODE_FAIL".into(), "p5-002".into()))
+        );
+        assert_eq!(
+            blamed("srun: error: p5-002: task 1: Exited with exit code 6"),
+            Some(("rank-failed".into(), "p5-002".into()))
+        );
+    }
+
+    #[test]
+    fn a_cancelled_job_and_a_strange_node_blame_nobody() {
+        for text in [
+            "slurmstepd: error: *** JOB 7 ON p5-001 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***",
+            "srun: error: p5-0021: task 9: Killed",
+            "p5-002 said hello, and was Killed",
+            "",
+        ] {
+            assert_eq!(blamed(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! This machine alone: the job's script under plain bash, in a session of its own so that all it starts can be ended.
+
+use super::{Launch, Poll, QUERY_LIMIT};
+use crate::artefact::{Ended, PlannedJob};
+use crate::reach::{Command, Host, Reach, ReachError, Wait};
+use crate::script::files;
+
+pub struct Local;
+
+/// Written last, under a temporary name first: an exit code is there whole or not at all.
+const STATUS: &str = "exit_code";
+
+/// Starts the script in its own session and prints the session's id, which is its process group's too. The exit
+/// code outlives the process as a file. `$1` is the job's folder.
+pub fn launch_argv(folder: &str) -> Vec<String> {
+    let start = format!(
+        "cd \"$1\" && {{ setsid bash -c 'bash {job}; echo $? > {STATUS}.part && mv {STATUS}.part {STATUS}' \
+         > {out} 2> {err} < /dev/null & }} && echo $!",
+        job = files::JOB,
+        out = files::BATCH_OUT,
+        err = files::BATCH_ERR,
+    );
+    ["bash", "-c", &start, "launch", folder].map(str::to_owned).to_vec()
+}
+
+impl Launch for Local {
+    fn submit<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob) -> Wait<'a, Result<String, String>> {
+        Box::pin(async move {
+            let answer = reach
+                .exec(&Host::Here, &Command::new(job.launch.clone(), QUERY_LIMIT))
+                .await
+                .map_err(|error| error.to_string())?;
+            let id = answer.stdout_text().trim().to_owned();
+            if !answer.succeeded() || id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err(format!(
+                    "the script could not be started, {}: {}",
+                    answer.status,
+                    answer.complaint()
+                ));
+            }
+            Ok(id)
+        })
+    }
+
+    fn poll<'a>(
+        &'a self,
+        reach: &'a dyn Reach,
+        jobs: &'a [(&'a PlannedJob, &'a str)],
+    ) -> Wait<'a, Vec<Poll>> {
+        Box::pin(async move {
+            let mut polls = Vec::with_capacity(jobs.len());
+            for (job, group) in jobs {
+                // The group is asked first: a script that ends between the two questions has left its code by then.
+                let alive = is_alive(reach, group).await;
+                polls.push(match exit_code(reach, job).await {
+                    Ok(Some(code)) => Poll::Ended { end: Ended::Exited { code }, blamed: None },
+                    Ok(None) if alive => Poll::Running,
+                    Ok(None) => Poll::Ended { end: Ended::Killed { signal: 9 }, blamed: None },
+                    Err(why) => Poll::Unknown(why),
+                });
+            }
+            polls
+        })
+    }
+
+    fn interrupt<'a>(&'a self, reach: &'a dyn Reach, _job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()> {
+        Box::pin(async move {
+            signal(reach, "-INT", handle).await;
+            signal(reach, "-TERM", handle).await;
+        })
+    }
+
+    fn cancel<'a>(&'a self, reach: &'a dyn Reach, _job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()> {
+        Box::pin(async move { signal(reach, "-KILL", handle).await })
+    }
+}
+
+async fn exit_code(reach: &dyn Reach, job: &PlannedJob) -> Result<Option<i32>, String> {
+    match reach.get(&Host::Here, &format!("{}/{STATUS}", job.folder)).await {
+        Ok(bytes) => {
+            let text = String::from_utf8_lossy(&bytes);
+            text.trim()
+                .parse()
+                .map(Some)
+                .map_err(|_| format!("no exit code: `{}`", text.trim().escape_debug()))
+        }
+        Err(ReachError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Whether any process of the group is still there; a zombie that nobody has reaped is not.
+async fn is_alive(reach: &dyn Reach, group: &str) -> bool {
+    let command = Command::new(["ps", "-o", "stat=", "-g", group], QUERY_LIMIT);
+    match reach.exec(&Host::Here, &command).await {
+        Ok(answer) => {
+            answer.stdout_text().lines().any(|state| !state.trim().is_empty() && !state.starts_with('Z'))
+        }
+        // Could not ask: alive until shown otherwise, and the time limit ends it.
+        Err(_) => true,
+    }
+}
+
+async fn signal(reach: &dyn Reach, signal: &str, group: &str) {
+    let command = Command::new(["kill", signal, "--", &format!("-{group}")], QUERY_LIMIT);
+    let _ = reach.exec(&Host::Here, &command).await;
+}

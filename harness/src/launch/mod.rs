@@ -1,0 +1,53 @@
+//! How a planned job is started, watched and ended: the trait, and the list of launchers.
+//! When a job may start and how long it may take is decided in `run.rs`; a launcher reads no TOML.
+
+pub mod chatter;
+pub mod local;
+pub mod slurm;
+pub mod slurm_state;
+
+use crate::artefact::{Blamed, Ended, Launcher, PlannedJob};
+use crate::reach::{Reach, Wait};
+use std::time::Duration;
+
+/// How long one question to a launcher may take: a query without a limit hangs the whole run.
+pub const QUERY_LIMIT: Duration = Duration::from_secs(60);
+
+pub trait Launch {
+    /// Hands the job over; gives the handle by which it is known from then on.
+    fn submit<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob) -> Wait<'a, Result<String, String>>;
+
+    /// What the launcher knows of each job, in the order asked. A failed query is `Unknown` for all of them.
+    fn poll<'a>(&'a self, reach: &'a dyn Reach, jobs: &'a [(&'a PlannedJob, &'a str)])
+    -> Wait<'a, Vec<Poll>>;
+
+    /// Asks the job to end by itself.
+    fn interrupt<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()>;
+
+    /// Ends the job. Ending one that has ended already is no mistake.
+    fn cancel<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()>;
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Poll {
+    /// The launcher could not be asked, or gave an answer that says nothing. Never "no such job".
+    Unknown(String),
+    /// Not started yet, and why; `never` where that reason does not clear by waiting.
+    Waiting {
+        reason: String,
+        never: bool,
+    },
+    Running,
+    Ended {
+        end: Ended,
+        blamed: Option<Blamed>,
+    },
+}
+
+/// The launcher of a plan.
+pub fn find(launcher: Launcher) -> Box<dyn Launch> {
+    match launcher {
+        Launcher::Slurm => Box::new(slurm::Slurm),
+        Launcher::Local => Box::new(local::Local),
+    }
+}

@@ -1,0 +1,189 @@
+//! Slurm: sbatch, squeue, scontrol and scancel, through `Reach`.
+//! What the words of its states mean is told in `slurm_state.rs`.
+
+use super::slurm_state::{JobState, StateSet};
+use super::{Launch, Poll, QUERY_LIMIT};
+use crate::artefact::{Blamed, Ended, PlannedJob};
+use crate::reach::{Command, Host, Reach, Wait};
+use std::collections::BTreeMap;
+
+pub struct Slurm;
+
+/// Asked of squeue: fixed text, since its JSON differs between versions far more than this does.
+const FORMAT: &str = "--format=%i|%T|%r|%N";
+
+impl Launch for Slurm {
+    fn submit<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob) -> Wait<'a, Result<String, String>> {
+        Box::pin(async move {
+            let answer = reach
+                .exec(&Host::Here, &Command::new(job.launch.clone(), QUERY_LIMIT))
+                .await
+                .map_err(|error| error.to_string())?;
+            if !answer.succeeded() {
+                return Err(format!("`sbatch` ended with {}: {}", answer.status, answer.complaint()));
+            }
+            let text = answer.stdout_text();
+            // `--parsable` prints the id, and after a semicolon the cluster's name where there are several.
+            let id = text.trim().split(';').next().unwrap_or_default();
+            if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err(format!("`sbatch` printed no job id: `{}`", text.trim().escape_debug()));
+            }
+            Ok(id.to_owned())
+        })
+    }
+
+    fn poll<'a>(
+        &'a self,
+        reach: &'a dyn Reach,
+        jobs: &'a [(&'a PlannedJob, &'a str)],
+    ) -> Wait<'a, Vec<Poll>> {
+        Box::pin(async move {
+            let ids: Vec<&str> = jobs.iter().map(|(_, id)| *id).collect();
+            let argv = ["squeue", "--noheader", "--states=all", FORMAT, &format!("--jobs={}", ids.join(","))];
+            let listed = match reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await {
+                Ok(answer) if answer.succeeded() => lines_by_id(&answer.stdout_text()),
+                // One id that squeue has forgotten spoils the whole answer: each is asked for by itself below.
+                Ok(answer) if answer.complaint().contains("Invalid job id") => BTreeMap::new(),
+                Ok(answer) => {
+                    let why = format!("`squeue` ended with {}: {}", answer.status, answer.complaint());
+                    return vec![Poll::Unknown(why); jobs.len()];
+                }
+                Err(error) => return vec![Poll::Unknown(error.to_string()); jobs.len()],
+            };
+            let mut polls = Vec::with_capacity(jobs.len());
+            for (job, id) in jobs {
+                let poll = match listed.get(*id) {
+                    Some(line) if !line.state.has_ended() => line.poll(),
+                    // Ended, or forgotten by squeue: scontrol knows the exit code, and knows a job a while longer.
+                    _ => show_job(reach, job, id).await,
+                };
+                polls.push(poll);
+            }
+            polls
+        })
+    }
+
+    fn interrupt<'a>(&'a self, reach: &'a dyn Reach, _job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()> {
+        Box::pin(async move {
+            let command = Command::new(["scancel", "--signal=INT", "--full", handle], QUERY_LIMIT);
+            // Whether it worked is seen by polling; the cancel that follows does not depend on it.
+            let _ = reach.exec(&Host::Here, &command).await;
+        })
+    }
+
+    fn cancel<'a>(&'a self, reach: &'a dyn Reach, _job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()> {
+        Box::pin(async move {
+            let _ = reach.exec(&Host::Here, &Command::new(["scancel", handle], QUERY_LIMIT)).await;
+        })
+    }
+}
+
+struct Line {
+    state: JobState,
+    reason: String,
+}
+
+impl Line {
+    fn poll(&self) -> Poll {
+        match &self.state {
+            JobState::Pending => {
+                Poll::Waiting { reason: self.reason.clone(), never: never_clears(&self.reason) }
+            }
+            JobState::Running => Poll::Running,
+            JobState::Unknown(word) => Poll::Unknown(format!("`squeue` gave a state nobody knows: `{word}`")),
+            _ => Poll::Running,
+        }
+    }
+}
+
+fn lines_by_id(text: &str) -> BTreeMap<String, Line> {
+    text.lines()
+        .filter_map(|line| {
+            let mut fields = line.split('|').map(str::trim);
+            let (id, state, reason) = (fields.next()?, fields.next()?, fields.next()?);
+            Some((id.to_owned(), Line { state: JobState::of(state), reason: reason.to_owned() }))
+        })
+        .collect()
+}
+
+/// Reasons that no waiting clears: the request itself cannot be met.
+fn never_clears(reason: &str) -> bool {
+    let word = reason.trim_start_matches('(').split([',', ')']).next().unwrap_or_default();
+    [
+        "PartitionNodeLimit",
+        "PartitionTimeLimit",
+        "BadConstraints",
+        "InvalidAccount",
+        "InvalidQOS",
+        "ReservationDeleted",
+        "JobHoldMaxRequeue",
+        "JobHeldAdmin",
+    ]
+    .contains(&word)
+        || reason.contains("launch failed requeued held")
+}
+
+async fn show_job(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
+    let command = Command::new(["scontrol", "--oneliner", "show", "job", id], QUERY_LIMIT);
+    let answer = match reach.exec(&Host::Here, &command).await {
+        Ok(answer) if answer.succeeded() => answer,
+        Ok(answer) => {
+            return Poll::Unknown(format!(
+                "`scontrol show job {id}` ended with {}: {}",
+                answer.status,
+                answer.complaint()
+            ));
+        }
+        Err(error) => return Poll::Unknown(error.to_string()),
+    };
+    let text = answer.stdout_text();
+    let field = |name: &str| {
+        text.split_whitespace().find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
+    };
+    let Some(state) = field("JobState").map(|word| JobState::of(&word)) else {
+        return Poll::Unknown(format!("`scontrol show job {id}` gave no JobState"));
+    };
+    let Some(end) = ended(&state, field("ExitCode").as_deref(), job) else {
+        let reason = field("Reason").unwrap_or_default();
+        return Line { state, reason }.poll();
+    };
+    let blamed = match &end {
+        Ended::NodeFail => down_node(reach, job).await,
+        _ => None,
+    };
+    Poll::Ended { end, blamed }
+}
+
+/// The end of a job by its state and `ExitCode=code:signal`; nothing while it goes on.
+fn ended(state: &JobState, exit_code: Option<&str>, job: &PlannedJob) -> Option<Ended> {
+    let (code, signal) = exit_code.and_then(|pair| pair.split_once(':')).unwrap_or_default();
+    Some(match state {
+        JobState::Completed | JobState::Failed => match (code.parse::<i32>(), signal.parse::<i32>()) {
+            (_, Ok(signal)) if signal != 0 => Ended::Killed { signal },
+            // Failed with exit code 0 happens where the batch host says so and the code was lost: no success.
+            (Ok(0), _) if *state == JobState::Failed => {
+                Ended::Lost { why: "FAILED with exit code 0".to_owned() }
+            }
+            (Ok(code), _) => Ended::Exited { code },
+            (Err(_), _) => Ended::Lost { why: format!("no exit code: `{}`", exit_code.unwrap_or_default()) },
+        },
+        JobState::Timeout | JobState::Deadline => Ended::TimeLimit { limit_s: job.limit_s },
+        JobState::NodeFail | JobState::BootFail => Ended::NodeFail,
+        JobState::Preempted => Ended::Preempted,
+        JobState::Cancelled => Ended::Cancelled,
+        JobState::OutOfMemory => Ended::Killed { signal: 9 },
+        JobState::Pending | JobState::Running | JobState::Unknown(_) => return None,
+    })
+}
+
+/// Which of the job's nodes Slurm itself has given up on.
+async fn down_node(reach: &dyn Reach, job: &PlannedJob) -> Option<Blamed> {
+    let command = Command::new(["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"], QUERY_LIMIT);
+    let answer = reach.exec(&Host::Here, &command).await.ok().filter(|answer| answer.succeeded())?;
+    answer.stdout_text().lines().find_map(|line| {
+        let mut fields = line.split('|').map(str::trim);
+        let (node, state, reason) = (fields.next()?, fields.next()?, fields.next().unwrap_or_default());
+        let lost = StateSet::of(state).is_lost() && job.nodes.iter().any(|name| name == node);
+        lost.then(|| Blamed { node: node.to_owned(), evidence: format!("`sinfo` says {state}: {reason}") })
+    })
+}

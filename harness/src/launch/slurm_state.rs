@@ -1,0 +1,195 @@
+//! The words that Slurm uses for the states of jobs and nodes. Compound states are sets, not strings to compare.
+
+use std::collections::BTreeSet;
+
+/// The state of a job, long or compact form, with whatever trails it (`CANCELLED by 1000`, `CANCELLED+`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobState {
+    Pending,
+    /// On its nodes, in whatever shape: running, suspended, starting up, completing.
+    Running,
+    Completed,
+    Failed,
+    Timeout,
+    Deadline,
+    Cancelled,
+    Preempted,
+    NodeFail,
+    BootFail,
+    OutOfMemory,
+    /// A word that this version does not know: treated as no answer, never as an end.
+    Unknown(String),
+}
+
+impl JobState {
+    pub fn of(text: &str) -> JobState {
+        let text = text.trim();
+        let word = text.split([' ', '+', ',']).next().unwrap_or_default();
+        match word.to_ascii_uppercase().as_str() {
+            "PENDING" | "PD" | "REQUEUED" | "RQ" | "REQUEUE_HOLD" | "RH" | "REQUEUE_FED" | "RF"
+            | "SPECIAL_EXIT" | "SE" | "RESV_DEL_HOLD" | "RD" | "REVOKED" | "RV" => JobState::Pending,
+            "RUNNING" | "R" | "CONFIGURING" | "CF" | "COMPLETING" | "CG" | "SUSPENDED" | "S" | "STOPPED"
+            | "ST" | "SIGNALING" | "SI" | "STAGE_OUT" | "SO" | "RESIZING" | "RS" | "EXPEDITING"
+            | "POWER_UP_NODE" => JobState::Running,
+            "COMPLETED" | "CD" => JobState::Completed,
+            "FAILED" | "F" => JobState::Failed,
+            "TIMEOUT" | "TO" => JobState::Timeout,
+            "DEADLINE" | "DL" => JobState::Deadline,
+            "CANCELLED" | "CA" => JobState::Cancelled,
+            "PREEMPTED" | "PR" => JobState::Preempted,
+            "NODE_FAIL" | "NF" => JobState::NodeFail,
+            "BOOT_FAIL" | "BF" | "LAUNCH_FAILED" | "RECONFIG_FAIL" => JobState::BootFail,
+            "OUT_OF_MEMORY" | "OOM" => JobState::OutOfMemory,
+            _ => JobState::Unknown(text.to_owned()),
+        }
+    }
+
+    pub fn has_ended(&self) -> bool {
+        !matches!(self, JobState::Pending | JobState::Running | JobState::Unknown(_))
+    }
+}
+
+/// The state of a node: a base state and flags, as `IDLE+MAINTENANCE+RESERVED`, `drain*`, `mixed#-`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateSet {
+    pub words: BTreeSet<String>,
+    /// Words that this version does not know.
+    pub unknown: BTreeSet<String>,
+}
+
+impl StateSet {
+    pub fn of(text: &str) -> StateSet {
+        let mut words = BTreeSet::new();
+        let mut unknown = BTreeSet::new();
+        for part in text.trim().split(['+', ',']).map(str::trim).filter(|part| !part.is_empty()) {
+            // Trailing marks are flags of their own; more than one may follow a state.
+            let name = part.trim_end_matches(|c: char| MARKS.iter().any(|(mark, _)| *mark == c));
+            for mark in part[name.len()..].chars() {
+                words.extend(
+                    MARKS.iter().filter(|(known, _)| *known == mark).map(|(_, flag)| (*flag).to_owned()),
+                );
+            }
+            let name = name.to_ascii_lowercase();
+            match NAMES.iter().find(|names| names.contains(&name.as_str())) {
+                Some(names) => words.insert(names[0].to_owned()),
+                None if name.is_empty() => false,
+                None => unknown.insert(name),
+            };
+        }
+        StateSet { words, unknown }
+    }
+
+    pub fn has(&self, word: &str) -> bool {
+        self.words.contains(word)
+    }
+
+    /// Slurm itself has given the node up, or cannot reach it.
+    pub fn is_lost(&self) -> bool {
+        ["down", "not_responding", "fail", "error", "powered_down"].iter().any(|word| self.has(word))
+    }
+
+    /// A job would be let onto it: up, and neither drained nor set aside.
+    pub fn takes_jobs(&self) -> bool {
+        let barred = [
+            "drain",
+            "drained",
+            "draining",
+            "maint",
+            "reserved",
+            "planned",
+            "future",
+            "unknown",
+            "powering_down",
+        ];
+        !self.words.is_empty()
+            && self.unknown.is_empty()
+            && !self.is_lost()
+            && !barred.iter().any(|word| self.has(word))
+    }
+}
+
+const MARKS: [(char, &str); 9] = [
+    ('*', "not_responding"),
+    ('~', "powered_down"),
+    ('#', "powering_up"),
+    ('!', "powering_down"),
+    ('%', "powering_down"),
+    ('$', "maint"),
+    ('@', "reboot_requested"),
+    ('^', "reboot_issued"),
+    ('-', "planned"),
+];
+
+/// The long name first, then the other ways to write it.
+const NAMES: &[&[&str]] = &[
+    &["idle"],
+    &["allocated", "alloc"],
+    &["mixed", "mix"],
+    &["completing", "comp"],
+    &["down"],
+    &["drain"],
+    &["drained"],
+    &["draining", "drng"],
+    &["fail"],
+    &["failing", "failg"],
+    &["error"],
+    &["future", "futr"],
+    &["maint", "maintenance"],
+    &["reserved", "resv"],
+    &["planned", "plnd"],
+    &["perfctrs", "npc"],
+    &["reboot", "reboot_requested"],
+    &["reboot_issued"],
+    &["powered_down", "pow_dn"],
+    &["powering_down"],
+    &["powering_up", "pow_up", "power_up"],
+    &["not_responding", "no_respond"],
+    &["cloud"],
+    &["dynamic_norm"],
+    &["invalid_reg", "inval"],
+    &["blocked"],
+    &["unknown", "unk"],
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn job_states_are_read_in_long_and_short_form_and_with_what_trails_them() {
+        let table = [
+            ("PENDING", JobState::Pending),
+            ("PD", JobState::Pending),
+            ("COMPLETING", JobState::Running),
+            ("COMPLETED", JobState::Completed),
+            ("CANCELLED by 1000", JobState::Cancelled),
+            ("CANCELLED+", JobState::Cancelled),
+            ("NODE_FAIL", JobState::NodeFail),
+            ("OUT_OF_MEMORY", JobState::OutOfMemory),
+        ];
+        for (text, state) in table {
+            assert_eq!(JobState::of(text), state, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_state_nobody_knows_is_no_end() {
+        for text in ["", "BLORP", "  "] {
+            assert!(!JobState::of(text).has_ended(), "{text}");
+            assert!(matches!(JobState::of(text), JobState::Unknown(_)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_compound_node_state_is_a_set() {
+        let set = StateSet::of("IDLE+MAINTENANCE+RESERVED");
+        assert!(set.has("idle") && set.has("maint") && set.has("reserved") && set.unknown.is_empty());
+        assert!(!set.takes_jobs());
+        let set = StateSet::of("drain*");
+        assert!(set.has("drain") && set.is_lost() && !set.takes_jobs());
+        assert!(StateSet::of("idle").takes_jobs());
+        assert!(StateSet::of("mix-").has("planned"));
+        assert!(!StateSet::of("").takes_jobs());
+        assert!(!StateSet::of("idle+blorp").takes_jobs());
+    }
+}

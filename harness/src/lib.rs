@@ -1,0 +1,48 @@
+//! The map of the house.
+//!
+//! A run goes through six stages, each a function from one typed file to the next (`artefact`):
+//!
+//! 1. `plan`: suites x inventory x baselines to a plan that leaves no choice open. Pure.
+//! 2. `run`: obeys the plan: jobs under node slots and time limits. Touches the world, through `launch` and `reach`.
+//! 3. `collect`: brings home what jobs left, and names what is missing. Touches the world.
+//! 4. `analyze`: files to metrics, by the recipes of package `recipes`. Pure.
+//! 5. `judge`: metrics to verdicts, and verdicts to culprits. Pure.
+//! 6. `report`: verdicts to JUnit, JSON and words. Pure.
+//!
+//! `pipeline` is where they meet, `store` reads and writes what lies between them, `cli` is what a person calls.
+//! Dependencies run one way: `cli -> pipeline -> stages -> launch -> reach <- sim`.
+//!
+//! What always holds, and what is absent on purpose:
+//!
+//! - Every planned assertion gets exactly one verdict. What was not measured is never a pass, and never zero.
+//! - No stage retries in silence. No report computes a number. No launcher reads TOML. No recipe knows a cluster.
+//! - Real and pretend worlds are never mixed in one run, and every output of a pretend run says so.
+//! - Only `store` asks the machine's clock, once per run; all waiting is tokio's.
+
+pub mod analyze;
+pub mod artefact;
+pub mod baseline;
+pub mod check;
+pub mod cli;
+pub mod collect;
+pub mod exit_code;
+pub mod interrupt;
+pub mod inventory;
+pub mod judge;
+pub mod launch;
+pub mod logs;
+pub mod mistake;
+pub mod nodeset;
+pub mod physics;
+pub mod pipeline;
+pub mod plan;
+pub mod reach;
+pub mod report;
+pub mod run;
+pub mod script;
+pub mod sim;
+pub mod size;
+pub mod store;
+pub mod suggest;
+pub mod suite;
+pub mod toml_reader;

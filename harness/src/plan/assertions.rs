@@ -1,0 +1,350 @@
+//! The assertions of a case, one per subject: job, node, NIC or GPU, and size. Each gets exactly one verdict.
+
+use super::Context;
+use crate::artefact::{BaselineNumbers, PlannedAssertion, PlannedBaseline, PlannedBound, PlannedJob};
+use crate::baseline::{BaselineKey, State};
+use crate::nodeset;
+use crate::size;
+use crate::suite::{Assertion, Case, Per, Place, Placement, Suite, Workload};
+use recipes::metric::{Dim, Dims, MetricSpec};
+use recipes::op::Op;
+use recipes::recipe::{self, nic_flows};
+use std::collections::BTreeMap;
+
+/// Above this many NICs there is one assertion per node, which names the odd NICs: JUnit readers have their limits.
+const NICS_ONE_BY_ONE: usize = 4096;
+
+pub fn assertions(
+    context: &Context,
+    suite: &Suite,
+    case: &Case,
+    jobs: &[PlannedJob],
+) -> Result<Vec<PlannedAssertion>, String> {
+    let mut planned = Vec::new();
+    for assertion in &case.assertions {
+        let (_, metric) = recipe::metric(&assertion.metric)
+            .ok_or_else(|| format!("no recipe gives this metric: `{}`", assertion.metric))?;
+        let one = One { context, suite, case, jobs, assertion, metric };
+        one.expand(&mut planned);
+    }
+    Ok(planned)
+}
+
+/// The assertions of a case that is not run: one each, so that the report says what was not asked.
+pub fn of_skipped(context: &Context, suite: &Suite, case: &Case) -> Vec<PlannedAssertion> {
+    let nodes = nodeset::fold(&context.request.nodes);
+    case.assertions
+        .iter()
+        .filter_map(|assertion| {
+            let (_, metric) = recipe::metric(&assertion.metric)?;
+            let one = One { context, suite, case, jobs: &[], assertion, metric };
+            let sizes: Vec<String> = assertion.sizes.iter().map(|size| size::show(*size)).collect();
+            let label =
+                if sizes.is_empty() { one.label() } else { format!("{}/{}", one.label(), sizes.join("+")) };
+            Some(one.planned(
+                &label,
+                &nodes,
+                Dims::new(),
+                Vec::new(),
+                Vec::new(),
+                nodes.clone(),
+                None,
+                None,
+                None,
+            ))
+        })
+        .collect()
+}
+
+struct One<'a> {
+    context: &'a Context<'a>,
+    suite: &'a Suite,
+    case: &'a Case,
+    jobs: &'a [PlannedJob],
+    assertion: &'a Assertion,
+    metric: &'static MetricSpec,
+}
+
+impl One<'_> {
+    fn expand(&self, planned: &mut Vec<PlannedAssertion>) {
+        let nics = &self.context.inventory.instance.nics;
+        let all_nics = nics.len() * self.context.request.nodes.len();
+        match self.assertion.per {
+            Per::Job => {
+                for job in self.jobs {
+                    self.per_size(planned, &self.job_subject(job), Dims::new(), job, None, None);
+                }
+            }
+            Per::Node => self.per_node(planned, &[None]),
+            Per::Nic if all_nics > NICS_ONE_BY_ONE => self.per_node(planned, &[None]),
+            Per::Nic => {
+                let parts: Vec<Option<(Dim, String)>> =
+                    nics.iter().map(|nic| Some((Dim::Nic, nic.clone()))).collect();
+                self.per_node(planned, &parts);
+            }
+            Per::Gpu => {
+                let gpus = self.context.inventory.instance.gpus;
+                let parts: Vec<Option<(Dim, String)>> =
+                    (0..gpus).map(|gpu| Some((Dim::Gpu, gpu.to_string()))).collect();
+                self.per_node(planned, &parts);
+            }
+        }
+    }
+
+    /// One assertion per node and part: of each job that the node is in, or over all of them for the rate of a NIC.
+    fn per_node(&self, planned: &mut Vec<PlannedAssertion>, parts: &[Option<(Dim, String)>]) {
+        let over_all_jobs = self.metric.name == nic_flows::NIC_RATE.name;
+        for node in &self.context.request.nodes {
+            let of_node: Vec<&PlannedJob> = self.jobs.iter().filter(|job| job.nodes.contains(node)).collect();
+            let jobs: Vec<Vec<&PlannedJob>> = if over_all_jobs {
+                vec![of_node]
+            } else {
+                of_node.into_iter().map(|job| vec![job]).collect()
+            };
+            let several = jobs.len() > 1;
+            for jobs in jobs.iter().filter(|jobs| !jobs.is_empty()) {
+                for part in parts {
+                    let mut dims = Dims::new().with(Dim::Node, node.as_str());
+                    let mut subject = node.clone();
+                    let mut name = None;
+                    if let Some((dim, part)) = part {
+                        match part.parse::<u64>() {
+                            Ok(number) if *dim == Dim::Gpu => dims.set(*dim, number),
+                            _ => dims.set(*dim, part.as_str()),
+                        }
+                        let shown = if *dim == Dim::Gpu { format!("gpu{part}") } else { part.clone() };
+                        subject = format!("{node}/{shown}");
+                        name = Some(shown);
+                    }
+                    if several {
+                        subject = format!("{subject}#{}", jobs[0].name);
+                    }
+                    if over_all_jobs {
+                        let names = jobs.iter().map(|job| job.name.clone()).collect();
+                        let parts = if name.is_none() { self.parts(&dims) } else { Vec::new() };
+                        let baseline = self.baseline(2, None);
+                        planned.push(self.planned(
+                            &self.label(),
+                            &subject,
+                            dims,
+                            parts,
+                            names,
+                            node.clone(),
+                            Some(node.clone()),
+                            name,
+                            baseline,
+                        ));
+                    } else {
+                        self.per_size(planned, &subject, dims, jobs[0], Some(node.clone()), name);
+                    }
+                }
+            }
+        }
+    }
+
+    fn per_size(
+        &self,
+        planned: &mut Vec<PlannedAssertion>,
+        subject: &str,
+        dims: Dims,
+        job: &PlannedJob,
+        node: Option<String>,
+        part: Option<String>,
+    ) {
+        let mut dims = dims;
+        if self.metric.dims.contains(&Dim::Op)
+            && let Some(op) = self.op()
+        {
+            dims.set(Dim::Op, op.name());
+        }
+        let has_place = self.metric.dims.contains(&Dim::Place);
+        if has_place && let Some(place) = place_name(self.assertion.place) {
+            dims.set(Dim::Place, place);
+        }
+        let nodes = node.clone().unwrap_or_else(|| nodeset::fold(&job.nodes));
+        let jobs = vec![job.name.clone()];
+        let sizes: Vec<Option<u64>> = if self.assertion.sizes.is_empty() {
+            vec![None]
+        } else {
+            self.assertion.sizes.iter().copied().map(Some).collect()
+        };
+        for size in sizes {
+            let mut dims = dims.clone();
+            let mut label = self.label();
+            if let Some(size) = size {
+                dims.set(Dim::SizeBytes, size);
+                label = format!("{label}/{}", size::show(size));
+            }
+            let mut parts = self.parts(&dims);
+            if size.is_none() && self.metric.dims.contains(&Dim::SizeBytes) {
+                parts = self
+                    .sizes_asked(job)
+                    .into_iter()
+                    .map(|size| Dims::new().with(Dim::SizeBytes, size))
+                    .collect();
+            }
+            if has_place && self.assertion.place == Place::Both {
+                parts = with_places(parts, self.places());
+            }
+            let baseline = self.baseline(job.nodes.len() as u32, size);
+            planned.push(self.planned(
+                &label,
+                subject,
+                dims,
+                parts,
+                jobs.clone(),
+                nodes.clone(),
+                node.clone(),
+                part.clone(),
+                baseline,
+            ));
+        }
+    }
+
+    /// Every size of the sweep that an operation can print as itself. Below it, counts per rank are rounded to 16
+    /// bytes, and several sizes collapse into one.
+    fn sizes_asked(&self, job: &PlannedJob) -> Vec<u64> {
+        let Workload::NcclTests(tests) = &self.case.workload else { return Vec::new() };
+        let ranks = match self.case.placement {
+            Placement::EachGpu => 1,
+            _ => u64::from(job.ranks),
+        };
+        tests.sizes().into_iter().filter(|size| *size >= 16 * 4 * ranks).collect()
+    }
+
+    /// The parts that an assertion over a whole node must each have a number for.
+    fn parts(&self, dims: &Dims) -> Vec<Dims> {
+        if dims.get(Dim::Node).is_none() {
+            return Vec::new();
+        }
+        let open = |dim: Dim| self.metric.dims.contains(&dim) && dims.get(dim).is_none();
+        if open(Dim::Nic) {
+            let nics = self.context.inventory.instance.nics.iter();
+            return nics.map(|nic| Dims::new().with(Dim::Nic, nic.as_str())).collect();
+        }
+        Vec::new()
+    }
+
+    fn op(&self) -> Option<Op> {
+        match &self.case.workload {
+            Workload::NcclTests(tests) => Some(tests.op),
+            _ => None,
+        }
+    }
+
+    /// alltoall has no check in place, and prints N/A there.
+    fn places(&self) -> &'static [&'static str] {
+        match self.op() {
+            Some(Op::AllToAll) if self.metric.name == "nccl.wrong" => &["out"],
+            _ => &["out", "in"],
+        }
+    }
+
+    fn label(&self) -> String {
+        match &self.assertion.name {
+            Some(name) => name.clone(),
+            None => self.assertion.metric.trim_start_matches("nccl.").to_owned(),
+        }
+    }
+
+    fn job_subject(&self, job: &PlannedJob) -> String {
+        let folded = nodeset::fold(&job.nodes);
+        let alike = self.jobs.iter().filter(|other| nodeset::fold(&other.nodes) == folded).count();
+        if alike > 1 { job.name.clone() } else { folded }
+    }
+
+    fn baseline(&self, nodes: u32, size: Option<u64>) -> Option<PlannedBaseline> {
+        if !self.assertion.bound.baseline {
+            return None;
+        }
+        let gpus = self.context.inventory.instance.gpus;
+        let key = BaselineKey {
+            op: self.op(),
+            size_bytes: size,
+            nodes: Some(nodes),
+            ranks: match (&self.case.workload, self.case.placement == Placement::EachGpu) {
+                (Workload::NcclTests(_), true) => Some(1),
+                (Workload::NcclTests(_), false) => Some(nodes * gpus),
+                _ => None,
+            },
+        };
+        let instance = &self.context.inventory.instance.name;
+        let shown = format!("{instance} {} {}", self.assertion.metric, show_key(&key));
+        let Some(found) = self.context.baselines.and_then(|all| all.find(&self.assertion.metric, &key))
+        else {
+            return Some(PlannedBaseline::None { key: shown });
+        };
+        let numbers = BaselineNumbers {
+            key: shown,
+            n: found.samples.len() as u32,
+            median: found.median(),
+            lower: found.lower,
+            upper: found.upper,
+            source: found.source.clone(),
+        };
+        Some(match found.state {
+            State::Accepted => PlannedBaseline::Accepted(numbers),
+            State::Provisional => PlannedBaseline::Provisional(numbers),
+            State::Expired => PlannedBaseline::Expired(numbers),
+        })
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn planned(
+        &self,
+        label: &str,
+        subject: &str,
+        dims: Dims,
+        parts: Vec<Dims>,
+        jobs: Vec<String>,
+        nodes: String,
+        node: Option<String>,
+        part: Option<String>,
+        baseline: Option<PlannedBaseline>,
+    ) -> PlannedAssertion {
+        let bound = &self.assertion.bound;
+        PlannedAssertion {
+            name: format!("{}::{}::{label}@{subject}", self.suite.name, self.case.name),
+            metric: self.assertion.metric.clone(),
+            unit: self.metric.unit,
+            better: self.metric.better,
+            dims,
+            parts,
+            jobs,
+            nodes,
+            node,
+            part,
+            bound: PlannedBound {
+                at_least: bound.at_least,
+                at_most: bound.at_most,
+                equals: bound.equals,
+                within_peers: bound.within_peers,
+                baseline,
+            },
+        }
+    }
+}
+
+fn place_name(place: Place) -> Option<&'static str> {
+    match place {
+        Place::OutOfPlace => Some("out"),
+        Place::InPlace => Some("in"),
+        Place::Both => None,
+    }
+}
+
+/// Each part once per place; or the places alone where there are no other parts.
+fn with_places(parts: Vec<Dims>, places: &[&str]) -> Vec<Dims> {
+    let parts = if parts.is_empty() { vec![Dims::new()] } else { parts };
+    let placed = |part: Dims| places.iter().map(move |place| part.clone().with(Dim::Place, *place));
+    parts.into_iter().flat_map(placed).collect()
+}
+
+fn show_key(key: &BaselineKey) -> String {
+    let mut words = BTreeMap::new();
+    words.insert(0, key.op.map(|op| op.name().to_owned()));
+    words.insert(1, key.size_bytes.map(size::show));
+    words.insert(2, key.nodes.map(|nodes| format!("{nodes} nodes")));
+    words.insert(3, key.ranks.map(|ranks| format!("{ranks} ranks")));
+    words.into_values().flatten().collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,287 @@
+//! The jobs of a case: their scripts, their launches, what they will leave, and how long they should take.
+
+use super::Context;
+use super::placement::Placed;
+use crate::artefact::{ExpectedFile, FileKind, Launcher, PlannedFile, PlannedJob};
+use crate::inventory::{Inventory, ReachBy};
+use crate::launch::local;
+use crate::nodeset;
+use crate::script::{self, Container, Directives, Flows, Gpus, Run, Sampler, Script, Step, files};
+use crate::store::sha256;
+use crate::suite::{Case, NcclTests, NicPairs, Placement, Step as Sizes, Workload};
+use std::collections::BTreeMap;
+
+/// Before a program does anything: allocation, container, wiring.
+const LAUNCH_S: f64 = 20.0;
+
+pub fn jobs(context: &Context, case: &Case, placed: &[Placed]) -> Result<Vec<PlannedJob>, String> {
+    let environment = environment(context.inventory, case)?;
+    placed.iter().map(|placed| job(context, case, placed, &environment)).collect()
+}
+
+fn job(
+    context: &Context,
+    case: &Case,
+    placed: &Placed,
+    environment: &BTreeMap<String, String>,
+) -> Result<PlannedJob, String> {
+    let inventory = context.inventory;
+    let folder = format!("{}/{}/{}", context.folder, case.name, placed.name);
+    let estimate_s = estimate_s(inventory, case, placed.nodes.len());
+    let (step, tasks_per_node, ranks, helper) = workload(inventory, case, placed)?;
+    let mut steps = Vec::new();
+    if !environment.is_empty() {
+        steps.push(Step::Environment { variables: environment.clone() });
+    }
+    let mut helpers: Vec<&str> = helper.into_iter().collect();
+    if case.counters.enabled {
+        helpers.push("counters.sh");
+        steps.push(Step::CountersBegin(Sampler {
+            root: inventory.paths.counters.clone(),
+            interval_s: interval_s(case, estimate_s),
+            limit_s: case.limit_s + 120,
+        }));
+    }
+    steps.push(step);
+    if case.counters.enabled {
+        steps.push(Step::CountersEnd);
+    }
+    // Which node sends stands in the step; the nodes of a job are a set.
+    let mut nodes = placed.nodes.clone();
+    nodeset::sort(&mut nodes);
+    let script = Script { slurm: directives(context, case, placed, &folder, tasks_per_node), nodes, steps };
+    let text = script::render(&script);
+    let mut put = vec![PlannedFile { name: files::JOB.to_owned(), text: Some(text), sha256: None }];
+    for name in helpers {
+        let digest = script::shared_text(name).map(|text| sha256(text.as_bytes()));
+        put.push(PlannedFile { name: name.to_owned(), text: None, sha256: digest });
+    }
+    let launch = match context.launcher {
+        Launcher::Slurm => {
+            ["sbatch".to_owned(), "--parsable".to_owned(), format!("{folder}/{}", files::JOB)].to_vec()
+        }
+        Launcher::Local => local::launch_argv(&folder),
+    };
+    Ok(PlannedJob {
+        name: placed.name.clone(),
+        nodes: placed.nodes.clone(),
+        round: placed.round,
+        ranks,
+        folder,
+        files: put,
+        launch,
+        expected: expected(inventory, case, placed),
+        estimate_s: estimate_s.ceil() as u64,
+        limit_s: case.limit_s,
+    })
+}
+
+/// The step, the tasks per node that Slurm is asked for, the ranks declared, and the script that the step needs.
+fn workload(
+    inventory: &Inventory,
+    case: &Case,
+    placed: &Placed,
+) -> Result<(Step, u32, u32, Option<&'static str>), String> {
+    let gpus = inventory.instance.gpus;
+    let container = inventory
+        .container
+        .as_ref()
+        .map(|container| Container { image: container.image.clone(), mounts: container.mounts.clone() });
+    let under_slurm = match &inventory.reach {
+        ReachBy::Slurm(slurm) => Some(slurm),
+        _ => None,
+    };
+    match &case.workload {
+        Workload::NcclTests(tests) if case.placement == Placement::EachGpu => {
+            let argv = nccl_argv(inventory, tests, 1);
+            Ok((Step::Gpus(Gpus { argv, gpus, container }), 1, 1, Some("gpus.sh")))
+        }
+        Workload::NcclTests(tests) => {
+            // Without MPI to wire ranks together, one process drives all GPUs of its node.
+            let (tasks, gpus_per_rank) = if under_slurm.is_some() { (gpus, 1) } else { (1, gpus) };
+            let run = Run {
+                argv: nccl_argv(inventory, tests, gpus_per_rank),
+                tasks_per_node: tasks,
+                mpi: under_slurm.map(|slurm| slurm.mpi.clone()),
+                container,
+            };
+            Ok((Step::Run(run), tasks, gpus * placed.nodes.len() as u32, None))
+        }
+        Workload::NicPairs(pairs) => {
+            let [from, to] = placed.nodes.as_slice() else { return Err("a flow has two ends".to_owned()) };
+            // A write moves data from the client to the server; a read moves it the other way.
+            let reads = inventory.instance.flow_op.name() == "read";
+            let (client, server) = if reads { (to, from) } else { (from, to) };
+            let flows = Flows {
+                tool: inventory.nic_tool.name().to_owned(),
+                op: inventory.instance.flow_op.name().to_owned(),
+                server: server.clone(),
+                client: client.clone(),
+                base_port: pairs.base_port,
+                message_bytes: pairs.message_bytes,
+                iterations: iterations(inventory, pairs),
+                limit_s: flow_limit_s(pairs),
+                devices: inventory.instance.nics.clone(),
+            };
+            Ok((Step::Flows(flows), 1, 2, Some("flows.sh")))
+        }
+        Workload::Command(command) => {
+            let mut argv = vec![command.program.clone()];
+            argv.extend(command.args.iter().cloned());
+            let tasks_per_node = command.tasks_per_node;
+            let ranks = tasks_per_node * placed.nodes.len() as u32;
+            Ok((Step::Run(Run { argv, tasks_per_node, mpi: None, container }), tasks_per_node, ranks, None))
+        }
+    }
+}
+
+fn nccl_argv(inventory: &Inventory, tests: &NcclTests, gpus_per_rank: u32) -> Vec<String> {
+    let program = format!("{}/{}", inventory.paths.nccl_tests.trim_end_matches('/'), tests.op.program());
+    let mut argv = vec![program];
+    let mut option = |name: &str, value: String| argv.extend([name.to_owned(), value]);
+    option("-b", tests.min_bytes.to_string());
+    option("-e", tests.max_bytes.to_string());
+    match tests.step {
+        Sizes::Factor(factor) => option("-f", factor.to_string()),
+        Sizes::Bytes(bytes) => option("-i", bytes.to_string()),
+    }
+    option("-n", tests.iterations.to_string());
+    option("-w", tests.warmup.to_string());
+    option("-d", tests.dtype.clone());
+    if matches!(tests.op.name(), "all_reduce" | "reduce" | "reduce_scatter") {
+        option("-o", tests.redop.clone());
+    }
+    option("-c", u8::from(tests.check).to_string());
+    option("-g", gpus_per_rank.to_string());
+    argv
+}
+
+/// Enough messages for the flow to last its time at line rate.
+fn iterations(inventory: &Inventory, pairs: &NicPairs) -> u64 {
+    let bytes = inventory.instance.nic_line_rate_gb_s * 1e9 * pairs.seconds;
+    (bytes / pairs.message_bytes as f64).ceil() as u64
+}
+
+/// A flow at a tenth of line rate is slow, and is still to be measured.
+fn flow_limit_s(pairs: &NicPairs) -> u64 {
+    (pairs.seconds * 10.0).ceil() as u64 + 60
+}
+
+fn environment(inventory: &Inventory, case: &Case) -> Result<BTreeMap<String, String>, String> {
+    let mut variables = inventory.environment.clone();
+    match &case.workload {
+        Workload::NcclTests(tests) => {
+            if let Some(algorithm) = tests.algorithm {
+                variables.insert("NCCL_ALGO".to_owned(), algorithm.nccl_name().to_owned());
+            }
+            if let Some(mask) = &tests.split_mask {
+                variables.insert("NCCL_TESTS_SPLIT_MASK".to_owned(), mask.clone());
+            }
+            variables.extend(tests.environment.clone());
+        }
+        Workload::Command(command) => variables.extend(command.environment.clone()),
+        Workload::NicPairs(_) => {}
+    }
+    for (name, value) in &variables {
+        let is_name = !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !is_name {
+            return Err(format!("no name for an environment variable: `{}`", name.escape_debug()));
+        }
+        if value.contains('\0') {
+            return Err(format!("a NUL cannot be in an environment variable: `{name}`"));
+        }
+    }
+    Ok(variables)
+}
+
+fn directives(
+    context: &Context,
+    case: &Case,
+    placed: &Placed,
+    folder: &str,
+    tasks_per_node: u32,
+) -> Option<Directives> {
+    let ReachBy::Slurm(slurm) = &context.inventory.reach else { return None };
+    Some(Directives {
+        job_name: format!("{}.{}.{}", context.request.run_id, case.name, placed.name),
+        folder: folder.to_owned(),
+        tasks_per_node,
+        gpus_per_node: context.inventory.instance.gpus,
+        // Slurm counts in minutes and looks every half minute: its limit stands behind the harness's own.
+        minutes: (case.limit_s + 180).div_ceil(60),
+        exclusive: slurm.exclusive,
+        partition: slurm.partition.clone(),
+        account: slurm.account.clone(),
+        reservation: slurm.reservation.clone(),
+        constraint: slurm.constraint.clone(),
+    })
+}
+
+fn interval_s(case: &Case, estimate_s: f64) -> f64 {
+    match case.counters.between {
+        Some(readings) => {
+            let interval = estimate_s / f64::from(readings.max(1));
+            ((interval * 10.0).ceil() / 10.0).max(0.2)
+        }
+        None => case.counters.interval_s,
+    }
+}
+
+fn expected(inventory: &Inventory, case: &Case, placed: &Placed) -> Vec<ExpectedFile> {
+    let mut expected = Vec::new();
+    let mut expect = |name: String, kind, node: Option<&String>, part: Option<String>| {
+        expected.push(ExpectedFile { name, kind, node: node.cloned(), part });
+    };
+    match &case.workload {
+        Workload::NcclTests(_) if case.placement == Placement::EachGpu => {
+            for node in &placed.nodes {
+                for gpu in 0..inventory.instance.gpus {
+                    let part = Some(format!("gpu{gpu}"));
+                    expect(files::gpu_out(gpu, node), FileKind::GpuNcclTests, Some(node), part.clone());
+                    expect(files::gpu_err(gpu, node), FileKind::Stderr, Some(node), part);
+                }
+            }
+        }
+        Workload::NcclTests(_) => expect(files::STDOUT.to_owned(), FileKind::NcclTests, None, None),
+        Workload::NicPairs(_) => {
+            for device in &inventory.instance.nics {
+                expect(files::flow_out(device), FileKind::Flow, None, Some(device.clone()));
+            }
+        }
+        // A command may well print nothing.
+        Workload::Command(_) => expect(files::STDOUT.to_owned(), FileKind::Log, None, None),
+    }
+    if case.counters.enabled {
+        for node in &placed.nodes {
+            expect(files::counters(node), FileKind::Counters, Some(node), None);
+        }
+        expect(files::SAMPLER_LOG.to_owned(), FileKind::Log, None, None);
+    }
+    expect(files::STDERR.to_owned(), FileKind::Stderr, None, None);
+    expect(files::BATCH_ERR.to_owned(), FileKind::Log, None, None);
+    expect(files::BATCH_OUT.to_owned(), FileKind::Log, None, None);
+    expected
+}
+
+/// How long a job should take where all is well, for a person to plan by. No limit is made of it.
+fn estimate_s(inventory: &Inventory, case: &Case, nodes: usize) -> f64 {
+    let instance = &inventory.instance;
+    match &case.workload {
+        Workload::NcclTests(tests) => {
+            let wire = instance.nic_line_rate_gb_s * instance.nics.len() as f64;
+            let gb_s = match (&case.placement, nodes) {
+                (Placement::EachGpu, _) => instance.nvlink_gb_s,
+                (_, 1) => instance.nvlink_gb_s * 0.5,
+                _ => wire * 0.4,
+            };
+            // Out of place and in place, each warmed up and checked.
+            let rounds = 2.0 * f64::from(tests.iterations + tests.warmup + 2);
+            let one = |size: u64| 100e-6 + size as f64 / (gb_s * 1e9);
+            LAUNCH_S + tests.sizes().into_iter().map(|size| rounds * one(size)).sum::<f64>()
+        }
+        Workload::NicPairs(pairs) => LAUNCH_S + pairs.seconds + 5.0,
+        Workload::Command(_) => LAUNCH_S,
+    }
+}

@@ -1,0 +1,255 @@
+//! Suites x inventory x baselines to a plan that leaves no choice open. Pure: it reads no file and asks no clock.
+
+mod assertions;
+mod jobs;
+mod placement;
+mod select;
+mod settings;
+
+pub use select::{Selection, select};
+pub use settings::{SETTINGS, apply_settings};
+
+use crate::artefact::{FORMAT, InstanceFacts, Launcher, Plan, PlannedCase, Source, WorkloadFacts};
+use crate::baseline::Baselines;
+use crate::inventory::{Inventory, Kind, ReachBy};
+use crate::suite::{Case, Placement, Suite, Workload};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a plan is made of beside the files.
+pub struct Request {
+    pub run_id: String,
+    pub seed: u64,
+    /// The nodes to run on, in the inventory's order.
+    pub nodes: Vec<String>,
+    pub settings: BTreeMap<String, String>,
+    pub sim_faults: Vec<String>,
+    pub limit_s: Option<u64>,
+    pub max_fail: Option<u32>,
+    pub sources: Vec<Source>,
+}
+
+/// The plan, or everything that speaks against it.
+pub fn plan(
+    suites: &[Suite],
+    inventory: &Inventory,
+    baselines: Option<&Baselines>,
+    request: Request,
+) -> Result<Plan, Vec<String>> {
+    let mut mistakes = Vec::new();
+    let launcher = match &inventory.reach {
+        ReachBy::Slurm(slurm) if slurm.login.is_some() => {
+            mistakes.push(format!(
+                "{}: this version runs Slurm's commands on this machine only; run it on the login node and leave `login` out",
+                inventory.file
+            ));
+            Launcher::Slurm
+        }
+        ReachBy::Slurm(_) => Launcher::Slurm,
+        ReachBy::Local => Launcher::Local,
+        ReachBy::Ssh(_) => {
+            mistakes.push(format!(
+                "{}: this version has no SSH launcher yet; use `via = \"slurm\"` or `via = \"local\"`",
+                inventory.file
+            ));
+            Launcher::Local
+        }
+    };
+    if launcher == Launcher::Local && inventory.kind == Kind::Pretend {
+        mistakes.push(format!("{}: a pretend cluster is reached by `via = \"slurm\"`", inventory.file));
+    }
+    if request.nodes.is_empty() {
+        mistakes.push("no node is selected".to_owned());
+    }
+    if inventory.kind == Kind::Real && !request.sim_faults.is_empty() {
+        mistakes.push(format!(
+            "--sim-fault: faults exist on a pretend cluster only, and this is a real one: {}",
+            inventory.name
+        ));
+    }
+    if baselines.is_some_and(|baselines| baselines.simulated) && inventory.kind == Kind::Real {
+        mistakes.push(format!(
+            "{}: baselines of a pretend instance cannot judge a real inventory",
+            inventory.name
+        ));
+    }
+    for suite in suites {
+        if !inventory.instance.fits(&suite.instance) {
+            mistakes.push(format!(
+                "suite `{}` is for `{}`, inventory `{}` has: {}",
+                suite.name, suite.instance, inventory.name, inventory.instance.name
+            ));
+        }
+    }
+    let folder = format!("{}/{}", inventory.paths.shared.trim_end_matches('/'), request.run_id);
+    let context = Context { inventory, baselines, request: &request, launcher, folder: &folder };
+    let mut cases = Vec::new();
+    for suite in suites {
+        for case in &suite.cases {
+            match planned_case(&context, suite, case) {
+                Ok(planned) => cases.push(planned),
+                Err(why) => {
+                    mistakes.push(format!("{}:{}: case `{}`: {why}", suite.file, case.line, case.name))
+                }
+            }
+        }
+    }
+    mistakes.extend(duplicates(&cases));
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    let instance = &inventory.instance;
+    Ok(Plan {
+        format: FORMAT,
+        harness: env!("CARGO_PKG_VERSION").to_owned(),
+        run_id: request.run_id.clone(),
+        parent: None,
+        simulated: inventory.kind == Kind::Pretend,
+        seed: request.seed,
+        sources: request.sources.clone(),
+        inventory: inventory.name.clone(),
+        suites: suites.iter().map(|suite| suite.name.clone()).collect(),
+        instance: InstanceFacts {
+            name: instance.name.clone(),
+            gpus: instance.gpus,
+            nics: instance.nics.clone(),
+            nic_line_rate_gb_s: instance.nic_line_rate_gb_s,
+            tx_counters: instance.tx_counters.clone(),
+            rx_counters: instance.rx_counters.clone(),
+            conservation_shown: instance.conservation_shown,
+        },
+        launcher,
+        folder,
+        nodes: request.nodes.clone(),
+        settings: request.settings.clone(),
+        sim_faults: request.sim_faults.clone(),
+        limit_s: request.limit_s,
+        max_fail: request.max_fail,
+        cases,
+    })
+}
+
+struct Context<'a> {
+    inventory: &'a Inventory,
+    baselines: Option<&'a Baselines>,
+    request: &'a Request,
+    launcher: Launcher,
+    folder: &'a str,
+}
+
+fn planned_case(context: &Context, suite: &Suite, case: &Case) -> Result<PlannedCase, String> {
+    let placed = match (&case.workload, &case.placement) {
+        (Workload::NicPairs(_), Placement::Pairs) => placement::ring(&context.request.nodes),
+        (Workload::NicPairs(_), _) => return Err("a `nic-pairs` workload is placed on `pairs`".to_owned()),
+        (_, how) => placement::place(how, &context.request.nodes),
+    };
+    if context.launcher == Launcher::Local
+        && let Some(job) = placed.iter().find(|job| job.nodes.len() > 1)
+    {
+        let nodes = job.nodes.join(" ");
+        return Err(format!(
+            "the local launcher reaches one node at a time, this case is placed on: {nodes}"
+        ));
+    }
+    let skip = precondition(context, case, placed.is_empty());
+    let (jobs, assertions) = match &skip {
+        // The assertions of a case that is not run are still named, and each gets its verdict: skipped.
+        Some(_) => (Vec::new(), Vec::new()),
+        None => {
+            let jobs = jobs::jobs(context, case, &placed)?;
+            let assertions = assertions::assertions(context, suite, case, &jobs)?;
+            (jobs, assertions)
+        }
+    };
+    let assertions = if skip.is_some() { assertions::of_skipped(context, suite, case) } else { assertions };
+    Ok(PlannedCase {
+        suite: suite.name.clone(),
+        name: case.name.clone(),
+        about: case.about.clone(),
+        tags: case.tags.clone(),
+        workload: facts(context, case),
+        recipes: case.recipes.clone(),
+        after: case.after.clone(),
+        skip,
+        expected_failure: case.expected_failure.clone(),
+        must_end: case.must_end,
+        sim_faults: case.sim_faults.iter().map(ToString::to_string).collect(),
+        limit_s: case.limit_s,
+        queue_limit_s: case.queue_limit_s,
+        jobs,
+        assertions,
+    })
+}
+
+fn precondition(context: &Context, case: &Case, nothing_placed: bool) -> Option<String> {
+    let n = context.request.nodes.len() as u32;
+    let requires = &case.requires;
+    if !case.sim_faults.is_empty() && context.inventory.kind == Kind::Real {
+        return Some("its faults exist on a pretend cluster only".to_owned());
+    }
+    if let Some(min) = requires.min_nodes.filter(|min| n < *min) {
+        return Some(format!("it needs at least {min} nodes, selected are: {n}"));
+    }
+    if let Some(max) = requires.max_nodes.filter(|max| n > *max) {
+        return Some(format!("it takes at most {max} nodes, selected are: {n}"));
+    }
+    let needed = match case.placement {
+        Placement::Nodes(k) | Placement::Groups(k) => k,
+        Placement::Pairs => 2,
+        Placement::All | Placement::Each | Placement::EachGpu => 1,
+    };
+    if nothing_placed {
+        return Some(format!("its placement needs {needed} nodes, selected are: {n}"));
+    }
+    let ranks = match case.placement {
+        Placement::All => n * context.inventory.instance.gpus,
+        Placement::EachGpu => 1,
+        _ => needed * context.inventory.instance.gpus,
+    };
+    if requires.ranks_power_of_two && !ranks.is_power_of_two() {
+        return Some(format!("it needs a power of two of ranks, there are: {ranks}"));
+    }
+    None
+}
+
+fn facts(context: &Context, case: &Case) -> WorkloadFacts {
+    match &case.workload {
+        Workload::NcclTests(tests) => WorkloadFacts::NcclTests {
+            op: tests.op,
+            sizes: tests.sizes(),
+            // A split mask divides the ranks into groups by rules of its own: their size is then not declared.
+            ranks_per_communicator: match (&case.placement, &tests.split_mask) {
+                (Placement::EachGpu, _) => Some(1),
+                (_, Some(_)) => None,
+                (Placement::All, None) => {
+                    Some(context.request.nodes.len() as u32 * context.inventory.instance.gpus)
+                }
+                (Placement::Nodes(k) | Placement::Groups(k), None) => {
+                    Some(k * context.inventory.instance.gpus)
+                }
+                (Placement::Pairs, None) => Some(2 * context.inventory.instance.gpus),
+                (Placement::Each, None) => Some(context.inventory.instance.gpus),
+            },
+            checked: tests.check,
+            each_gpu: case.placement == Placement::EachGpu,
+        },
+        Workload::NicPairs(_) => WorkloadFacts::NicPairs {
+            tool: context.inventory.nic_tool.name().to_owned(),
+            op: context.inventory.instance.flow_op.name().to_owned(),
+        },
+        Workload::Command(command) => WorkloadFacts::Command { program: command.program.clone() },
+    }
+}
+
+/// Names must be unique, or JUnit readers keep only the first of each.
+fn duplicates(cases: &[PlannedCase]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let mut mistakes = Vec::new();
+    for assertion in cases.iter().flat_map(|case| &case.assertions) {
+        if !seen.insert(assertion.name.as_str()) {
+            mistakes
+                .push(format!("two assertions have one name; give one of them a `name`: {}", assertion.name));
+        }
+    }
+    mistakes.truncate(10);
+    mistakes
+}

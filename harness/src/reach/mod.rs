@@ -1,0 +1,134 @@
+//! How the world is reached: run a command on a host, put a file there, get a file from there.
+//! What is run and why is the launchers' business; the pretend cluster (`sim`) implements the same trait.
+
+pub mod process;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+/// A future that stays on its thread: a run is one thread, so that one seed gives one order of events.
+pub type Wait<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// The world, as far as a run touches it. Real and pretend worlds are never mixed in one run.
+pub trait Reach {
+    /// Runs a command to its end, or to its limit. A command that ran and failed is an `Answer`, not an error.
+    fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>>;
+
+    /// Writes a file, making its folder where that is absent.
+    fn put<'a>(&'a self, host: &'a Host, path: &'a str, bytes: &'a [u8]) -> Wait<'a, Result<(), ReachError>>;
+
+    fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>>;
+}
+
+/// Where a command runs or a file lies.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Host {
+    /// The machine that the harness itself runs on.
+    Here,
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Host::Here => f.write_str("this machine"),
+        }
+    }
+}
+
+/// An argument list, never a line for a shell; and how long it may take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Command {
+    pub argv: Vec<String>,
+    pub limit: Duration,
+}
+
+impl Command {
+    pub fn new<S: Into<String>>(argv: impl IntoIterator<Item = S>, limit: Duration) -> Self {
+        Command { argv: argv.into_iter().map(Into::into).collect(), limit }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    pub status: Status,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
+impl Answer {
+    pub fn ok(stdout: impl Into<Vec<u8>>) -> Self {
+        Answer { status: Status::Code(0), stdout: stdout.into(), stderr: Vec::new() }
+    }
+
+    pub fn failed(code: i32, stderr: impl Into<Vec<u8>>) -> Self {
+        Answer { status: Status::Code(code), stdout: Vec::new(), stderr: stderr.into() }
+    }
+
+    pub fn succeeded(&self) -> bool {
+        self.status == Status::Code(0)
+    }
+
+    pub fn stdout_text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    /// The last lines of stderr, for a message to a person.
+    pub fn complaint(&self) -> String {
+        let text = String::from_utf8_lossy(&self.stderr);
+        let text = text.trim();
+        match text.char_indices().rev().nth(400) {
+            Some((at, _)) => format!("...{}", &text[at..]),
+            None => text.to_owned(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    Code(i32),
+    Signal(i32),
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Status::Code(code) => write!(f, "exit code {code}"),
+            Status::Signal(signal) => write!(f, "signal {signal}"),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReachError {
+    /// The program to run is not there.
+    NoProgram {
+        host: String,
+        program: String,
+    },
+    NotFound {
+        path: String,
+    },
+    TimedOut {
+        what: String,
+        limit_s: u64,
+    },
+    Failed {
+        what: String,
+        why: String,
+    },
+}
+
+impl fmt::Display for ReachError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReachError::NoProgram { host, program } => write!(f, "no such program on {host}: `{program}`"),
+            ReachError::NotFound { path } => write!(f, "no such file: `{path}`"),
+            ReachError::TimedOut { what, limit_s } => write!(f, "{what}: no answer within {limit_s} s"),
+            ReachError::Failed { what, why } => write!(f, "{what}: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for ReachError {}

@@ -1,0 +1,249 @@
+//! A plan as text: everything that a run would send, where to, for how long, and what would come back.
+//! Nothing is decided or looked up here; what is shown is what the plan holds.
+
+use super::SIMULATED;
+use super::text::{command_line, count, duration, show, show_lines};
+use crate::artefact::{ExpectedFile, FileKind, Launcher, Plan, PlannedCase, PlannedJob};
+use crate::nodeset;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Expected files that are named one by one.
+const MOST_FILES: usize = 8;
+
+/// The plan for a person. The first job of each case is shown in full and the others in one line each, for they differ
+/// in nodes only; `verbose` shows all. `standing` are the scripts that jobs share, by name: the plan holds their
+/// digests alone.
+pub fn dry_run(plan: &Plan, standing: &[(&str, &str)], verbose: bool) -> String {
+    let mut text = String::new();
+    head(&mut text, plan);
+    for case in &plan.cases {
+        planned_case(&mut text, case, verbose);
+    }
+    shared(&mut text, plan, standing);
+    totals(&mut text, plan);
+    text
+}
+
+fn line(text: &mut String, indent: usize, what: &str) {
+    writeln!(text, "{:indent$}{what}", "").unwrap_or_default();
+}
+
+fn head(text: &mut String, plan: &Plan) {
+    line(text, 0, &format!("plan of run: {}", show(&plan.run_id)));
+    if plan.simulated {
+        line(text, 0, SIMULATED);
+    }
+    line(text, 0, &format!("harness: {}", show(&plan.harness)));
+    line(text, 0, &format!("suites: {}", show(&plan.suites.join(", "))));
+    let launcher = match plan.launcher {
+        Launcher::Slurm => "slurm",
+        Launcher::Local => "local",
+    };
+    let instance = show(&plan.instance.name);
+    line(text, 0, &format!("inventory: {} ({instance}, launched by {launcher})", show(&plan.inventory)));
+    line(text, 0, &format!("nodes: {}", nodes(&plan.nodes)));
+    line(text, 0, &format!("folder: {}", show(&plan.folder)));
+    line(text, 0, &format!("seed: {}", plan.seed));
+    for (key, value) in &plan.settings {
+        line(text, 0, &format!("set {}: {}", show(key), show(value)));
+    }
+    for fault in &plan.sim_faults {
+        line(text, 0, &format!("fault of the pretend cluster: {}", show(fault)));
+    }
+    if let Some(limit) = plan.limit_s {
+        line(text, 0, &format!("time limit of the run: {}", duration(limit as f64)));
+    }
+    for source in &plan.sources {
+        line(text, 0, &format!("made from {}, sha256: {}", show(&source.file), show(&source.sha256)));
+    }
+}
+
+fn nodes(nodes: &[String]) -> String {
+    format!("{} ({})", show(&nodeset::fold(nodes)), count(nodes.len(), "node"))
+}
+
+fn planned_case(text: &mut String, case: &PlannedCase, verbose: bool) {
+    line(text, 0, "");
+    line(text, 0, &format!("case {}::{}: {}", show(&case.suite), show(&case.name), show(&case.about)));
+    if let Some(why) = &case.skip {
+        line(text, 2, &format!("skipped: {}", show(why)));
+        return;
+    }
+    if !case.after.is_empty() {
+        line(text, 2, &format!("after: {}", show(&case.after.join(", "))));
+    }
+    if let Some(why) = &case.expected_failure {
+        line(text, 2, &format!("expected to fail: {}", show(why)));
+    }
+    for fault in &case.sim_faults {
+        line(text, 2, &format!("fault of the pretend cluster: {}", show(fault)));
+    }
+    line(text, 2, &format!("assertions: {}", case.assertions.len()));
+    let limits = (duration(case.limit_s as f64), duration(case.queue_limit_s as f64));
+    line(text, 2, &format!("time limit: {}, in the queue: {}", limits.0, limits.1));
+    let (jobs, took) = (count(case.jobs.len(), "job"), duration(estimate_s(case) as f64));
+    line(text, 2, &format!("estimate: {jobs}, {took}, {:.2} node-hours", node_hours(case)));
+    for (at, planned) in case.jobs.iter().enumerate() {
+        if at == 0 || verbose {
+            job(text, planned);
+        } else {
+            let (name, launch) = (show(&planned.name), command_line(&planned.launch));
+            line(text, 2, &format!("job {name} on {}: {launch}", nodes(&planned.nodes)));
+        }
+    }
+}
+
+fn job(text: &mut String, job: &PlannedJob) {
+    line(text, 2, &format!("job {} on {}", show(&job.name), nodes(&job.nodes)));
+    line(text, 4, &format!("round: {}, ranks: {}", job.round, job.ranks));
+    let (estimate, limit) = (duration(job.estimate_s as f64), duration(job.limit_s as f64));
+    line(text, 4, &format!("estimate: {estimate}, time limit: {limit}"));
+    line(text, 4, &format!("folder: {}", show(&job.folder)));
+    line(text, 4, &format!("launch: {}", command_line(&job.launch)));
+    for file in &job.files {
+        match (&file.text, &file.sha256) {
+            (Some(script), _) => {
+                line(text, 4, &format!("file {}:", show(&file.name)));
+                block(text, 6, script);
+            }
+            (None, Some(sha256)) => {
+                line(text, 4, &format!("file {}, shared, sha256: {}", show(&file.name), show(sha256)));
+            }
+            (None, None) => line(text, 4, &format!("file {}: empty", show(&file.name))),
+        }
+    }
+    expected(text, &job.expected);
+}
+
+fn block(text: &mut String, indent: usize, script: &str) {
+    for row in show_lines(script).lines() {
+        line(text, indent, format!("| {row}").trim_end());
+    }
+}
+
+/// Files of one kind are counted where they are many: one per NIC of a node says nothing one by one.
+fn expected(text: &mut String, files: &[ExpectedFile]) {
+    let mut by_kind: BTreeMap<FileKind, Vec<String>> = BTreeMap::new();
+    for file in files {
+        by_kind.entry(file.kind).or_default().push(show(&file.name));
+    }
+    for names in by_kind.values() {
+        match &names[..] {
+            [first, .., last] if names.len() > MOST_FILES => {
+                line(text, 4, &format!("expected: {} from {first} to {last}", count(names.len(), "file")));
+            }
+            names => line(text, 4, &format!("expected: {}", names.join(" "))),
+        }
+    }
+}
+
+/// The scripts that jobs share, once and at the end.
+fn shared(text: &mut String, plan: &Plan, standing: &[(&str, &str)]) {
+    let jobs = plan.cases.iter().flat_map(|case| &case.jobs);
+    let files: Vec<&str> = jobs
+        .flat_map(|job| &job.files)
+        .filter(|file| file.text.is_none())
+        .map(|file| file.name.as_str())
+        .collect();
+    for (name, script) in standing.iter().filter(|(name, _)| files.contains(name)) {
+        line(text, 0, "");
+        line(text, 0, &format!("shared file {}:", show(name)));
+        block(text, 2, script);
+    }
+}
+
+fn totals(text: &mut String, plan: &Plan) {
+    let run: Vec<&PlannedCase> = plan.cases.iter().filter(|case| case.skip.is_none()).collect();
+    let jobs = run.iter().map(|case| case.jobs.len()).sum();
+    let assertions: usize = plan.cases.iter().map(|case| case.assertions.len()).sum();
+    let skipped = plan.cases.len() - run.len();
+    line(text, 0, "");
+    let sums = [count(run.len(), "case"), count(jobs, "job"), count(assertions, "assertion")];
+    line(text, 0, &format!("total: {}; skipped: {}", sums.join(", "), count(skipped, "case")));
+    let seconds: u64 = run.iter().map(|case| estimate_s(case)).sum();
+    let hours: f64 = run.iter().map(|case| node_hours(case)).sum();
+    let most = duration(seconds as f64);
+    line(text, 0, &format!("estimate: {most} where no two cases run side by side, {hours:.2} node-hours"));
+}
+
+/// Rounds follow one another; the jobs of one round run side by side.
+fn estimate_s(case: &PlannedCase) -> u64 {
+    let mut rounds: BTreeMap<u32, u64> = BTreeMap::new();
+    for job in &case.jobs {
+        let longest = rounds.entry(job.round).or_default();
+        *longest = (*longest).max(job.estimate_s);
+    }
+    rounds.values().sum()
+}
+
+fn node_hours(case: &PlannedCase) -> f64 {
+    let node_seconds: u64 = case.jobs.iter().map(|job| job.nodes.len() as u64 * job.estimate_s).sum();
+    node_seconds as f64 / 3600.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn a_plan_shows_scripts_arguments_nodes_files_and_time() {
+        let standing = [("counters.sh", "#!/bin/bash\nread -t 1\n"), ("unused.sh", "never")];
+        insta::assert_snapshot!(dry_run(&fixture::plan(), &standing, false), @r#"
+        plan of run: 20261121T031000Z-nccl-p5-3f9c
+        SIMULATED: nothing in this run was measured on real hardware
+        harness: 0.1.0
+        suites: nccl-p5
+        inventory: default (sim-p5, launched by slurm)
+        nodes: p5-[001-004] (4 nodes)
+        folder: /fsx/runs/r
+        seed: 1
+        set iterations: 5
+        fault of the pretend cluster: p5-003:nic-slow=0.4@rdmap113s0
+        made from suites/nccl-p5.toml, sha256: cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd
+
+        case nccl-p5::nics: each NIC at its rate
+          assertions: 2
+          time limit: 10 min, in the queue: 60 min
+          estimate: 2 jobs, 90 s, 0.10 node-hours
+          job p5-001-p5-002 on p5-[001-002] (2 nodes)
+            round: 0, ranks: 64
+            estimate: 90 s, time limit: 5 min
+            folder: /fsx/runs/r/p5-001-p5-002
+            launch: sbatch --parsable job.sh 'a b'
+            file job.sh:
+              | #!/bin/bash
+              | export NCCL_DEBUG=WARN
+              | 	srun x \x1b
+            file counters.sh, shared, sha256: abababababababababababababababababababababababababababababababab
+            expected: 40 files from rdmap0s0.out to rdmap39s0.out
+            expected: stdout
+          job p5-003-p5-004 on p5-[003-004] (2 nodes): sbatch --parsable job.sh 'a b'
+
+        case nccl-p5::broken-link: each NIC at its rate
+          skipped: faults of the pretend cluster hold on a pretend inventory only
+
+        shared file counters.sh:
+          | #!/bin/bash
+          | read -t 1
+
+        total: 1 case, 2 jobs, 2 assertions; skipped: 1 case
+        estimate: 90 s where no two cases run side by side, 0.10 node-hours
+        "#);
+    }
+
+    #[test]
+    fn every_job_is_shown_in_full_where_that_is_asked_for() {
+        let scripts = |verbose| dry_run(&fixture::plan(), &[], verbose).matches("| #!/bin/bash").count();
+        assert_eq!((scripts(false), scripts(true)), (1, 2));
+    }
+
+    #[test]
+    fn rounds_add_up_and_jobs_of_one_round_do_not() {
+        let mut case = fixture::plan().cases.remove(0);
+        assert_eq!((estimate_s(&case), node_hours(&case)), (90, 0.1));
+        case.jobs[1].round = 1;
+        assert_eq!((estimate_s(&case), node_hours(&case)), (180, 0.1));
+    }
+}

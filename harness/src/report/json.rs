@@ -1,0 +1,158 @@
+//! What a run says to programs: the summary as one document, and its results as lines of JSON.
+//! The fields of the summary are those of its type (`artefact.rs`).
+
+use super::Report;
+use super::text::{is_deceptive, is_red};
+use crate::artefact::{Culprit, Status, Summary, Verdict};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::iter::once;
+
+/// `summary.json`: every field of `Summary`, in its order. Stable within a `format`: fields are added, and none is
+/// changed or removed. A number that is none is `null`.
+pub fn summary_json(summary: &Summary) -> String {
+    let text = serde_json::to_string_pretty(summary).expect("a summary has words as keys only");
+    harmless(text) + "\n"
+}
+
+/// The lines of `--format json`, one object each, in this order:
+///
+/// - `{"type":"suite","event":"started","test_count":N,"run":ID,"simulated":BOOL}`
+/// - one per assertion: `{"type":"test","event":"ok|failed|ignored","name":..,"status":..,"suite":..,"case":..,..}`
+///   with `status` one of `pass`, `fail`, `inconclusive`, `error`, `skipped`, `expected-failure` and
+///   `unexpected-pass`; then `provisional`, `metric`, `unit`, `value`, `lower`, `upper`, `n`, `n_expected`, `baseline`,
+///   `nodes`, `node`, `part`, `cause`, `message`, `next` and `evidence` (`[{"file":..,"line":..}]`), null where there is none
+/// - one per finding: `{"type":"finding","suite":..,"case":..,"code":..,"node":..,"part":..,"message":..,"file":..,"line":..}`
+/// - in a run that does not exit 0, one per guilty part: `{"type":"culprit","kind":"culprit|suspects|fleet",..,
+///   "text":..}` with the fields of that kind, and the line that a person is shown
+/// - `{"type":"suite","event":"ok|failed","exit_code":N,"counts":{..},"coverage":{..},"seconds":S,"interrupted":..,
+///   "run":ID,"simulated":BOOL}`
+pub fn events<'a>(report: &'a Report<'a>) -> impl Iterator<Item = String> + 'a {
+    let Report { cases, summary, .. } = report;
+    let started = json!({
+        "type": "suite", "event": "started", "test_count": summary.counts.total,
+        "run": summary.run_id, "simulated": summary.simulated,
+    });
+    let ended = json!({
+        "type": "suite", "event": if summary.exit_code == 0 { "ok" } else { "failed" },
+        "exit_code": summary.exit_code, "counts": summary.counts, "coverage": summary.coverage,
+        "seconds": summary.seconds, "interrupted": summary.interrupted,
+        "run": summary.run_id, "simulated": summary.simulated,
+    });
+    let tests = cases
+        .iter()
+        .flat_map(|case| case.verdicts.iter().map(|verdict| test(&case.suite, &case.case, verdict)));
+    let findings = cases.iter().flat_map(|case| {
+        case.findings.iter().map(|finding| {
+            json!({
+                "type": "finding", "suite": case.suite, "case": case.case, "code": finding.code,
+                "node": finding.node, "part": finding.part, "message": finding.message,
+                "file": finding.file, "line": finding.line,
+            })
+        })
+    });
+    let culprits = summary.culprits.iter().filter(|_| summary.exit_code != 0).map(culprit);
+    once(started).chain(tests).chain(findings).chain(culprits).chain(once(ended)).map(|event| line(&event))
+}
+
+/// One object on one line, without a line end.
+pub fn line(value: &Value) -> String {
+    harmless(value.to_string())
+}
+
+fn test(suite: &str, case: &str, verdict: &Verdict) -> Value {
+    let event = match verdict.status {
+        Status::Skipped | Status::ExpectedFailure => "ignored",
+        status if is_red(status) => "failed",
+        _ => "ok",
+    };
+    json!({
+        "type": "test", "event": event, "name": verdict.name, "status": verdict.status,
+        "suite": suite, "case": case, "provisional": verdict.provisional,
+        "metric": verdict.metric, "unit": verdict.unit, "value": verdict.observed,
+        "lower": verdict.lower, "upper": verdict.upper,
+        "n": verdict.n, "n_expected": verdict.n_expected, "baseline": verdict.baseline,
+        "nodes": verdict.nodes, "node": verdict.node, "part": verdict.part, "cause": verdict.cause,
+        "message": verdict.message, "next": verdict.next, "evidence": verdict.evidence,
+    })
+}
+
+fn culprit(culprit: &Culprit) -> Value {
+    let mut event = json!({ "type": "culprit" });
+    let fields = serde_json::to_value(culprit).expect("a culprit has words as keys only");
+    if let (Some(event), Value::Object(fields)) = (event.as_object_mut(), fields) {
+        event.extend(fields);
+        event.insert("text".to_owned(), Value::String(culprit.to_string()));
+    }
+    event
+}
+
+/// JSON escapes the control characters of ASCII only; a terminal may obey others. They stand in strings alone.
+fn harmless(json: String) -> String {
+    let is_harmful = |c: char| matches!(c, '\u{7f}'..='\u{9f}') || is_deceptive(c);
+    if !json.contains(is_harmful) {
+        return json;
+    }
+    let mut text = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        if is_harmful(c) {
+            write!(text, "\\u{:04x}", u32::from(c)).unwrap_or_default();
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture::{self, Made};
+
+    #[test]
+    fn events_come_in_order_and_the_last_says_how_it_ended() {
+        let made = fixture::red();
+        let report = made.report();
+        let lines: Vec<String> = events(&report).collect();
+        insta::assert_snapshot!([0, 1, 2, 48, 51, 52, lines.len() - 1].map(|at| lines[at].as_str()).join("\n"), @r#"
+        {"type":"suite","event":"started","test_count":47,"run":"20261121T031000Z-nccl-p5-3f9c","simulated":true}
+        {"type":"test","event":"ok","name":"nccl-p5::nics::rate@p5-001/rdmap79s0","status":"pass","suite":"nccl-p5","case":"nics","provisional":true,"metric":"nic.rate","unit":"GB/s","value":11.9,"lower":11.0,"upper":null,"n":1,"n_expected":1,"baseline":null,"nodes":"p5-001","node":"p5-001","part":"rdmap79s0","cause":null,"message":"rate of rdmap79s0 on p5-001 must be at least 11 GB/s, measured: 11.9 GB/s","next":null,"evidence":[{"file":"cases/nics/raw/rdmap79s0.out","line":12}]}
+        {"type":"test","event":"failed","name":"nccl-p5::nics::rate@p5-003/rdmap113s0","status":"fail","suite":"nccl-p5","case":"nics","provisional":false,"metric":"nic.rate","unit":"GB/s","value":4.1,"lower":11.0,"upper":null,"n":1,"n_expected":1,"baseline":null,"nodes":"p5-003","node":"p5-003","part":"rdmap113s0","cause":null,"message":"rate of rdmap113s0 on p5-003 must be at least 11 GB/s, measured: 4.1 GB/s","next":"swap the cable and run `--exact` again","evidence":[{"file":"cases/nics/raw/rdmap113s0.out","line":12}]}
+        {"type":"finding","suite":"nccl-p5","case":"nics","code":"clock-jump","node":"p5-002","part":null,"message":"wall clock went back: 30 s","file":null,"line":null}
+        {"type":"culprit","kind":"culprit","node":"p5-003","part":"rdmap113s0","evidence":"4.1 GB/s with p5-002 and with p5-004, the other 31 at 11.9","text":"culprit p5-003 rdmap113s0: 4.1 GB/s with p5-002 and with p5-004, the other 31 at 11.9"}
+        {"type":"culprit","kind":"suspects","nodes":["p5-001","p5-002"],"evidence":"hang\u001b[0m","text":"suspects p5-001 p5-002: hang\u001b[0m; needs another partner"}
+        {"type":"suite","event":"failed","exit_code":1,"counts":{"total":47,"pass":1,"provisional":1,"fail":2,"inconclusive":1,"error":40,"skipped":1,"expected_failure":1,"unexpected_pass":1},"coverage":{"nodes":{"measured":9,"expected":12},"ranks":{"measured":0,"expected":0},"nics":{"measured":288,"expected":384},"sizes":{"measured":0,"expected":0}},"seconds":184.5,"interrupted":null,"run":"20261121T031000Z-nccl-p5-3f9c","simulated":true}
+        "#);
+        let kinds: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let of = |kind: &str| kinds.iter().filter(|event| event["type"] == kind).count();
+        assert_eq!((of("test"), of("finding"), of("culprit"), of("suite")), (47, 3, 2, 2));
+    }
+
+    #[test]
+    fn a_green_run_blames_nobody() {
+        let mut made = fixture::green();
+        made.summary.culprits.push(Culprit::Fleet { evidence: "all alike".into() });
+        assert!(!events(&made.report()).any(|line| line.contains("culprit")));
+    }
+
+    #[test]
+    fn the_summary_is_read_back_as_it_was() {
+        let made = fixture::red();
+        let text = summary_json(&made.summary);
+        assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), made.summary);
+        assert!(text.contains("\"simulated\": true"), "{text}");
+    }
+
+    #[test]
+    fn hostile_names_stay_data() {
+        let name = "s::c::\x1b[31m\"\u{9b}\u{202e}\n";
+        let mut case = fixture::case("c");
+        case.verdicts =
+            vec![Verdict { name: name.into(), ..fixture::verdict("c", "l", "n", "p", Status::Pass) }];
+        let made = Made::of(vec![case]);
+        let report = made.report();
+        let lines: Vec<String> = events(&report).collect();
+        assert!(!lines.iter().any(|line| line.chars().any(char::is_control) || line.contains(is_deceptive)));
+        assert_eq!(serde_json::from_str::<Value>(&lines[1]).unwrap()["name"], name);
+    }
+}

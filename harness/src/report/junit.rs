@@ -1,0 +1,198 @@
+//! `junit.xml`: one testsuite per case and one testcase per assertion, as GitLab and Jenkins read them.
+//! junit-report builds the document; what it cannot express is put in by one pass over its output (`junit/pass.rs`).
+
+mod pass;
+#[cfg(test)]
+mod read_back;
+#[cfg(test)]
+mod tests;
+
+use super::text::{cap, own_name, place, show, show_lines};
+use super::{Report, ReportError, SIMULATED};
+use crate::artefact::{CaseVerdict, Status, Verdict};
+use junit_report::{Duration, OffsetDateTime, TestCase, TestResult, TestSuite};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use time::format_description::well_known::Rfc3339;
+
+/// GitLab refuses larger documents.
+const MOST_BYTES: usize = 30_000_000;
+/// Of the text of one testcase; the whole of it lies in the attached files.
+const MOST_TEXT_BYTES: usize = 64 * 1024;
+/// Of a message, which servers show as one line.
+const MOST_MESSAGE_BYTES: usize = 4 * 1024;
+
+/// The document, with less and less detail of what passed until it is small enough to be read.
+pub fn junit(report: &Report) -> Result<Vec<u8>, ReportError> {
+    within(report, MOST_BYTES)
+}
+
+fn within(report: &Report, most_bytes: usize) -> Result<Vec<u8>, ReportError> {
+    let mut document = Vec::new();
+    for detail in Detail::ALL {
+        document = render(report, detail)?;
+        if document.len() < most_bytes {
+            break;
+        }
+    }
+    Ok(document)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Detail {
+    Bare,
+    NoPropertiesOfPasses,
+    NoOutputOfPasses,
+    All,
+}
+
+impl Detail {
+    const ALL: [Detail; 4] =
+        [Detail::All, Detail::NoOutputOfPasses, Detail::NoPropertiesOfPasses, Detail::Bare];
+
+    /// What was left out, for the property that says so.
+    fn left_out(self) -> Option<&'static str> {
+        match self {
+            Detail::All => None,
+            Detail::NoOutputOfPasses => Some("system-out of passes: the document would be over 30 MB"),
+            Detail::NoPropertiesOfPasses => {
+                Some("system-out and properties of passes: the document would be over 30 MB")
+            }
+            Detail::Bare => Some("all but names and messages: the document would be over 30 MB"),
+        }
+    }
+
+    fn has_output(self, status: Status) -> bool {
+        self == Detail::All || (status != Status::Pass && self != Detail::Bare)
+    }
+
+    fn has_properties(self, status: Status) -> bool {
+        self >= Detail::NoOutputOfPasses || (status != Status::Pass && self != Detail::Bare)
+    }
+}
+
+fn render(report: &Report, detail: Detail) -> Result<Vec<u8>, ReportError> {
+    let started = &report.summary.started;
+    let timestamp = OffsetDateTime::parse(started, &Rfc3339).map_err(|why| {
+        ReportError(format!("`started` of the run is no time ({why}): `{}`", show(started)))
+    })?;
+    let mut document = junit_report::Report::new();
+    for case in report.cases {
+        document.add_testsuite(testsuite(report, case, timestamp, detail));
+    }
+    let mut built = Vec::new();
+    document.write_xml(&mut built).map_err(|why| ReportError(format!("JUnit could not be built: {why}")))?;
+    let built = String::from_utf8(built)
+        .map_err(|why| ReportError(format!("JUnit that was built is no UTF-8: {why}")))?;
+    pass::complete(&built, report, detail)
+        .map_err(|why| ReportError(format!("JUnit that was built could not be read back: {why}")))
+}
+
+fn testsuite(report: &Report, case: &CaseVerdict, timestamp: OffsetDateTime, detail: Detail) -> TestSuite {
+    let name = show(&format!("{}.{}", case.suite, case.case));
+    let simulated = report.summary.simulated;
+    let mut taken = BTreeMap::new();
+    let testcases = case
+        .verdicts
+        .iter()
+        .map(|verdict| {
+            let own = show(own_name(&verdict.name, &case.suite, &case.case));
+            testcase(verdict, unique(own, &mut taken), &name, simulated, detail)
+        })
+        .collect();
+    TestSuite {
+        package: show(&case.suite),
+        timestamp,
+        hostname: show(&report.summary.nodes),
+        testcases,
+        system_out: suite_output(case, simulated),
+        system_err: None,
+        name,
+    }
+}
+
+/// GitLab keeps the first of two equal names only; two names are equal here at most for what was escaped in them.
+fn unique(name: String, taken: &mut BTreeMap<String, u32>) -> String {
+    let times = taken.entry(name.clone()).or_insert(0);
+    *times += 1;
+    match *times {
+        1 => name,
+        n => unique(format!("{name} #{n}"), taken),
+    }
+}
+
+fn testcase(verdict: &Verdict, name: String, class: &str, simulated: bool, detail: Detail) -> TestCase {
+    let type_ = verdict.status.name().to_owned();
+    let message = show(&cap(&verdict.message, MOST_MESSAGE_BYTES));
+    let cause = (detail != Detail::Bare).then(|| cdata(&body(verdict, simulated)));
+    let result = match verdict.status {
+        Status::Pass => TestResult::Success,
+        Status::Fail | Status::UnexpectedPass => TestResult::Failure { type_, message, cause },
+        Status::Inconclusive | Status::Error => TestResult::Error { type_, message, cause },
+        Status::Skipped | Status::ExpectedFailure => {
+            TestResult::SkippedWithCause { type_, message, cause: None }
+        }
+    };
+    TestCase {
+        name,
+        time: length(verdict.seconds),
+        result,
+        classname: Some(class.to_owned()),
+        filepath: None,
+        system_out: if detail.has_output(verdict.status) { output(verdict) } else { None },
+        system_err: None,
+    }
+}
+
+/// The text of a failure or an error: what a person reads who opens it.
+fn body(verdict: &Verdict, simulated: bool) -> String {
+    let mut text = show_lines(&verdict.message);
+    if let Some(next) = &verdict.next {
+        write!(text, "\nnext: {}", show_lines(next)).unwrap_or_default();
+    }
+    if simulated {
+        write!(text, "\n{SIMULATED}").unwrap_or_default();
+    }
+    cap(&text, MOST_TEXT_BYTES).into_owned()
+}
+
+/// Where to look, and the files themselves as attachments, each once.
+fn output(verdict: &Verdict) -> Option<String> {
+    let mut text = String::new();
+    for evidence in &verdict.evidence {
+        let file = show(&evidence.file);
+        match evidence.line {
+            Some(line) => writeln!(text, "evidence: {file}:{line}").unwrap_or_default(),
+            None => writeln!(text, "evidence: {file}").unwrap_or_default(),
+        }
+    }
+    let mut attached = BTreeSet::new();
+    for evidence in &verdict.evidence {
+        if attached.insert(&evidence.file) {
+            writeln!(text, "[[ATTACHMENT|{}]]", show(&evidence.file)).unwrap_or_default();
+        }
+    }
+    (!text.is_empty()).then(|| cdata(&cap(&text, MOST_TEXT_BYTES)))
+}
+
+/// What was found in the case beside its verdicts.
+fn suite_output(case: &CaseVerdict, simulated: bool) -> Option<String> {
+    let mut text = String::new();
+    if simulated {
+        writeln!(text, "{SIMULATED}").unwrap_or_default();
+    }
+    for finding in &case.findings {
+        let (code, message) = (show(&finding.code), show(&finding.message));
+        writeln!(text, "finding {code}: {}{message}", place(finding)).unwrap_or_default();
+    }
+    (!text.is_empty()).then(|| cdata(&cap(&text, MOST_TEXT_BYTES)))
+}
+
+/// junit-report writes text as one CDATA section, which text with `]]>` in it would end: that goes into two.
+fn cdata(text: &str) -> String {
+    text.replace("]]>", "]]]]><![CDATA[>")
+}
+
+fn length(seconds: f64) -> Duration {
+    Duration::checked_seconds_f64(seconds).filter(|length| !length.is_negative()).unwrap_or(Duration::ZERO)
+}

@@ -1,0 +1,213 @@
+//! One streaming pass over junit-report's document that puts in what that crate cannot express: properties, and the
+//! counters and times of suites and of the whole. Names, results and texts are passed on untouched.
+
+use super::Detail;
+use crate::artefact::{CaseVerdict, Verdict};
+use crate::report::Report;
+use crate::report::text::{gpu_of, show};
+use quick_xml::events::{BytesEnd, BytesStart, Event};
+use quick_xml::{Reader, Writer};
+
+/// The testsuites and testcases of `built` must be those of the report, in its order.
+pub fn complete(built: &str, report: &Report, detail: Detail) -> Result<Vec<u8>, quick_xml::Error> {
+    let mut reader = Reader::from_str(built);
+    let mut writer = Writer::new(Vec::with_capacity(built.len() * 2));
+    let mut cases = report.cases.iter();
+    let mut verdicts = [].iter();
+    loop {
+        let event = reader.read_event()?;
+        let (start, is_empty) = match &event {
+            Event::Eof => return Ok(writer.into_inner()),
+            Event::Start(start) => (start, false),
+            Event::Empty(start) => (start, true),
+            _ => {
+                writer.write_event(event)?;
+                continue;
+            }
+        };
+        let (start, properties) = match element(start) {
+            Element::Testsuites => (run(start, report), vec![]),
+            Element::Testsuite => match cases.next() {
+                Some(case) => {
+                    verdicts = case.verdicts.iter();
+                    (suite(start, case), of_suite(report, case, detail))
+                }
+                None => (start.borrow(), vec![]),
+            },
+            Element::Testcase => match verdicts.next() {
+                Some(verdict) if detail.has_properties(verdict.status) => (start.borrow(), of_case(verdict)),
+                _ => (start.borrow(), vec![]),
+            },
+            Element::Other => (start.borrow(), vec![]),
+        };
+        if is_empty && properties.is_empty() {
+            writer.write_event(Event::Empty(start))?;
+            continue;
+        }
+        let end = is_empty.then(|| start.to_end().into_owned());
+        writer.write_event(Event::Start(start))?;
+        write_properties(&mut writer, &properties)?;
+        if let Some(end) = end {
+            writer.write_event(Event::End(end))?;
+        }
+    }
+}
+
+enum Element {
+    Testsuites,
+    Testsuite,
+    Testcase,
+    Other,
+}
+
+fn element(start: &BytesStart) -> Element {
+    match start.name().as_ref() {
+        "testsuites" => Element::Testsuites,
+        "testsuite" => Element::Testsuite,
+        "testcase" => Element::Testcase,
+        _ => Element::Other,
+    }
+}
+
+fn write_properties(
+    writer: &mut Writer<Vec<u8>>,
+    properties: &[(&str, String)],
+) -> Result<(), quick_xml::Error> {
+    if properties.is_empty() {
+        return Ok(());
+    }
+    writer.write_event(Event::Start(BytesStart::new("properties")))?;
+    for (name, value) in properties {
+        let property =
+            BytesStart::new("property").with_attributes([("name", *name), ("value", value.as_str())]);
+        writer.write_event(Event::Empty(property))?;
+    }
+    writer.write_event(Event::End(BytesEnd::new("properties")))?;
+    Ok(())
+}
+
+/// The counters of the whole are the sums of those of its suites.
+fn run<'a>(start: &BytesStart<'a>, report: &Report) -> BytesStart<'a> {
+    let mut start = start.clone();
+    let mut sum = Tally::default();
+    for case in report.cases {
+        sum.add(&Tally::of(case));
+    }
+    start.push_attribute(("name", show(&report.summary.run_id).as_str()));
+    start.push_attribute(("tests", sum.tests.to_string().as_str()));
+    start.push_attribute(("failures", sum.failures.to_string().as_str()));
+    start.push_attribute(("errors", sum.errors.to_string().as_str()));
+    start.push_attribute(("skipped", sum.skipped.to_string().as_str()));
+    start.push_attribute(("time", seconds(report.summary.seconds).as_str()));
+    start.push_attribute(("timestamp", show(&report.summary.started).as_str()));
+    start
+}
+
+/// A suite lasts as long as its case did; the times of assertions overlap, so that their sum says nothing.
+fn suite<'a>(start: &BytesStart<'a>, case: &CaseVerdict) -> BytesStart<'a> {
+    let mut whole = BytesStart::new("testsuite");
+    for attribute in start.attributes().flatten() {
+        if attribute.key.as_ref() != "time" {
+            whole.push_attribute(attribute);
+        }
+    }
+    whole.push_attribute(("skipped", Tally::of(case).skipped.to_string().as_str()));
+    whole.push_attribute(("time", seconds(case.seconds).as_str()));
+    whole
+}
+
+#[derive(Default)]
+struct Tally {
+    tests: u64,
+    failures: u64,
+    errors: u64,
+    skipped: u64,
+}
+
+impl Tally {
+    fn of(case: &CaseVerdict) -> Tally {
+        use crate::artefact::Status::*;
+        let mut tally = Tally::default();
+        for verdict in &case.verdicts {
+            tally.tests += 1;
+            match verdict.status {
+                Pass => (),
+                Fail | UnexpectedPass => tally.failures += 1,
+                Inconclusive | Error => tally.errors += 1,
+                Skipped | ExpectedFailure => tally.skipped += 1,
+            }
+        }
+        tally
+    }
+
+    fn add(&mut self, other: &Tally) {
+        self.tests += other.tests;
+        self.failures += other.failures;
+        self.errors += other.errors;
+        self.skipped += other.skipped;
+    }
+}
+
+fn of_suite(report: &Report, case: &CaseVerdict, detail: Detail) -> Vec<(&'static str, String)> {
+    let summary = report.summary;
+    let coverage = &case.coverage;
+    let shares = [
+        ("coverage.nodes", coverage.nodes),
+        ("coverage.ranks", coverage.ranks),
+        ("coverage.nics", coverage.nics),
+        ("coverage.sizes", coverage.sizes),
+    ];
+    let facts = [
+        ("simulated", summary.simulated.then(|| "SIMULATED".to_owned())),
+        ("harness", Some(show(&summary.harness))),
+        ("run", Some(show(&summary.run_id))),
+        ("parent", summary.parent.as_deref().map(show)),
+        ("suite", Some(show(&case.suite))),
+        ("case", Some(show(&case.case))),
+        ("end", Some(case.end.name().to_owned())),
+        ("inventory", Some(show(&summary.inventory))),
+        ("instance", Some(show(&summary.instance))),
+        ("nodes", Some(show(&summary.nodes))),
+        ("seed", Some(summary.seed.to_string())),
+        ("interrupted", summary.interrupted.as_deref().map(show)),
+        ("left-out", detail.left_out().map(str::to_owned)),
+    ];
+    let shares = shares.into_iter().filter(|(_, share)| share.expected > 0);
+    present(facts).chain(shares.map(|(name, share)| (name, share.to_string()))).collect()
+}
+
+fn of_case(verdict: &Verdict) -> Vec<(&'static str, String)> {
+    let part = verdict.part.as_deref();
+    let gpu = part.and_then(gpu_of);
+    let number = |value: Option<f64>| value.map(|value| value.to_string());
+    present([
+        ("status", Some(verdict.status.name().to_owned())),
+        ("provisional", verdict.provisional.then(|| "true".to_owned())),
+        ("metric", Some(show(&verdict.metric))),
+        ("value", number(verdict.observed)),
+        ("unit", Some(verdict.unit.name().to_owned())),
+        ("lower", number(verdict.lower)),
+        ("upper", number(verdict.upper)),
+        ("n", Some(verdict.n.to_string())),
+        ("n_expected", Some(verdict.n_expected.to_string())),
+        ("baseline", verdict.baseline.as_deref().map(show)),
+        ("nodes", verdict.node.is_none().then(|| show(&verdict.nodes))),
+        ("node", verdict.node.as_deref().map(show)),
+        ("nic", part.filter(|_| gpu.is_none()).map(show)),
+        ("gpu", gpu.map(str::to_owned)),
+        ("cause", verdict.cause.as_deref().map(show)),
+    ])
+    .collect()
+}
+
+/// What is absent is left out: an empty value would be read as one.
+fn present<const N: usize>(
+    facts: [(&'static str, Option<String>); N],
+) -> impl Iterator<Item = (&'static str, String)> {
+    facts.into_iter().filter_map(|(name, value)| Some((name, value?)))
+}
+
+/// Decimal, without exponent, as Rust writes every number.
+fn seconds(seconds: f64) -> String {
+    if seconds.is_finite() && seconds >= 0.0 { seconds.to_string() } else { "0".to_owned() }
+}

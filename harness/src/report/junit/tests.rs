@@ -1,0 +1,357 @@
+//! What a CI server finds in the document: names, counters, results, properties and escapes.
+
+use super::read_back::{Document, Read, read};
+use super::*;
+use crate::artefact::Evidence;
+use crate::report::fixture::{self, Made};
+use recipes::finding::Finding;
+
+/// The counters that the document states at both levels, held against what it holds.
+fn check_counters(document: &Document) {
+    let count = |cases: &[Read], kind: &str| {
+        cases.iter().filter(|case| case.result.as_ref().is_some_and(|(name, _)| name == kind)).count()
+    };
+    let mut sums = [0; 4];
+    for (suite, cases) in &document.suites {
+        let held = [cases.len(), count(cases, "failure"), count(cases, "error"), count(cases, "skipped")];
+        let said = ["tests", "failures", "errors", "skipped"].map(|key| suite.attributes[key].clone());
+        assert_eq!(said, held.map(|n| n.to_string()));
+        (0..4).for_each(|at| sums[at] += held[at]);
+    }
+    let said = ["tests", "failures", "errors", "skipped"].map(|key| document.whole.attributes[key].clone());
+    assert_eq!(said, sums.map(|n| n.to_string()));
+}
+
+fn check_names(document: &Document) {
+    let mut names = BTreeSet::new();
+    for case in document.suites.iter().flat_map(|(_, cases)| cases) {
+        let name = (&case.attributes["classname"], &case.attributes["name"]);
+        assert!(names.insert(name), "{name:?}");
+    }
+}
+
+#[test]
+fn a_document_has_properties_attachments_and_results_of_three_kinds() {
+    let mut made = fixture::red();
+    made.cases[0].verdicts.truncate(2);
+    made.cases[1].verdicts.truncate(1);
+    made.cases[2].verdicts.truncate(1);
+    let document = String::from_utf8(junit(&made.report()).unwrap()).unwrap();
+    insta::assert_snapshot!(document.replace("><", ">\n<"), @r#"
+    <?xml version="1.0" encoding="utf-8"?>
+    <testsuites name="20261121T031000Z-nccl-p5-3f9c" tests="4" failures="1" errors="1" skipped="1" time="184.5" timestamp="2026-03-01T08:00:00Z">
+    <testsuite id="0" name="nccl-p5.nics" package="nccl-p5" tests="2" errors="0" failures="1" hostname="p5-[001-004]" timestamp="2026-03-01T08:00:00Z" skipped="0" time="61.5">
+    <properties>
+    <property name="simulated" value="SIMULATED"/>
+    <property name="harness" value="0.1.0"/>
+    <property name="run" value="20261121T031000Z-nccl-p5-3f9c"/>
+    <property name="suite" value="nccl-p5"/>
+    <property name="case" value="nics"/>
+    <property name="end" value="fail"/>
+    <property name="inventory" value="default"/>
+    <property name="instance" value="sim-p5"/>
+    <property name="nodes" value="p5-[001-004]"/>
+    <property name="seed" value="1"/>
+    <property name="coverage.nodes" value="3/4"/>
+    <property name="coverage.nics" value="96/128"/>
+    </properties>
+    <testcase name="rate@p5-001/rdmap79s0" time="10.25" classname="nccl-p5.nics">
+    <properties>
+    <property name="status" value="pass"/>
+    <property name="provisional" value="true"/>
+    <property name="metric" value="nic.rate"/>
+    <property name="value" value="11.9"/>
+    <property name="unit" value="GB/s"/>
+    <property name="lower" value="11"/>
+    <property name="n" value="1"/>
+    <property name="n_expected" value="1"/>
+    <property name="node" value="p5-001"/>
+    <property name="nic" value="rdmap79s0"/>
+    </properties>
+    <system-out>
+    <![CDATA[evidence: cases/nics/raw/rdmap79s0.out:12
+    [[ATTACHMENT|cases/nics/raw/rdmap79s0.out]]
+    ]]>
+    </system-out>
+    </testcase>
+    <testcase name="rate@p5-003/rdmap113s0" time="10.25" classname="nccl-p5.nics">
+    <properties>
+    <property name="status" value="fail"/>
+    <property name="metric" value="nic.rate"/>
+    <property name="value" value="4.1"/>
+    <property name="unit" value="GB/s"/>
+    <property name="lower" value="11"/>
+    <property name="n" value="1"/>
+    <property name="n_expected" value="1"/>
+    <property name="node" value="p5-003"/>
+    <property name="nic" value="rdmap113s0"/>
+    </properties>
+    <failure type="fail" message="rate of rdmap113s0 on p5-003 must be at least 11 GB/s, measured: 4.1 GB/s">
+    <![CDATA[rate of rdmap113s0 on p5-003 must be at least 11 GB/s, measured: 4.1 GB/s
+    next: swap the cable and run `--exact` again
+    SIMULATED: nothing in this run was measured on real hardware]]>
+    </failure>
+    <system-out>
+    <![CDATA[evidence: cases/nics/raw/rdmap113s0.out:12
+    [[ATTACHMENT|cases/nics/raw/rdmap113s0.out]]
+    ]]>
+    </system-out>
+    </testcase>
+    <system-out>
+    <![CDATA[SIMULATED: nothing in this run was measured on real hardware
+    finding clock-jump: p5-002 wall clock went back: 30 s
+    finding counter-reset: p5-001 rdmap79s0 counter fell\x1b[2J
+    finding counter-reset: p5-001 rdmap80s0 counter fell
+    ]]>
+    </system-out>
+    </testsuite>
+    <testsuite id="1" name="nccl-p5.all-reduce" package="nccl-p5" tests="1" errors="1" failures="0" hostname="p5-[001-004]" timestamp="2026-03-01T08:00:00Z" skipped="0" time="61.5">
+    <properties>
+    <property name="simulated" value="SIMULATED"/>
+    <property name="harness" value="0.1.0"/>
+    <property name="run" value="20261121T031000Z-nccl-p5-3f9c"/>
+    <property name="suite" value="nccl-p5"/>
+    <property name="case" value="all-reduce"/>
+    <property name="end" value="error"/>
+    <property name="inventory" value="default"/>
+    <property name="instance" value="sim-p5"/>
+    <property name="nodes" value="p5-[001-004]"/>
+    <property name="seed" value="1"/>
+    <property name="coverage.nodes" value="3/4"/>
+    <property name="coverage.nics" value="96/128"/>
+    </properties>
+    <testcase name="share@p5-001/rdmap0s0" time="10.25" classname="nccl-p5.all-reduce">
+    <properties>
+    <property name="status" value="error"/>
+    <property name="metric" value="nic.share"/>
+    <property name="unit" value="GB/s"/>
+    <property name="lower" value="11"/>
+    <property name="n" value="0"/>
+    <property name="n_expected" value="1"/>
+    <property name="node" value="p5-001"/>
+    <property name="nic" value="rdmap0s0"/>
+    <property name="cause" value="hang"/>
+    </properties>
+    <error type="error" message="share of rdmap0s0 on p5-001 was not measured: hang">
+    <![CDATA[share of rdmap0s0 on p5-001 was not measured: hang
+    next: swap the cable and run `--exact` again
+    SIMULATED: nothing in this run was measured on real hardware]]>
+    </error>
+    <system-out>
+    <![CDATA[evidence: cases/all-reduce/raw/rdmap0s0.out:12
+    [[ATTACHMENT|cases/all-reduce/raw/rdmap0s0.out]]
+    ]]>
+    </system-out>
+    </testcase>
+    <system-out>
+    <![CDATA[SIMULATED: nothing in this run was measured on real hardware
+    ]]>
+    </system-out>
+    </testsuite>
+    <testsuite id="2" name="nccl-p5.rest" package="nccl-p5" tests="1" errors="0" failures="0" hostname="p5-[001-004]" timestamp="2026-03-01T08:00:00Z" skipped="1" time="61.5">
+    <properties>
+    <property name="simulated" value="SIMULATED"/>
+    <property name="harness" value="0.1.0"/>
+    <property name="run" value="20261121T031000Z-nccl-p5-3f9c"/>
+    <property name="suite" value="nccl-p5"/>
+    <property name="case" value="rest"/>
+    <property name="end" value="skipped"/>
+    <property name="inventory" value="default"/>
+    <property name="instance" value="sim-p5"/>
+    <property name="nodes" value="p5-[001-004]"/>
+    <property name="seed" value="1"/>
+    <property name="coverage.nodes" value="3/4"/>
+    <property name="coverage.nics" value="96/128"/>
+    </properties>
+    <testcase name="share@p5-001/gpu3" time="10.25" classname="nccl-p5.rest">
+    <properties>
+    <property name="status" value="skipped"/>
+    <property name="metric" value="nic.share"/>
+    <property name="unit" value="GB/s"/>
+    <property name="lower" value="11"/>
+    <property name="n" value="0"/>
+    <property name="n_expected" value="1"/>
+    <property name="node" value="p5-001"/>
+    <property name="gpu" value="3"/>
+    <property name="cause" value="hang"/>
+    </properties>
+    <skipped type="skipped" message="share of gpu3 on p5-001 was not measured: hang"/>
+    <system-out>
+    <![CDATA[evidence: cases/rest/raw/gpu3.out:12
+    [[ATTACHMENT|cases/rest/raw/gpu3.out]]
+    ]]>
+    </system-out>
+    </testcase>
+    <system-out>
+    <![CDATA[SIMULATED: nothing in this run was measured on real hardware
+    ]]>
+    </system-out>
+    </testsuite>
+    </testsuites>
+    "#);
+}
+
+#[test]
+fn counters_add_up_and_every_name_is_there_once() {
+    let document = read(&junit(&fixture::red().report()).unwrap());
+    check_counters(&document);
+    check_names(&document);
+    assert_eq!(document.suites.len(), 3);
+    assert_eq!(document.whole.attributes["tests"], "47");
+    assert_eq!(document.whole.attributes["timestamp"], "2026-03-01T08:00:00Z");
+    for (suite, _) in &document.suites {
+        assert_eq!(suite.attributes["timestamp"], "2026-03-01T08:00:00Z");
+        assert_eq!(suite.properties["simulated"], "SIMULATED");
+        assert!(suite.text.starts_with(SIMULATED));
+    }
+}
+
+#[test]
+fn a_real_run_is_not_called_simulated_anywhere() {
+    let mut made = fixture::red();
+    made.summary.simulated = false;
+    let document = String::from_utf8(junit(&made.report()).unwrap()).unwrap();
+    assert!(!document.to_lowercase().contains("simulated"), "{document}");
+}
+
+#[test]
+fn a_run_of_nothing_is_a_document_too() {
+    let document = read(&junit(&Made::of(vec![]).report()).unwrap());
+    check_counters(&document);
+    let document = read(&junit(&Made::of(vec![fixture::case("empty")]).report()).unwrap());
+    check_counters(&document);
+    assert_eq!(document.suites[0].0.properties["run"], "20261121T031000Z-nccl-p5-3f9c");
+}
+
+#[test]
+fn hostile_text_is_escaped_and_nothing_of_it_is_lost() {
+    let hostile = "]]><![CDATA[ <x>&amp;'\"\x1b[31m\0\u{ffff}\u{202e} ]]]]>>\nnext";
+    let shown = "]]><![CDATA[ <x>&amp;'\"\\x1b[31m\\x00\\u{ffff}\\u{202e} ]]]]>>\\nnext";
+    for status in Status::ALL {
+        let mut case = fixture::case(hostile);
+        let mut verdict = fixture::verdict("c", "l", hostile, hostile, status);
+        verdict.name = hostile.to_owned();
+        verdict.message = hostile.to_owned();
+        verdict.cause = Some(hostile.to_owned());
+        verdict.next = Some(hostile.to_owned());
+        verdict.evidence = vec![Evidence { file: hostile.to_owned(), line: None }];
+        case.verdicts = vec![verdict];
+        case.findings = vec![Finding::new(hostile, hostile).node(hostile)];
+        let document = read(&junit(&Made::of(vec![case]).report()).unwrap());
+        let (suite, cases) = &document.suites[0];
+        assert!(suite.text.contains(&format!("finding {shown}: {shown} {shown}")), "{}", suite.text);
+        assert_eq!(cases[0].attributes["name"], shown);
+        assert_eq!(cases[0].attributes["classname"], format!("nccl-p5.{shown}"));
+        assert_eq!(cases[0].properties["node"], shown);
+        assert_eq!(cases[0].properties["nic"], shown);
+        assert!(cases[0].text.contains(&format!("[[ATTACHMENT|{shown}]]")), "{}", cases[0].text);
+        if let Some((_, result)) = &cases[0].result {
+            assert_eq!(result["message"], shown);
+            assert_eq!(result["type"], status.name());
+        }
+    }
+}
+
+#[test]
+fn names_that_are_equal_once_escaped_are_told_apart() {
+    let mut case = fixture::case("c");
+    case.verdicts = ["a\x1b", "a\\x1b", "a\\x1b #2"]
+        .map(|name| {
+            let verdict = fixture::verdict("c", "l", "n", "p", Status::Pass);
+            Verdict { name: format!("nccl-p5::c::{name}"), ..verdict }
+        })
+        .to_vec();
+    let document = read(&junit(&Made::of(vec![case]).report()).unwrap());
+    check_names(&document);
+}
+
+#[test]
+fn numbers_have_no_exponent_and_what_is_no_number_is_no_time() {
+    let mut case = fixture::case("c");
+    case.seconds = f64::NAN;
+    case.verdicts = [1e-7, 1e12, f64::NAN, -1.0, f64::INFINITY]
+        .map(|seconds| Verdict { seconds, ..fixture::verdict("c", "l", "n", "p", Status::Pass) })
+        .to_vec();
+    let document = read(&junit(&Made::of(vec![case]).report()).unwrap());
+    let (suite, cases) = &document.suites[0];
+    assert_eq!(suite.attributes["time"], "0");
+    let times: Vec<&str> = cases.iter().map(|case| case.attributes["time"].as_str()).collect();
+    assert_eq!(times, ["0.0000001", "1000000000000", "0", "0", "0"]);
+}
+
+#[test]
+fn a_start_that_is_no_time_is_refused_with_its_text() {
+    let mut made = fixture::green();
+    made.summary.started = "yesterday".into();
+    let why = junit(&made.report()).unwrap_err().to_string();
+    assert!(why.starts_with("`started` of the run is no time") && why.ends_with("`yesterday`"), "{why}");
+}
+
+#[test]
+fn long_text_keeps_its_beginning_and_its_end() {
+    let mut made = fixture::red();
+    made.cases[0].verdicts[1].message = format!("begin {} end", "x".repeat(1 << 20));
+    let bytes = junit(&made.report()).unwrap();
+    assert!(bytes.len() < 200_000, "{}", bytes.len());
+    let document = read(&bytes);
+    let (_, result) = document.suites[0].1[1].result.as_ref().unwrap();
+    assert!(result["message"].starts_with("begin") && result["message"].ends_with("end"));
+}
+
+#[test]
+fn a_document_that_would_be_too_large_loses_what_passed_first_and_says_so() {
+    let mut case = fixture::case("c");
+    case.verdicts = (0..200)
+        .map(|n| {
+            let status = if n % 2 == 0 { Status::Pass } else { Status::Fail };
+            fixture::verdict("c", "rate", "p5-001", &format!("rdmap{n}s0"), status)
+        })
+        .collect();
+    let made = Made::of(vec![case]);
+    let whole = junit(&made.report()).unwrap().len();
+    let at = |most| {
+        let document = read(&within(&made.report(), most).unwrap());
+        check_counters(&document);
+        let (suite, cases) = &document.suites[0];
+        let has = |at: usize| (!cases[at].text.is_empty(), !cases[at].properties.is_empty());
+        (suite.properties.get("left-out").cloned().unwrap_or_default(), has(0), has(1))
+    };
+    let all = (true, true);
+    assert_eq!(at(whole + 1), (String::new(), all, all));
+    let (said, pass, fail) = at(whole);
+    assert!(said.starts_with("system-out of passes"), "{said}");
+    assert_eq!((pass, fail), ((false, true), all));
+    let (said, pass, fail) = at(whole * 3 / 4);
+    assert!(said.starts_with("system-out and properties of passes"), "{said}");
+    assert_eq!((pass, fail), ((false, false), all));
+    let (said, pass, fail) = at(0);
+    assert!(said.starts_with("all but names and messages"), "{said}");
+    assert_eq!((pass, fail), ((false, false), (false, false)));
+}
+
+/// Run in release: `cargo test --release -- --ignored forty_thousand`.
+#[test]
+#[ignore = "a measurement"]
+fn forty_thousand_testcases_fit_into_a_document() {
+    let cases = (0..10).map(|c| {
+        let name = format!("case-{c}");
+        let mut case = fixture::case(&name);
+        case.verdicts = (0..4000)
+            .map(|n| {
+                let status = if n % 50 == 0 { Status::Fail } else { Status::Pass };
+                fixture::verdict(
+                    &name,
+                    "rate",
+                    &format!("p5-{:03}", n / 32),
+                    &format!("rdmap{}s0", n % 32),
+                    status,
+                )
+            })
+            .collect();
+        case
+    });
+    let made = Made::of(cases.collect());
+    let bytes = junit(&made.report()).unwrap();
+    println!("{} bytes", bytes.len());
+    assert!(bytes.len() < MOST_BYTES);
+}

@@ -1,0 +1,77 @@
+//! The reports of a run: what a person, a CI server and a program are told of verdicts that are already known.
+//! All are pure but the two that speak to a terminal while they work; files are written elsewhere (`store.rs`).
+
+mod dry_run;
+#[cfg(test)]
+mod fixture;
+pub mod json;
+mod junit;
+mod list;
+mod progress;
+mod terminal;
+pub mod text;
+mod trials;
+
+pub use dry_run::dry_run;
+pub use junit::junit;
+pub use list::{ListFormat, list};
+pub use progress::{Mode, Progress};
+pub use terminal::closing;
+pub use trials::{Unprinted, face, trials};
+
+use crate::artefact::{CaseVerdict, Plan, Summary};
+use std::fmt;
+
+/// All that a report is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Report<'a> {
+    pub plan: &'a Plan,
+    pub cases: &'a [CaseVerdict],
+    pub summary: &'a Summary,
+}
+
+/// A report that is a file of the run's folder.
+pub struct Reporter {
+    pub file: &'static str,
+    pub about: &'static str,
+    pub render: fn(&Report) -> Result<Vec<u8>, ReportError>,
+}
+
+/// Every file that a run ends with. A new one is a file in this folder and its entry here.
+pub const REPORTERS: [Reporter; 2] = [
+    Reporter { file: "junit.xml", about: "one testcase per assertion, for CI servers", render: junit },
+    Reporter {
+        file: "summary.json",
+        about: "the run in one small file, stable, for programs",
+        render: |report| Ok(json::summary_json(report.summary).into_bytes()),
+    },
+];
+
+/// Said of every pretend run, wherever its results are seen.
+pub const SIMULATED: &str = "SIMULATED: nothing in this run was measured on real hardware";
+
+/// Why a report could not be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportError(pub String);
+
+impl fmt::Display for ReportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ReportError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_a_pretend_run_says_so() {
+        let made = fixture::red();
+        for reporter in &REPORTERS {
+            let text = String::from_utf8((reporter.render)(&made.report()).unwrap()).unwrap();
+            assert!(text.to_lowercase().contains("simulated"), "{}", reporter.file);
+        }
+    }
+}

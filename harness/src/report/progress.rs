@@ -1,0 +1,313 @@
+//! What a run says of itself while it works, on stderr: bars at a terminal, plain lines elsewhere.
+//! It has no clock: the caller tells the time, which in a pretend run is pretend.
+
+use super::text::{count, duration, show};
+use crate::artefact::Ended;
+use crate::nodeset;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::collections::BTreeMap;
+use std::io::{Write, stderr};
+use std::time::Duration;
+
+/// How often a silent run says that it lives: CI servers kill what is silent for long.
+const HEARTBEAT: Duration = Duration::from_secs(30);
+/// Jobs of one case that are told one by one in plain lines; ends that are not well are always told.
+const MOST_LINES: u32 = 4;
+/// Jobs that have a bar of their own.
+const MOST_BARS: usize = 8;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Auto { is_terminal: bool },
+    Plain,
+    Silent,
+}
+
+pub struct Progress {
+    out: Out,
+    now: Duration,
+    last_line: Duration,
+    stage: String,
+    running: Vec<Running>,
+    told: BTreeMap<String, u32>,
+    ended: usize,
+}
+
+enum Out {
+    Silent,
+    Lines(Box<dyn Write + Send>),
+    Bars { all: MultiProgress, head: ProgressBar, jobs: Vec<ProgressBar> },
+}
+
+struct Running {
+    case: String,
+    job: String,
+    nodes: String,
+    expected_s: u64,
+    since: Duration,
+}
+
+impl Progress {
+    pub fn new(mode: Mode) -> Progress {
+        match mode {
+            Mode::Auto { is_terminal: true } => {
+                let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+                let head = add_bar(&all);
+                Progress::to(Out::Bars { all, head, jobs: vec![] })
+            }
+            Mode::Auto { is_terminal: false } | Mode::Plain => Progress::to(Out::Lines(Box::new(stderr()))),
+            Mode::Silent => Progress::to(Out::Silent),
+        }
+    }
+
+    fn to(out: Out) -> Progress {
+        Progress {
+            out,
+            now: Duration::ZERO,
+            last_line: Duration::ZERO,
+            stage: String::new(),
+            running: Vec::new(),
+            told: BTreeMap::new(),
+            ended: 0,
+        }
+    }
+
+    pub fn stage(&mut self, stage: &str) {
+        self.stage = show(stage);
+        self.line(&format!("stage: {}", show(stage)));
+        self.draw();
+    }
+
+    pub fn job_started(&mut self, case: &str, job: &str, nodes: &[String], expected_s: u64) {
+        let nodes = show(&nodeset::fold(nodes));
+        let told = self.told.entry(case.to_owned()).or_default();
+        *told += 1;
+        let (case, job) = (show(case), show(job));
+        let said = match *told {
+            n if n <= MOST_LINES => {
+                let expected = duration(expected_s as f64);
+                Some(format!("{case} {job}: started on {nodes}, expected to take: {expected}"))
+            }
+            n if n == MOST_LINES + 1 => Some(format!("{case}: further jobs are told where they end badly")),
+            _ => None,
+        };
+        self.running.push(Running { case, job, nodes, expected_s, since: self.now });
+        if let Some(said) = said {
+            self.line(&said);
+        }
+        self.draw();
+    }
+
+    pub fn job_ended(&mut self, case: &str, job: &str, how: &Ended) {
+        let is_told = self.told.get(case).is_none_or(|told| *told <= MOST_LINES);
+        let (case, job) = (show(case), show(job));
+        let at = self.running.iter().position(|running| running.case == case && running.job == job);
+        let took =
+            at.map(|at| duration((self.now.saturating_sub(self.running.remove(at).since)).as_secs_f64()));
+        self.ended += 1;
+        let is_well = *how == Ended::Exited { code: 0 };
+        if is_told || !is_well {
+            let after = took.map(|took| format!(" after {took}")).unwrap_or_default();
+            self.line(&format!("{case} {job}: ended{after}: {}", show(&how.cause())));
+        }
+        self.draw();
+    }
+
+    /// The time since the run began. Called at least every few seconds, for it is what moves bars and heartbeat.
+    pub fn tick(&mut self, now: Duration) {
+        self.now = now;
+        if matches!(self.out, Out::Lines(_)) && now.saturating_sub(self.last_line) >= HEARTBEAT {
+            let line = self.heartbeat();
+            self.line(&line);
+        }
+        self.draw();
+    }
+
+    /// Takes the bars away, so that results begin on an empty line.
+    pub fn done(&mut self) {
+        if let Out::Bars { all, head, jobs } = &mut self.out {
+            jobs.drain(..).for_each(|bar| bar.finish_and_clear());
+            head.finish_and_clear();
+            // A terminal that is gone is no reason to end differently.
+            let _ = all.clear();
+        }
+        self.out = Out::Silent;
+    }
+
+    fn heartbeat(&self) -> String {
+        let elapsed = duration(self.now.as_secs_f64());
+        let counts = format!("{} running, {} ended", count(self.running.len(), "job"), self.ended);
+        let oldest = self.running.iter().min_by_key(|running| running.since);
+        let oldest = oldest.map(|oldest| format!("; longest: {}", self.describe(oldest))).unwrap_or_default();
+        format!("{elapsed} in stage {}: {counts}{oldest}", self.stage)
+    }
+
+    fn describe(&self, running: &Running) -> String {
+        let Running { case, job, nodes, expected_s, since } = running;
+        let elapsed = duration(self.now.saturating_sub(*since).as_secs_f64());
+        format!("{case} {job} on {nodes}: {elapsed} of {}", duration(*expected_s as f64))
+    }
+
+    fn line(&mut self, line: &str) {
+        if let Out::Lines(out) = &mut self.out {
+            // Nobody needs to read stderr.
+            let _ = writeln!(out, "{line}");
+            self.last_line = self.now;
+        }
+    }
+
+    /// The oldest jobs have a bar each: what hangs is among them.
+    fn draw(&mut self) {
+        let more = self.running.len().saturating_sub(MOST_BARS);
+        let more = if more > 0 { format!(", {more} more") } else { String::new() };
+        let head_line = format!(
+            "{}: {}, {} running{more}, {} ended",
+            self.stage,
+            duration(self.now.as_secs_f64()),
+            self.running.len(),
+            self.ended
+        );
+        let lines: Vec<(String, u64, u64)> = self
+            .running
+            .iter()
+            .take(MOST_BARS)
+            .map(|job| {
+                let elapsed = self.now.saturating_sub(job.since).as_secs();
+                (self.describe(job), elapsed, job.expected_s)
+            })
+            .collect();
+        let Out::Bars { all, head, jobs } = &mut self.out else { return };
+        head.set_message(head_line);
+        while jobs.len() < lines.len() {
+            jobs.push(add_job_bar(all));
+        }
+        for bar in jobs.drain(lines.len()..) {
+            bar.finish_and_clear();
+            all.remove(&bar);
+        }
+        for (bar, (message, elapsed, expected)) in jobs.iter().zip(lines) {
+            bar.set_length(expected.max(1));
+            bar.set_position(elapsed.min(expected.max(1)));
+            bar.set_message(message);
+        }
+    }
+}
+
+fn add_bar(all: &MultiProgress) -> ProgressBar {
+    let bar = all.add(ProgressBar::new_spinner());
+    bar.set_style(style("{wide_msg}"));
+    bar
+}
+
+fn add_job_bar(all: &MultiProgress) -> ProgressBar {
+    let bar = all.add(ProgressBar::new(1));
+    bar.set_style(style("[{bar:20}] {wide_msg}").progress_chars("=> "));
+    bar
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Paper(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn told(tell: impl FnOnce(&mut Progress)) -> String {
+        let paper = Paper::default();
+        let mut progress = Progress::to(Out::Lines(Box::new(paper.clone())));
+        tell(&mut progress);
+        progress.done();
+        String::from_utf8(paper.0.lock().unwrap().clone()).unwrap()
+    }
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn plain_lines_tell_changes_and_a_heartbeat_where_there_is_none() {
+        let text = told(|progress| {
+            progress.stage("run");
+            let nodes = ["p5-001", "p5-002"].map(String::from);
+            progress.job_started("nics", "p5-001-p5-002", &nodes, 90);
+            for second in 1..=100 {
+                progress.tick(at(second));
+            }
+            progress.job_ended("nics", "p5-001-p5-002", &Ended::TimeLimit { limit_s: 100 });
+            progress.stage("collect\x1b[2J");
+        });
+        insta::assert_snapshot!(text, @r#"
+        stage: run
+        nics p5-001-p5-002: started on p5-[001-002], expected to take: 90 s
+        30 s in stage run: 1 job running, 0 ended; longest: nics p5-001-p5-002 on p5-[001-002]: 30 s of 90 s
+        60 s in stage run: 1 job running, 0 ended; longest: nics p5-001-p5-002 on p5-[001-002]: 60 s of 90 s
+        90 s in stage run: 1 job running, 0 ended; longest: nics p5-001-p5-002 on p5-[001-002]: 90 s of 90 s
+        nics p5-001-p5-002: ended after 100 s: hang
+        stage: collect\x1b[2J
+        "#);
+    }
+
+    #[test]
+    fn of_many_jobs_only_the_first_and_the_bad_are_told() {
+        let text = told(|progress| {
+            for n in 0..500 {
+                progress.job_started("each", &format!("job-{n}"), &[format!("p5-{n:03}")], 10);
+            }
+            for n in 0..500 {
+                let code = i32::from(n == 77);
+                progress.job_ended("each", &format!("job-{n}"), &Ended::Exited { code });
+            }
+        });
+        insta::assert_snapshot!(text, @r#"
+        each job-0: started on p5-000, expected to take: 10 s
+        each job-1: started on p5-001, expected to take: 10 s
+        each job-2: started on p5-002, expected to take: 10 s
+        each job-3: started on p5-003, expected to take: 10 s
+        each: further jobs are told where they end badly
+        each job-77: ended after 0 s: exit 1
+        "#);
+    }
+
+    #[test]
+    fn bars_follow_the_jobs_and_silence_is_silence() {
+        let all = MultiProgress::with_draw_target(ProgressDrawTarget::hidden());
+        let head = add_bar(&all);
+        let mut progress = Progress::to(Out::Bars { all, head, jobs: vec![] });
+        progress.stage("run");
+        for n in 0..20 {
+            progress.job_started("each", &format!("job-{n}"), &["p5-001".to_owned()], 10);
+        }
+        progress.tick(at(5));
+        let Out::Bars { head, jobs, .. } = &progress.out else { panic!("bars were made") };
+        assert_eq!(head.message(), "run: 5 s, 20 running, 12 more, 0 ended");
+        assert_eq!(jobs.len(), MOST_BARS);
+        assert_eq!(jobs[0].message(), "each job-0 on p5-001: 5 s of 10 s");
+        assert_eq!((jobs[0].position(), jobs[0].length()), (5, Some(10)));
+        for n in 0..18 {
+            progress.job_ended("each", &format!("job-{n}"), &Ended::Exited { code: 0 });
+        }
+        let Out::Bars { jobs, .. } = &progress.out else { panic!("bars were made") };
+        assert_eq!(jobs.len(), 2);
+        progress.done();
+        let mut silent = Progress::new(Mode::Silent);
+        silent.stage("run");
+        silent.tick(at(500));
+        assert!(matches!(silent.out, Out::Silent));
+    }
+}

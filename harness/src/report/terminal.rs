@@ -1,0 +1,369 @@
+//! What a person reads after the results of a run: who is guilty, what is red, then counts, coverage and the way on.
+//! The results themselves are printed by libtest-mimic (`trials.rs`).
+
+use super::text::{count, duration, is_red, place, show, subject};
+use super::{Report, SIMULATED};
+use crate::artefact::{CaseVerdict, Counts, Coverage, Status, Summary, Verdict};
+use crate::{exit_code, nodeset};
+use recipes::finding::Finding;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// Of kinds of red, and of findings: more is a wall, and stands in the reports.
+const MOST: usize = 9;
+/// Parts of one kind of red that are named one by one.
+const MOST_PARTS: usize = 4;
+
+/// The end of the output of a run. In a run that does not exit 0 it begins with one line per guilty part, as plain
+/// text in the first column, for those who look for it with a program.
+pub fn closing(report: &Report, color: bool) -> String {
+    let summary = report.summary;
+    let paint = Paint { color };
+    let mut text = String::new();
+    if summary.exit_code != exit_code::PASSED {
+        for culprit in &summary.culprits {
+            line(&mut text, &paint.red(&show(&culprit.to_string())));
+        }
+        gap(&mut text);
+        reds(&mut text, report, &paint);
+    }
+    must_end(&mut text, summary, &paint);
+    findings(&mut text, report.cases, &paint);
+    gap(&mut text);
+    line(&mut text, &counts(&summary.counts));
+    line(&mut text, &coverage(&summary.coverage));
+    if summary.simulated {
+        line(&mut text, &paint.yellow(&format!("{SIMULATED}; seed: {}", summary.seed)));
+    }
+    let took = duration(summary.seconds);
+    line(&mut text, &format!("took: {took}{}", if summary.simulated { " of pretend time" } else { "" }));
+    line(&mut text, &format!("run folder: runs/{}/", show(&summary.run_id)));
+    if let Some(why) = &summary.interrupted {
+        line(&mut text, &paint.red(&format!("interrupted: {}", show(why))));
+    }
+    let code = summary.exit_code;
+    let ending = format!("exit {code}: {}", meaning(code));
+    let is_well = code == exit_code::PASSED;
+    line(&mut text, &if is_well { paint.green(&ending) } else { paint.red(&ending) });
+    text
+}
+
+struct Paint {
+    color: bool,
+}
+
+impl Paint {
+    fn with(&self, code: u8, text: &str) -> String {
+        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn red(&self, text: &str) -> String {
+        self.with(31, text)
+    }
+
+    fn yellow(&self, text: &str) -> String {
+        self.with(33, text)
+    }
+
+    fn green(&self, text: &str) -> String {
+        self.with(32, text)
+    }
+
+    fn status(&self, status: Status, text: &str) -> String {
+        match status {
+            Status::Fail | Status::UnexpectedPass => self.red(text),
+            Status::Inconclusive | Status::Error => self.yellow(text),
+            Status::Pass | Status::Skipped | Status::ExpectedFailure => text.to_owned(),
+        }
+    }
+}
+
+fn line(text: &mut String, what: &str) {
+    text.push_str(what);
+    text.push('\n');
+}
+
+/// An empty line between two blocks, where there is a block before.
+fn gap(text: &mut String) {
+    if !text.is_empty() && !text.ends_with("\n\n") {
+        text.push('\n');
+    }
+}
+
+/// Verdicts of one case that are red in the same way on many parts.
+struct Kind<'a> {
+    case: &'a CaseVerdict,
+    status: Status,
+    verdicts: Vec<&'a Verdict>,
+    /// Of the same metric in the same case, red or not.
+    of: usize,
+}
+
+/// What was measured and is out of bounds first, then what could not be told.
+fn reds(text: &mut String, report: &Report, paint: &Paint) {
+    let mut kinds: Vec<Kind> = report.cases.iter().flat_map(kinds_of).collect();
+    kinds.sort_by_key(|kind| weight(kind.status));
+    let mut head = None;
+    for kind in kinds.iter().take(MOST) {
+        let case = (&kind.case.suite, &kind.case.case);
+        if head != Some(case) {
+            head = Some(case);
+            line(text, &format!("{}::{}", show(case.0), show(case.1)));
+        }
+        red(text, kind, paint);
+    }
+    if kinds.len() > MOST {
+        let more: usize = kinds[MOST..].iter().map(|kind| kind.verdicts.len()).sum();
+        line(text, &format!("{} more are red: `junit.xml`", count(more, "assertion")));
+    }
+}
+
+fn weight(status: Status) -> u8 {
+    match status {
+        Status::Fail | Status::UnexpectedPass => 0,
+        Status::Error => 1,
+        _ => 2,
+    }
+}
+
+fn kinds_of(case: &CaseVerdict) -> Vec<Kind<'_>> {
+    let mut total: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut found: BTreeMap<(Status, &str, Option<&str>), Vec<&Verdict>> = BTreeMap::new();
+    for verdict in &case.verdicts {
+        *total.entry(&verdict.metric).or_default() += 1;
+        if is_red(verdict.status) {
+            let key = (verdict.status, verdict.metric.as_str(), verdict.cause.as_deref());
+            found.entry(key).or_default().push(verdict);
+        }
+    }
+    found
+        .into_iter()
+        .map(|((status, metric, _), verdicts)| Kind { case, status, verdicts, of: total[metric] })
+        .collect()
+}
+
+fn red(text: &mut String, kind: &Kind, paint: &Paint) {
+    let first = kind.verdicts[0];
+    let status = paint.status(kind.status, kind.status.name());
+    let metric = show(&first.metric);
+    if let [only] = kind.verdicts[..] {
+        line(text, &format!("  {status} {metric}: {}", show(&only.message)));
+    } else {
+        let (n, of) = (kind.verdicts.len(), kind.of);
+        line(text, &format!("  {status} {metric}: {n} of {of}, on {}", parts(&kind.verdicts)));
+        line(text, &format!("    first: {}", show(&first.message)));
+    }
+    if let Some(evidence) = first.evidence.first() {
+        let at = evidence.line.map(|line| format!(":{line}")).unwrap_or_default();
+        line(text, &format!("    where: {}{at}", show(&evidence.file)));
+    }
+    if let Some(next) = &first.next {
+        line(text, &format!("    next: {}", show(next)));
+    }
+}
+
+/// The parts one by one where they are few, otherwise their nodes.
+fn parts(verdicts: &[&Verdict]) -> String {
+    let subjects: BTreeSet<String> = verdicts.iter().map(|verdict| subject(verdict)).collect();
+    if subjects.len() <= MOST_PARTS {
+        return subjects.into_iter().collect::<Vec<_>>().join(", ");
+    }
+    let nodes: BTreeSet<&String> = verdicts.iter().filter_map(|verdict| verdict.node.as_ref()).collect();
+    if nodes.is_empty() {
+        return format!("{} sets of nodes", subjects.len());
+    }
+    let nodes: Vec<String> = nodes.into_iter().cloned().collect();
+    show(&nodeset::fold(&nodes))
+}
+
+/// Suites that go red on purpose say how each case must end.
+fn must_end(text: &mut String, summary: &Summary, paint: &Paint) {
+    let (mut ended, mut bound) = (0, 0);
+    for case in &summary.cases {
+        let Some(must) = case.must_end else { continue };
+        bound += 1;
+        if must == case.end {
+            ended += 1;
+        } else {
+            let name = show(&format!("{}::{}", case.suite, case.name));
+            line(text, &paint.red(&format!("{name} must end as `{must}`, ended as: {}", case.end)));
+        }
+    }
+    if bound > 0 {
+        line(text, &format!("cases that ended as they must: {ended} of {bound}"));
+    }
+}
+
+/// One line per code, for the same oddity is mostly seen in many places.
+fn findings(text: &mut String, cases: &[CaseVerdict], paint: &Paint) {
+    let mut by_code: Vec<(&str, Vec<&Finding>)> = Vec::new();
+    for finding in cases.iter().flat_map(|case| &case.findings) {
+        match by_code.iter_mut().find(|(code, _)| *code == finding.code) {
+            Some((_, findings)) => findings.push(finding),
+            None => by_code.push((&finding.code, vec![finding])),
+        }
+    }
+    if by_code.is_empty() {
+        return;
+    }
+    gap(text);
+    for (code, findings) in by_code.iter().take(MOST) {
+        let first = findings[0];
+        let times =
+            if findings.len() > 1 { format!("{} times, first ", findings.len()) } else { String::new() };
+        let head = paint.yellow(&format!("finding {}", show(code)));
+        line(text, &format!("{head}: {times}{}{}", place(first), show(&first.message)));
+    }
+    if by_code.len() > MOST {
+        line(text, &format!("{} of findings: `summary.json`", count(by_code.len() - MOST, "more kind")));
+    }
+}
+
+fn counts(counts: &Counts) -> String {
+    let mut text = format!("{}: ", count(counts.total as usize, "assertion"));
+    let parts = [
+        (counts.fail, "fail"),
+        (counts.unexpected_pass, "unexpected pass"),
+        (counts.error, "error"),
+        (counts.inconclusive, "inconclusive"),
+        (counts.skipped, "skipped"),
+        (counts.expected_failure, "expected failure"),
+    ];
+    write!(text, "{} pass", counts.pass).unwrap_or_default();
+    if counts.provisional > 0 {
+        write!(text, " ({} provisional)", counts.provisional).unwrap_or_default();
+    }
+    for (n, word) in parts.into_iter().filter(|(n, _)| *n > 0) {
+        write!(text, ", {n} {word}").unwrap_or_default();
+    }
+    text
+}
+
+fn coverage(coverage: &Coverage) -> String {
+    let shares = [
+        ("nodes", coverage.nodes),
+        ("ranks", coverage.ranks),
+        ("NICs", coverage.nics),
+        ("sizes", coverage.sizes),
+    ];
+    let said: Vec<String> = shares
+        .into_iter()
+        .filter(|(_, share)| share.expected > 0)
+        .map(|(what, share)| format!("{what} {share}"))
+        .collect();
+    if said.is_empty() {
+        return "coverage: nothing was to be measured".to_owned();
+    }
+    format!("coverage: {}", said.join(", "))
+}
+
+/// What the table of exit codes says of this one.
+fn meaning(code: i32) -> &'static str {
+    let code = code.to_string();
+    exit_code::TABLE
+        .lines()
+        .filter_map(|row| row.trim().split_once(' '))
+        .find(|(number, _)| *number == code)
+        .map_or("not in the table of exit codes", |(_, meaning)| meaning.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::artefact::Share;
+    use crate::report::fixture::{self, Made};
+
+    #[test]
+    fn a_red_run_ends_with_culprits_then_what_is_red_then_counts() {
+        insta::assert_snapshot!(closing(&fixture::red().report(), false), @r#"
+        culprit p5-003 rdmap113s0: 4.1 GB/s with p5-002 and with p5-004, the other 31 at 11.9
+        suspects p5-001 p5-002: hang\x1b[0m; needs another partner
+
+        nccl-p5::nics
+          fail nic.rate: 2 of 3, on p5-003 rdmap113s0, p5-003 rdmap114s0
+            first: rate of rdmap113s0 on p5-003 must be at least 11 GB/s, measured: 4.1 GB/s
+            where: cases/nics/raw/rdmap113s0.out:12
+            next: swap the cable and run `--exact` again
+          unexpected pass nic.drops: drops of rdmap113s0 on p5-003 must be at least 11 GB/s, measured: 11.9 GB/s
+            where: cases/nics/raw/rdmap113s0.out:12
+            next: swap the cable and run `--exact` again
+        nccl-p5::all-reduce
+          error nic.share: 40 of 40, on p5-001
+            first: share of rdmap0s0 on p5-001 was not measured: hang
+            where: cases/all-reduce/raw/rdmap0s0.out:12
+            next: swap the cable and run `--exact` again
+          inconclusive nic.busbw: busbw of gpu3 on p5-001 was not measured: hang
+            where: cases/all-reduce/raw/gpu3.out:12
+            next: swap the cable and run `--exact` again
+        nccl-p5::rest must end as `fail`, ended as: skipped
+        cases that ended as they must: 0 of 1
+
+        finding clock-jump: p5-002 wall clock went back: 30 s
+        finding counter-reset: 2 times, first p5-001 rdmap79s0 counter fell\x1b[2J
+
+        47 assertions: 1 pass (1 provisional), 2 fail, 1 unexpected pass, 40 error, 1 inconclusive, 1 skipped, 1 expected failure
+        coverage: nodes 9/12, NICs 288/384
+        SIMULATED: nothing in this run was measured on real hardware; seed: 1
+        took: 3 min 05 s of pretend time
+        run folder: runs/20261121T031000Z-nccl-p5-3f9c/
+        exit 1: something was measured and is out of bounds (beats 3; both counts are printed)
+        "#);
+    }
+
+    #[test]
+    fn a_green_run_ends_with_counts_and_coverage() {
+        insta::assert_snapshot!(closing(&fixture::green().report(), false), @r#"
+        2 assertions: 2 pass
+        coverage: nodes 3/4, NICs 96/128
+        SIMULATED: nothing in this run was measured on real hardware; seed: 1
+        took: 62 s of pretend time
+        run folder: runs/20261121T031000Z-nccl-p5-3f9c/
+        exit 0: all passed
+        "#);
+    }
+
+    #[test]
+    fn five_hundred_nics_that_are_red_alike_are_a_few_lines() {
+        let mut case = fixture::case("nics");
+        for n in 0..512 {
+            let (node, nic) = (format!("p5-{:03}", n / 32 + 1), format!("rdmap{}s0", n % 32));
+            case.verdicts.push(fixture::verdict("nics", "rate", &node, &nic, Status::Fail));
+        }
+        let text = closing(&Made::of(vec![case]).report(), false);
+        assert!(text.contains("fail nic.rate: 512 of 512, on p5-[001-016]\n"), "{text}");
+        assert!(text.lines().count() < 15, "{text}");
+    }
+
+    #[test]
+    fn many_kinds_of_red_and_of_findings_are_counted_and_not_shown() {
+        let mut case = fixture::case("c");
+        for n in 0..30 {
+            let mut verdict = fixture::verdict("c", "rate", "n", "p", Status::Fail);
+            verdict.metric = format!("metric-{n:02}");
+            case.verdicts.push(verdict);
+            case.findings.push(Finding::new(&format!("code-{n}"), "odd"));
+        }
+        let text = closing(&Made::of(vec![case]).report(), false);
+        assert!(text.contains("21 assertions more are red: `junit.xml`\n"), "{text}");
+        assert!(text.contains("21 more kinds of findings: `summary.json`\n"), "{text}");
+    }
+
+    #[test]
+    fn every_exit_code_has_its_meaning_and_colour_is_optional() {
+        for code in [0, 1, 2, 3, 4, 130, 143] {
+            assert_ne!(meaning(code), meaning(99), "{code}");
+        }
+        let report = fixture::red();
+        assert!(!closing(&report.report(), false).contains('\x1b'));
+        let painted = closing(&report.report(), true);
+        assert!(painted.contains("\x1b[31mculprit p5-003 rdmap113s0: "), "{painted}");
+    }
+
+    #[test]
+    fn coverage_names_what_was_to_be_measured_and_nothing_else() {
+        let full = Share { measured: 4, expected: 4 };
+        let some = Coverage { nodes: full, sizes: full, ..Coverage::default() };
+        assert_eq!(coverage(&some), "coverage: nodes 4/4, sizes 4/4");
+        assert_eq!(coverage(&Coverage::default()), "coverage: nothing was to be measured");
+    }
+}

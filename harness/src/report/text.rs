@@ -1,0 +1,175 @@
+//! Words shared by the reports: data made fit to be shown, names, times and numbers of things.
+//! Which of it is said where is decided in each report.
+
+use crate::artefact::{Status, Verdict};
+use recipes::finding::Finding;
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// One line of text that no terminal obeys and every XML document may hold: control characters, and those that
+/// turn the direction of writing, are written as escapes such as `\x1b`.
+pub fn show(s: &str) -> String {
+    let mut shown = String::with_capacity(s.len());
+    for c in s.chars() {
+        match c {
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            c if c.is_control() => write!(shown, "\\x{:02x}", u32::from(c)).unwrap_or_default(),
+            c if is_deceptive(c) => write!(shown, "\\u{{{:x}}}", u32::from(c)).unwrap_or_default(),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Characters that show something else than what stands there, and the two that XML 1.0 leaves out.
+pub fn is_deceptive(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+        || matches!(c, '\u{fffe}' | '\u{ffff}')
+}
+
+/// Several lines of text, each of them shown; line ends and tabs are kept.
+pub fn show_lines(s: &str) -> String {
+    let tabs = |line: &str| line.split('\t').map(show).collect::<Vec<_>>().join("\t");
+    s.lines().map(tabs).collect::<Vec<_>>().join("\n")
+}
+
+/// The beginning and the end of a text of more than `most` bytes, with what was left out between them.
+pub fn cap(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    let head = text.floor_char_boundary(most / 2);
+    let tail = text.ceil_char_boundary(text.len() - most / 2);
+    Cow::Owned(format!("{}\n[{} bytes left out]\n{}", &text[..head], tail - head, &text[tail..]))
+}
+
+/// What of an assertion's name is its own, after suite and case.
+pub fn own_name<'a>(name: &'a str, suite: &str, case: &str) -> &'a str {
+    name.strip_prefix(suite)
+        .and_then(|rest| rest.strip_prefix("::"))
+        .and_then(|rest| rest.strip_prefix(case))
+        .and_then(|rest| rest.strip_prefix("::"))
+        .unwrap_or(name)
+}
+
+/// The number of a part that is a GPU; every other part is a NIC.
+pub fn gpu_of(part: &str) -> Option<&str> {
+    let number = part.strip_prefix("gpu")?;
+    (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then_some(number)
+}
+
+/// What a verdict is about: a part of a node, a node, or a set of nodes.
+pub fn subject(verdict: &Verdict) -> String {
+    match (&verdict.node, &verdict.part) {
+        (Some(node), Some(part)) => show(&format!("{node} {part}")),
+        (Some(node), None) => show(node),
+        (None, Some(part)) => show(&format!("{} {part}", verdict.nodes)),
+        (None, None) => show(&verdict.nodes),
+    }
+}
+
+/// Where a finding was seen, with a blank after each word of it; nothing where it concerns the whole case.
+pub fn place(finding: &Finding) -> String {
+    let words = [&finding.node, &finding.part].into_iter().flatten();
+    words.map(|word| show(word) + " ").collect()
+}
+
+/// Whether a run with such a verdict can not exit 0.
+pub fn is_red(status: Status) -> bool {
+    match status {
+        Status::Fail | Status::UnexpectedPass | Status::Inconclusive | Status::Error => true,
+        Status::Pass | Status::Skipped | Status::ExpectedFailure => false,
+    }
+}
+
+pub fn count(n: usize, word: &str) -> String {
+    if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
+}
+
+/// A duration for a person: exact where it is short, in two units where it is long.
+pub fn duration(seconds: f64) -> String {
+    if !seconds.is_finite() || seconds < 0.0 {
+        return "unknown".to_owned();
+    }
+    let whole = seconds.round() as u64;
+    match whole {
+        0..10 if seconds.fract() != 0.0 => format!("{seconds:.1} s"),
+        0..120 => format!("{whole} s"),
+        120..7200 if whole.is_multiple_of(60) => format!("{} min", whole / 60),
+        120..7200 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ if whole % 3600 < 60 => format!("{} h", whole / 3600),
+        _ => format!("{} h {:02} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+/// An argument list as a shell would have to be given it.
+pub fn command_line(argv: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    let word = |word: &String| {
+        if !word.is_empty() && word.chars().all(is_plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    show(&argv.iter().map(word).collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn control_characters_are_shown_and_not_sent() {
+        let table = [
+            ("p5-001", "p5-001"),
+            ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
+            ("\0", "\\x00"),
+            ("a\nb\tc\r", "a\\nb\\tc\\r"),
+            ("\u{9b}31m", "\\x9b31m"),
+            ("\u{202e}gpj.exe", "\\u{202e}gpj.exe"),
+            ("\u{ffff}", "\\u{ffff}"),
+            ("größe 中", "größe 中"),
+        ];
+        for (raw, shown) in table {
+            assert_eq!(show(raw), shown);
+        }
+        assert_eq!(show_lines("a\tb\x1b\nc"), "a\tb\\x1b\nc");
+    }
+
+    #[test]
+    fn a_long_text_keeps_its_beginning_and_its_end() {
+        assert_eq!(cap("short", 64), "short");
+        assert_eq!(cap("aaaabbbbbbbbcccc", 8), "aaaa\n[8 bytes left out]\ncccc");
+    }
+
+    #[test]
+    fn names_lose_suite_and_case_and_nothing_else() {
+        assert_eq!(own_name("s::c::busbw@p5-001", "s", "c"), "busbw@p5-001");
+        assert_eq!(own_name("s::c::a::b", "s", "c"), "a::b");
+        assert_eq!(own_name("other", "s", "c"), "other");
+    }
+
+    #[test]
+    fn durations_are_exact_where_short_and_rounded_where_long() {
+        let said = [0.0, 2.5, 42.0, 119.6, 754.0, 7200.0, 9000.0, f64::NAN].map(duration);
+        assert_eq!(said, ["0 s", "2.5 s", "42 s", "2 min", "12 min 34 s", "2 h", "2 h 30 min", "unknown"]);
+    }
+
+    #[test]
+    fn arguments_are_quoted_where_a_shell_would_split_or_obey_them() {
+        let argv = ["srun", "--mpi=pmix", "a b", "", "it's", "$HOME"].map(String::from);
+        assert_eq!(command_line(&argv), r"srun --mpi=pmix 'a b' '' 'it'\''s' '$HOME'");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_shown_is_a_control_character_and_capped_text_is_short(s in any::<String>(), most in 0usize..64) {
+            prop_assert!(!show(&s).chars().any(|c| c.is_control() || is_deceptive(c)));
+            prop_assert!(cap(&s, most).len() <= most.max(s.len().min(most)) + 48);
+        }
+    }
+}

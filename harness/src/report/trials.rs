@@ -1,0 +1,141 @@
+//! The face of a run: verdicts that are known already, as trials of libtest-mimic, which lists, filters and prints.
+//! What the verdicts amount to (exit code, culprits) is said elsewhere.
+
+use super::Report;
+use super::text::show;
+use crate::artefact::{Status, Verdict};
+use libtest_mimic::{Arguments, Completion, Conclusion, Failed, Trial};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+
+/// Prints the verdicts on stdout, on the caller's own thread. Of `args` only filter, format, quietness and colour
+/// are obeyed: nothing is left to be chosen once the verdicts are there.
+pub fn face(report: &Report, args: Arguments) -> Result<Conclusion, Unprinted> {
+    let args = Arguments {
+        test_threads: Some(1),
+        // A name that was run with `--ignored` has its verdict like any other.
+        ignored: false,
+        include_ignored: true,
+        list: false,
+        bench: false,
+        test: false,
+        logfile: None,
+        unstable_flags: None,
+        ..args
+    };
+    let trials = trials(report);
+    quietly(|| libtest_mimic::run(&args, trials))
+}
+
+/// One trial per verdict, in the order of the cases. Trials that are ignored decide that when they are run: only so is
+/// their reason printed.
+pub fn trials(report: &Report) -> Vec<Trial> {
+    let verdicts = report.cases.iter().flat_map(|case| &case.verdicts);
+    verdicts.map(trial).collect()
+}
+
+/// Why not all of the results were printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unprinted {
+    /// Nobody reads stdout any more: no reason for a word, nor for another exit code.
+    Closed,
+    /// Stdout cannot be written: a full disk, say.
+    Broken(String),
+}
+
+impl fmt::Display for Unprinted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unprinted::Closed => f.write_str("stdout is closed"),
+            Unprinted::Broken(why) => write!(f, "results could not be printed: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Unprinted {}
+
+fn trial(verdict: &Verdict) -> Trial {
+    let name = show(&verdict.name);
+    let status = verdict.status;
+    match status {
+        Status::Pass => Trial::test(name, || Ok(())),
+        Status::Skipped | Status::ExpectedFailure => {
+            let reason = format!("{status}: {}", show(&verdict.message));
+            Trial::ignorable_test(name, move || Ok(Completion::ignored_with(reason)))
+        }
+        Status::Fail | Status::UnexpectedPass | Status::Inconclusive | Status::Error => {
+            let message = told(verdict);
+            Trial::test(name, move || Err(Failed::from(message)))
+        }
+    }
+}
+
+/// The status first, for it is the only word that tells a failure from what could not be told.
+fn told(verdict: &Verdict) -> String {
+    let mut lines = vec![format!("{}: {}", verdict.status, show(&verdict.message))];
+    for evidence in &verdict.evidence {
+        let line = evidence.line.map(|line| format!(":{line}")).unwrap_or_default();
+        lines.push(format!("  evidence: {}{line}", show(&evidence.file)));
+    }
+    if let Some(next) = &verdict.next {
+        lines.push(format!("  next: {}", show(next)));
+    }
+    lines.join("\n")
+}
+
+/// libtest-mimic unwraps every write, so that a reader who leaves (`| head`) ends it with a panic. That panic is kept
+/// from stderr and from the exit code; the trials themselves cannot panic.
+fn quietly<T>(print: impl FnOnce() -> T) -> Result<T, Unprinted> {
+    let hook = take_hook();
+    set_hook(Box::new(|_| ()));
+    let printed = catch_unwind(AssertUnwindSafe(print));
+    set_hook(hook);
+    printed.map_err(|panic| {
+        let why = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("unknown");
+        let why = why.split_once("`Err` value: ").map_or(why, |(_, why)| why);
+        if why.contains("BrokenPipe") { Unprinted::Closed } else { Unprinted::Broken(show(why)) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn what_failed_says_its_status_first_then_where_to_look_and_what_to_try() {
+        let made = fixture::red();
+        insta::assert_snapshot!(told(&made.cases[0].verdicts[1]), @r#"
+        fail: rate of rdmap113s0 on p5-003 must be at least 11 GB/s, measured: 4.1 GB/s
+          evidence: cases/nics/raw/rdmap113s0.out:12
+          next: swap the cable and run `--exact` again
+        "#);
+        for case in &made.cases {
+            for verdict in &case.verdicts {
+                assert!(told(verdict).starts_with(verdict.status.name()));
+            }
+        }
+    }
+
+    #[test]
+    fn every_verdict_is_a_trial_that_returns_it() {
+        let made = fixture::red();
+        let trials = trials(&made.report());
+        assert_eq!(trials.len(), 47);
+        assert!(trials.iter().all(|trial| trial.is_test() && !trial.has_ignored_flag()));
+        assert_eq!(trials[0].name(), "nccl-p5::nics::rate@p5-001/rdmap79s0");
+    }
+
+    #[test]
+    fn a_reader_who_leaves_is_told_apart_from_a_full_disk() {
+        let broken =
+            |kind: std::io::ErrorKind| quietly(|| panic!("{:?}", std::io::Error::from(kind))).unwrap_err();
+        assert_eq!(broken(std::io::ErrorKind::BrokenPipe), Unprinted::Closed);
+        assert!(matches!(broken(std::io::ErrorKind::StorageFull), Unprinted::Broken(_)));
+        assert_eq!(quietly(|| 7), Ok(7));
+    }
+}

@@ -1,0 +1,614 @@
+//! Obeys the plan: launches each job when its nodes are free, watches it, and ends it at its limits.
+//! It hands over one case at a time as soon as all its jobs have ended; what the case's numbers say is not asked here.
+
+use crate::artefact::{Blamed, CaseEnd, CaseJobs, Ended, FORMAT, JobRecord, Plan, PlannedCase, PlannedJob};
+use crate::interrupt;
+use crate::launch::{self, Launch, Poll};
+use crate::reach::{Host, Reach};
+use crate::script;
+use crate::store::iso8601;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Between two looks at the jobs that run.
+const POLL_EVERY: Duration = Duration::from_secs(5);
+/// Ctrl-C is answered within this time, however long the run waits for a poll.
+const SLICE: Duration = Duration::from_millis(250);
+/// Between the request to end and the end by force.
+const GRACE: Duration = Duration::from_secs(30);
+/// For this long a launcher may give no answer about a job before it counts as lost.
+const UNKNOWN_LIMIT: Duration = Duration::from_secs(600);
+
+/// What the run tells of itself while it goes on.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event<'a> {
+    RunStarted {
+        at: String,
+    },
+    JobSubmitted {
+        at: String,
+        case: &'a str,
+        job: &'a str,
+        handle: &'a str,
+        nodes: &'a [String],
+        estimate_s: u64,
+    },
+    JobNotSubmitted {
+        at: String,
+        case: &'a str,
+        job: &'a str,
+        why: &'a str,
+    },
+    JobStarted {
+        at: String,
+        case: &'a str,
+        job: &'a str,
+    },
+    JobInterrupted {
+        at: String,
+        case: &'a str,
+        job: &'a str,
+        why: &'a str,
+    },
+    JobCancelled {
+        at: String,
+        case: &'a str,
+        job: &'a str,
+    },
+    JobEnded {
+        at: String,
+        case: &'a str,
+        job: &'a str,
+        end: &'a Ended,
+    },
+    CaseNotRun {
+        at: String,
+        case: &'a str,
+        why: &'a str,
+    },
+    RunStopped {
+        at: String,
+        why: &'a str,
+    },
+}
+
+/// The time of a run: pretend or real, it moves with tokio's clock from one given moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    epoch_unix_s: f64,
+    start: Instant,
+}
+
+impl Clock {
+    pub fn starting_at(epoch_unix_s: f64) -> Self {
+        Clock { epoch_unix_s, start: Instant::now() }
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    pub fn now_unix_s(&self) -> f64 {
+        self.epoch_unix_s + self.elapsed().as_secs_f64()
+    }
+
+    pub fn now(&self) -> String {
+        iso8601(self.now_unix_s())
+    }
+}
+
+/// Where events go, with the time since the run began; nothing happened where there is no event but time.
+pub type Tell<'a> = dyn FnMut(Option<&Event>, Duration) + 'a;
+
+pub struct Runner<'a> {
+    plan: &'a Plan,
+    reach: &'a dyn Reach,
+    launcher: Box<dyn Launch>,
+    clock: Clock,
+    tell: &'a mut Tell<'a>,
+    /// Cases by index in the plan.
+    cases: Vec<CaseState>,
+    jobs: Vec<Job<'a>>,
+    stopped: Option<String>,
+    next_poll: Instant,
+}
+
+struct CaseState {
+    handed_over: bool,
+    /// Known once the case was judged.
+    end: Option<CaseEnd>,
+}
+
+struct Job<'a> {
+    case: usize,
+    planned: &'a PlannedJob,
+    state: JobState,
+    times: Times,
+    blamed: Option<Blamed>,
+}
+
+#[derive(Default, Clone)]
+struct Times {
+    submitted: Option<f64>,
+    started: Option<f64>,
+    ended: Option<f64>,
+}
+
+enum JobState {
+    Planned,
+    Live(Live),
+    Over { handle: Option<String>, end: Ended },
+}
+
+struct Live {
+    handle: String,
+    submitted: Instant,
+    started: Option<Instant>,
+    last_answer: Instant,
+    /// Set once the job was asked to end: why, and when it will be ended by force.
+    ending: Option<(Ended, Instant, bool)>,
+    last_reason: String,
+}
+
+/// A case whose jobs have all ended, or that was not run.
+#[derive(Debug)]
+pub struct Finished {
+    pub case: usize,
+    pub jobs: CaseJobs,
+    /// The case was not launched at all, and why: a precondition, or a dependency.
+    pub skipped: Option<String>,
+}
+
+impl<'a> Runner<'a> {
+    pub fn new(plan: &'a Plan, reach: &'a dyn Reach, clock: Clock, tell: &'a mut Tell<'a>) -> Self {
+        let jobs = plan
+            .cases
+            .iter()
+            .enumerate()
+            .flat_map(|(case, planned)| {
+                planned.jobs.iter().map(move |job| Job {
+                    case,
+                    planned: job,
+                    state: JobState::Planned,
+                    times: Times::default(),
+                    blamed: None,
+                })
+            })
+            .collect();
+        tell(Some(&Event::RunStarted { at: clock.now() }), clock.elapsed());
+        Runner {
+            plan,
+            reach,
+            launcher: launch::find(plan.launcher),
+            clock,
+            tell,
+            cases: plan.cases.iter().map(|_| CaseState { handed_over: false, end: None }).collect(),
+            jobs,
+            stopped: None,
+            next_poll: Instant::now(),
+        }
+    }
+
+    /// The judge's word on a case that was handed over: cases that depend on it go by this.
+    pub fn settle(&mut self, case: usize, end: CaseEnd) {
+        if let Some(state) = self.cases.get_mut(case) {
+            state.end = Some(end);
+        }
+    }
+
+    /// Launches nothing more, and ends what runs.
+    pub fn stop(&mut self, why: &str) {
+        if self.stopped.is_none() {
+            self.stopped = Some(why.to_owned());
+            let event = Event::RunStopped { at: self.clock.now(), why };
+            (self.tell)(Some(&event), self.clock.elapsed());
+        }
+    }
+
+    pub fn stopped(&self) -> Option<&str> {
+        self.stopped.as_deref()
+    }
+
+    /// The next case that is done with; nothing when all are.
+    pub async fn next(&mut self) -> Option<Finished> {
+        loop {
+            self.heed_interruption();
+            if let Some(finished) = self.finished_case() {
+                return Some(finished);
+            }
+            if self.cases.iter().all(|case| case.handed_over) {
+                return None;
+            }
+            self.launch_what_can_be().await;
+            if let Some(finished) = self.finished_case() {
+                return Some(finished);
+            }
+            self.wait_for_poll().await;
+            self.poll_and_enforce().await;
+        }
+    }
+
+    fn heed_interruption(&mut self) {
+        if self.stopped.is_some() {
+            return;
+        }
+        if let Some(code) = interrupt::asked() {
+            self.stop(if code == crate::exit_code::TERMINATED { "terminated" } else { "interrupted" });
+        } else if self.plan.limit_s.is_some_and(|limit| self.clock.elapsed().as_secs() >= limit) {
+            self.stop(&format!(
+                "the run's time limit of {} s has passed",
+                self.plan.limit_s.unwrap_or_default()
+            ));
+        }
+    }
+
+    fn finished_case(&mut self) -> Option<Finished> {
+        for case in 0..self.cases.len() {
+            if self.cases[case].handed_over {
+                continue;
+            }
+            let planned = &self.plan.cases[case];
+            let skipped = match self.barrier(planned) {
+                Barrier::Open => None,
+                Barrier::Wait => {
+                    let Some(why) = self.stopped.clone() else { continue };
+                    self.give_up_planned(case, &why);
+                    None
+                }
+                Barrier::Closed(why) => {
+                    self.give_up_planned(case, &why);
+                    Some(why)
+                }
+            };
+            let over = self
+                .jobs
+                .iter()
+                .filter(|job| job.case == case)
+                .all(|job| matches!(job.state, JobState::Over { .. }));
+            if !over {
+                continue;
+            }
+            self.cases[case].handed_over = true;
+            let jobs = self
+                .jobs
+                .iter()
+                .filter(|job| job.case == case)
+                .filter_map(|job| job.record())
+                .collect::<Vec<_>>();
+            return Some(Finished { case, jobs: CaseJobs { format: FORMAT, jobs }, skipped });
+        }
+        None
+    }
+
+    /// Whether a case may be launched, going by its precondition and by the cases it comes after.
+    fn barrier(&self, case: &PlannedCase) -> Barrier {
+        if let Some(why) = &case.skip {
+            return Barrier::Closed(why.clone());
+        }
+        for name in &case.after {
+            let found =
+                self.plan.cases.iter().position(|other| other.suite == case.suite && other.name == *name);
+            // A dependency that was not selected was not asked for either.
+            let Some(at) = found else { continue };
+            match self.cases[at].end {
+                None => return Barrier::Wait,
+                Some(CaseEnd::Pass) => {}
+                Some(end) => return Barrier::Closed(format!("it comes after `{name}`, which ended: {end}")),
+            }
+        }
+        Barrier::Open
+    }
+
+    fn give_up_planned(&mut self, case: usize, why: &str) {
+        let mut told = false;
+        for job in
+            self.jobs.iter_mut().filter(|job| job.case == case && matches!(job.state, JobState::Planned))
+        {
+            job.state = JobState::Over { handle: None, end: Ended::NotRun { why: why.to_owned() } };
+            told = true;
+        }
+        if told {
+            let event = Event::CaseNotRun { at: self.clock.now(), case: &self.plan.cases[case].name, why };
+            (self.tell)(Some(&event), self.clock.elapsed());
+        }
+    }
+
+    async fn launch_what_can_be(&mut self) {
+        if let Some(why) = self.stopped.clone() {
+            for case in 0..self.cases.len() {
+                if !self.cases[case].handed_over {
+                    self.give_up_planned(case, &why);
+                }
+            }
+            return;
+        }
+        // Jobs are taken in the plan's order. One that must wait holds its nodes against those behind it, so that a
+        // job on all nodes is not overtaken for ever by jobs on few.
+        let mut taken: BTreeSet<&str> = BTreeSet::new();
+        for job in &self.jobs {
+            if matches!(job.state, JobState::Live(_)) {
+                taken.extend(job.planned.nodes.iter().map(String::as_str));
+            }
+        }
+        let mut ready = Vec::new();
+        for (at, job) in self.jobs.iter().enumerate() {
+            let case = &self.plan.cases[job.case];
+            if !matches!(job.state, JobState::Planned) || !matches!(self.barrier(case), Barrier::Open) {
+                continue;
+            }
+            if job.planned.nodes.iter().all(|node| !taken.contains(node.as_str())) {
+                ready.push(at);
+            }
+            taken.extend(job.planned.nodes.iter().map(String::as_str));
+            if taken.len() >= self.plan.nodes.len() {
+                break;
+            }
+        }
+        for at in ready {
+            self.submit(at).await;
+            if interrupt::asked().is_some() {
+                return;
+            }
+        }
+    }
+
+    async fn submit(&mut self, at: usize) {
+        let planned = self.jobs[at].planned;
+        let case = &self.plan.cases[self.jobs[at].case].name;
+        let submitted = match self.put_files(planned).await {
+            Ok(()) => self.launcher.submit(self.reach, planned).await,
+            Err(why) => Err(why),
+        };
+        let now = Instant::now();
+        let at_time = self.clock.now();
+        self.jobs[at].times.submitted = Some(self.clock.now_unix_s());
+        match submitted {
+            Ok(handle) => {
+                let event = Event::JobSubmitted {
+                    at: at_time,
+                    case,
+                    job: &planned.name,
+                    handle: &handle,
+                    nodes: &planned.nodes,
+                    estimate_s: planned.estimate_s,
+                };
+                (self.tell)(Some(&event), self.clock.elapsed());
+                self.jobs[at].state = JobState::Live(Live {
+                    handle,
+                    submitted: now,
+                    started: None,
+                    last_answer: now,
+                    ending: None,
+                    last_reason: String::new(),
+                });
+                // A fresh job is looked at soon, even where the last look was just now.
+                self.next_poll = self.next_poll.min(now + POLL_EVERY);
+            }
+            Err(why) => {
+                let event = Event::JobNotSubmitted { at: at_time, case, job: &planned.name, why: &why };
+                (self.tell)(Some(&event), self.clock.elapsed());
+                self.jobs[at].state = JobState::Over { handle: None, end: Ended::LaunchFailed { why } };
+            }
+        }
+    }
+
+    async fn put_files(&self, job: &PlannedJob) -> Result<(), String> {
+        for file in &job.files {
+            let text = match &file.text {
+                Some(text) => text.as_str(),
+                None => script::shared_text(&file.name)
+                    .ok_or_else(|| format!("no such script in this harness: `{}`", file.name))?,
+            };
+            let path = format!("{}/{}", job.folder, file.name);
+            self.reach.put(&Host::Here, &path, text.as_bytes()).await.map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    async fn wait_for_poll(&mut self) {
+        if !self.jobs.iter().any(|job| matches!(job.state, JobState::Live(_))) {
+            return;
+        }
+        while Instant::now() < self.next_poll {
+            if self.stopped.is_none() && interrupt::asked().is_some() {
+                self.heed_interruption();
+                break;
+            }
+            tokio::time::sleep(SLICE.min(self.next_poll - Instant::now())).await;
+        }
+        self.next_poll = Instant::now() + POLL_EVERY;
+        (self.tell)(None, self.clock.elapsed());
+    }
+
+    async fn poll_and_enforce(&mut self) {
+        let live: Vec<(usize, String)> = self
+            .jobs
+            .iter()
+            .enumerate()
+            .filter_map(|(at, job)| match &job.state {
+                JobState::Live(live) => Some((at, live.handle.clone())),
+                _ => None,
+            })
+            .collect();
+        if live.is_empty() {
+            return;
+        }
+        let asked: Vec<(&PlannedJob, &str)> =
+            live.iter().map(|(at, handle)| (self.jobs[*at].planned, handle.as_str())).collect();
+        let polls = self.launcher.poll(self.reach, &asked).await;
+        for ((at, handle), poll) in live.iter().zip(polls) {
+            self.note(*at, poll);
+            self.enforce(*at, handle).await;
+        }
+    }
+
+    fn note(&mut self, at: usize, poll: Poll) {
+        let now = Instant::now();
+        let unix = self.clock.now_unix_s();
+        let job = &mut self.jobs[at];
+        let JobState::Live(live) = &mut job.state else { return };
+        if !matches!(poll, Poll::Unknown(_)) {
+            live.last_answer = now;
+        }
+        match poll {
+            Poll::Unknown(why) => {
+                live.last_reason = why;
+                if live.ending.is_none() && now - live.last_answer > UNKNOWN_LIMIT {
+                    let why = format!("no answer for {} s: {}", UNKNOWN_LIMIT.as_secs(), live.last_reason);
+                    live.ending = Some((Ended::Lost { why }, now, false));
+                }
+            }
+            Poll::Waiting { reason, never } => {
+                live.last_reason = reason.clone();
+                if never && live.ending.is_none() {
+                    live.ending = Some((Ended::QueueStuck { reason }, now, false));
+                }
+            }
+            Poll::Running => {
+                if live.started.is_none() {
+                    live.started = Some(now);
+                    job.times.started = Some(unix);
+                    let event = Event::JobStarted {
+                        at: self.clock.now(),
+                        case: &self.plan.cases[job.case].name,
+                        job: &job.planned.name,
+                    };
+                    (self.tell)(Some(&event), self.clock.elapsed());
+                }
+            }
+            Poll::Ended { end, blamed } => {
+                // What the harness itself ended is told by its own reason, not by the signal that carried it out.
+                let end = match live.ending.take() {
+                    Some((why, ..)) if !matches!(end, Ended::NodeFail | Ended::Preempted) => why,
+                    _ => end,
+                };
+                let handle = Some(live.handle.clone());
+                job.blamed = blamed.or_else(|| unavailable_node(&end, job.planned));
+                job.times.ended = Some(unix);
+                let event = Event::JobEnded {
+                    at: self.clock.now(),
+                    case: &self.plan.cases[job.case].name,
+                    job: &job.planned.name,
+                    end: &end,
+                };
+                (self.tell)(Some(&event), self.clock.elapsed());
+                job.state = JobState::Over { handle, end };
+            }
+        }
+    }
+
+    /// Interrupt, grace, kill; and give up on what does not even end then.
+    async fn enforce(&mut self, at: usize, handle: &str) {
+        let now = Instant::now();
+        let stopped = self.stopped.clone();
+        let case = &self.plan.cases[self.jobs[at].case];
+        let planned = self.jobs[at].planned;
+        let JobState::Live(live) = &mut self.jobs[at].state else { return };
+        if live.ending.is_none() {
+            let over = match live.started {
+                Some(started) if now - started > Duration::from_secs(planned.limit_s) => {
+                    Some(Ended::TimeLimit { limit_s: planned.limit_s })
+                }
+                None if now - live.submitted > Duration::from_secs(case.queue_limit_s) => {
+                    Some(Ended::QueueStuck { reason: live.last_reason.clone() })
+                }
+                _ => None,
+            };
+            let why = stopped.map(|why| Ended::Interrupted { why }).or(over);
+            live.ending = why.map(|why| (why, now, false));
+        }
+        let Some((why, since, interrupted)) = &mut live.ending else { return };
+        let waited = now - *since;
+        // A job that never started has nothing to interrupt.
+        if !*interrupted && live.started.is_some() {
+            *interrupted = true;
+            let cause = why.cause();
+            let event = Event::JobInterrupted {
+                at: self.clock.now(),
+                case: &case.name,
+                job: &planned.name,
+                why: &cause,
+            };
+            (self.tell)(Some(&event), self.clock.elapsed());
+            self.launcher.interrupt(self.reach, planned, handle).await;
+            self.next_poll = now + SLICE;
+        } else if live.started.is_none() || waited >= GRACE {
+            if waited > GRACE * 4 {
+                let end = Ended::Lost { why: format!("{}; it could not be seen to end", why.cause()) };
+                let event =
+                    Event::JobEnded { at: self.clock.now(), case: &case.name, job: &planned.name, end: &end };
+                (self.tell)(Some(&event), self.clock.elapsed());
+                self.jobs[at].times.ended = Some(self.clock.now_unix_s());
+                self.jobs[at].state = JobState::Over { handle: Some(handle.to_owned()), end };
+                return;
+            }
+            let event = Event::JobCancelled { at: self.clock.now(), case: &case.name, job: &planned.name };
+            (self.tell)(Some(&event), self.clock.elapsed());
+            self.launcher.cancel(self.reach, planned, handle).await;
+            self.next_poll = now + SLICE * 4;
+        }
+    }
+}
+
+enum Barrier {
+    Open,
+    Wait,
+    Closed(String),
+}
+
+impl Job<'_> {
+    fn record(&self) -> Option<JobRecord> {
+        let JobState::Over { handle, end } = &self.state else { return None };
+        let seconds = match (self.times.started.or(self.times.submitted), self.times.ended) {
+            (Some(from), Some(to)) => Some(((to - from) * 1e3).round() / 1e3),
+            _ => None,
+        };
+        Some(JobRecord {
+            name: self.planned.name.clone(),
+            handle: handle.clone(),
+            submitted: self.times.submitted.map(iso8601),
+            started: self.times.started.map(iso8601),
+            ended: self.times.ended.map(iso8601),
+            seconds,
+            end: end.clone(),
+            blamed: self.blamed.clone(),
+        })
+    }
+}
+
+/// Slurm names the node in the reason of a job that waits for it.
+fn unavailable_node(end: &Ended, job: &PlannedJob) -> Option<Blamed> {
+    let Ended::QueueStuck { reason } = end else { return None };
+    let list = reason.split_once("UnavailableNodes:")?.1.trim_end_matches(')');
+    let named = crate::nodeset::expand(list).ok()?;
+    let mut ours = named.iter().filter(|node| job.nodes.contains(node));
+    match (ours.next(), ours.next()) {
+        (Some(node), None) => Some(Blamed { node: node.clone(), evidence: reason.clone() }),
+        _ => None,
+    }
+}
+
+/// Which nodes are busy with which job at any moment of a stream of events, and whether two ever shared one.
+pub fn shared_slots(events: &[serde_json::Value]) -> Vec<String> {
+    let mut on: BTreeMap<String, String> = BTreeMap::new();
+    let mut broken = Vec::new();
+    let word = |event: &serde_json::Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
+    for event in events {
+        let job = format!("{}/{}", word(event, "case"), word(event, "job"));
+        match event["event"].as_str() {
+            Some("job-submitted") => {
+                for node in event["nodes"].as_array().into_iter().flatten().filter_map(|node| node.as_str()) {
+                    if let Some(other) = on.insert(node.to_owned(), job.clone()) {
+                        broken.push(format!("{node}: {other} and {job}"));
+                    }
+                }
+            }
+            Some("job-ended") => on.retain(|_, busy| *busy != job),
+            _ => {}
+        }
+    }
+    broken
+}

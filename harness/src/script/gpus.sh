@@ -1,0 +1,22 @@
+#!/bin/bash
+# One process per GPU of this node, side by side, each bound to its GPU and with its own output.
+# usage: bash gpus.sh GPUS PROGRAM [ARGUMENT...]
+# Each writes gpuN.NODE.out and gpuN.NODE.err; the exit code is the worst of theirs.
+set -u
+gpus=$1
+shift
+node=${SLURMD_NODENAME:-${HOSTNAME:-unknown}}
+pids=()
+# What was started ends with this script, also when it is told to stop.
+trap 'kill "${pids[@]}" 2> /dev/null; wait; exit 143' TERM INT
+for ((gpu = 0; gpu < gpus; gpu++)); do
+  CUDA_VISIBLE_DEVICES=$gpu "$@" > "gpu$gpu.$node.out" 2> "gpu$gpu.$node.err" &
+  pids+=("$!")
+done
+worst=0
+for pid in "${pids[@]}"; do
+  wait "$pid"
+  status=$?
+  if ((status > worst)); then worst=$status; fi
+done
+exit "$worst"

@@ -1,0 +1,142 @@
+//! What a job does on its nodes: a short list of typed steps, and the shell text that they are rendered to.
+//! Reading the text back is in `read.rs`; which steps a workload needs is decided in the plan.
+
+mod read;
+mod render;
+
+pub use read::{NotAScript, read};
+pub use render::render;
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The counter sampler: runs on every node of a job beside its workload.
+pub const COUNTERS_SH: &str = include_str!("counters.sh");
+/// Single-GPU runs side by side on one node.
+pub const GPUS_SH: &str = include_str!("gpus.sh");
+/// Point-to-point flows, one per NIC, between two nodes.
+pub const FLOWS_SH: &str = include_str!("flows.sh");
+
+/// The text of one job: what the launcher hands over, complete.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Script {
+    /// Under Slurm its directives; without, plain bash runs the text on the node itself.
+    pub slurm: Option<Directives>,
+    pub nodes: Vec<String>,
+    pub steps: Vec<Step>,
+}
+
+/// What sbatch is asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Directives {
+    pub job_name: String,
+    /// The working folder, shared between the nodes.
+    pub folder: String,
+    pub tasks_per_node: u32,
+    pub gpus_per_node: u32,
+    pub minutes: u64,
+    pub exclusive: bool,
+    pub partition: Option<String>,
+    pub account: Option<String>,
+    pub reservation: Option<String>,
+    pub constraint: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "kebab-case")]
+pub enum Step {
+    Environment { variables: BTreeMap<String, String> },
+    CountersBegin(Sampler),
+    Run(Run),
+    Gpus(Gpus),
+    Flows(Flows),
+    CountersEnd,
+}
+
+/// One sampler per node, from before the workload until after it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sampler {
+    /// The folder with one folder per device; `{host}` in it is the node's name.
+    pub root: String,
+    pub interval_s: f64,
+    /// The sampler ends by itself after this long, should nobody end it.
+    pub limit_s: u64,
+}
+
+/// The workload as ranks of one program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub argv: Vec<String>,
+    pub tasks_per_node: u32,
+    /// The plugin by which srun wires the ranks together; none for programs that are not MPI programs.
+    pub mpi: Option<String>,
+    pub container: Option<Container>,
+}
+
+/// The workload as one single-GPU process per GPU of each node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gpus {
+    pub argv: Vec<String>,
+    pub gpus: u32,
+    pub container: Option<Container>,
+}
+
+/// The workload as one flow per device from one node to the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Flows {
+    pub tool: String,
+    /// `write` or `read`.
+    pub op: String,
+    pub server: String,
+    pub client: String,
+    pub base_port: u16,
+    pub message_bytes: u64,
+    pub iterations: u64,
+    pub limit_s: u64,
+    pub devices: Vec<String>,
+}
+
+/// Pyxis and Enroot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Container {
+    pub image: String,
+    pub mounts: Vec<String>,
+}
+
+/// The names of the files that a script leaves in its folder.
+/// With this `flows.sh` says that its tool is not on the node.
+pub const EXIT_NO_TOOL: i32 = 3;
+
+/// The names of the files that a script leaves in its folder.
+pub mod files {
+    pub const JOB: &str = "job.sh";
+    pub const STDOUT: &str = "stdout";
+    pub const STDERR: &str = "stderr";
+    pub const BATCH_OUT: &str = "batch.out";
+    pub const BATCH_ERR: &str = "batch.err";
+    pub const SAMPLER_LOG: &str = "sampler.log";
+
+    pub fn counters(node: &str) -> String {
+        format!("counters.{node}.txt")
+    }
+
+    pub fn gpu_out(gpu: u32, node: &str) -> String {
+        format!("gpu{gpu}.{node}.out")
+    }
+
+    pub fn gpu_err(gpu: u32, node: &str) -> String {
+        format!("gpu{gpu}.{node}.err")
+    }
+
+    pub fn flow_out(device: &str) -> String {
+        format!("{device}.out")
+    }
+}
+
+/// The scripts that are the same in every job, by the name under which they are put into its folder.
+pub const SHARED: [(&str, &str); 3] =
+    [("counters.sh", COUNTERS_SH), ("gpus.sh", GPUS_SH), ("flows.sh", FLOWS_SH)];
+
+pub fn shared_text(name: &str) -> Option<&'static str> {
+    SHARED.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}

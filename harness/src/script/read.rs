@@ -1,0 +1,221 @@
+//! Reads the shell text of a script back into its steps, by the grammar of `render.rs` and no other.
+
+use super::{Container, Directives, Flows, Gpus, Run, Sampler, Script, Step, files, render};
+use crate::nodeset;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The script in `text`. Whatever `render` would not have written is refused.
+pub fn read(text: &str) -> Result<Script, NotAScript> {
+    let script = parse(text)?;
+    // The steps were read loosely; that rendering them gives the very text makes the reading strict.
+    let again = render(&script);
+    if again == text {
+        return Ok(script);
+    }
+    let at = text.lines().zip(again.lines()).position(|(seen, expected)| seen != expected);
+    let line = at.unwrap_or_else(|| text.lines().count().min(again.lines().count()));
+    Err(NotAScript { line: line + 1, why: "not as the harness renders it".to_owned() })
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotAScript {
+    pub line: usize,
+    pub why: String,
+}
+
+impl fmt::Display for NotAScript {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.why)
+    }
+}
+
+fn parse(text: &str) -> Result<Script, NotAScript> {
+    let (head, body) = text
+        .split_once("set -u\nstatus=0\n")
+        .ok_or_else(|| NotAScript { line: 1, why: "no `set -u` after the head".to_owned() })?;
+    let mut script = parse_head(head)?;
+    let first_line = head.lines().count() + 2;
+    let mut words: Vec<String> = Vec::new();
+    // Comments vanish in the lexer, so the body is cut at its comment lines before words are made of it.
+    // A quoted value may hold a line that looks like one; the cut is then wrong, and the strict comparison refuses it.
+    let mut block = String::new();
+    let mut blocks: Vec<(usize, String, String)> = Vec::new();
+    let mut title: Option<(usize, String)> = None;
+    for (at, line) in body.lines().enumerate() {
+        match line.strip_prefix("# ") {
+            Some(comment) if is_title(comment) => {
+                if let Some((line, title)) = title.take() {
+                    blocks.push((line, title, std::mem::take(&mut block)));
+                }
+                title = Some((first_line + at + 1, comment.to_owned()));
+            }
+            _ => {
+                block.push_str(line);
+                block.push('\n');
+            }
+        }
+    }
+    if let Some((line, title)) = title {
+        blocks.push((line, title, block));
+    }
+    for (line, title, block) in blocks {
+        words.clear();
+        words.extend(shlex::Shlex::new(&block));
+        let step = parse_step(&title, &words)
+            .ok_or_else(|| NotAScript { line, why: format!("not a `{title}` step") })?;
+        script.steps.push(step);
+    }
+    Ok(script)
+}
+
+const TITLES: [&str; 6] = ["environment", "counters begin", "run", "gpus", "flows", "counters end"];
+
+fn is_title(comment: &str) -> bool {
+    TITLES.contains(&comment.split(':').next().unwrap_or_default())
+}
+
+fn parse_head(head: &str) -> Result<Script, NotAScript> {
+    let mut values: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut nodes = None;
+    for line in head.lines() {
+        if let Some(directive) = line.strip_prefix("#SBATCH --") {
+            let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
+            values.insert(name, value);
+        } else if let Some(set) = line.strip_prefix("# nodes ") {
+            nodes = Some(set);
+        }
+    }
+    let bad = |why: &str| NotAScript { line: 1, why: why.to_owned() };
+    let set = nodes.or_else(|| values.get("nodelist").copied()).ok_or_else(|| bad("no nodes in the head"))?;
+    let nodes = nodeset::expand(set).map_err(|why| bad(&why))?;
+    if values.is_empty() {
+        return Ok(Script { slurm: None, nodes, steps: Vec::new() });
+    }
+    let word = |name: &str| values.get(name).map(|value| (*value).to_owned());
+    let number = |name: &str| values.get(name).and_then(|value| value.parse::<u64>().ok());
+    let directives = (|| {
+        Some(Directives {
+            job_name: word("job-name")?,
+            folder: word("chdir")?,
+            tasks_per_node: u32::try_from(number("ntasks-per-node")?).ok()?,
+            gpus_per_node: values.get("gres")?.strip_prefix("gpu:")?.parse().ok()?,
+            minutes: number("time")?,
+            exclusive: values.contains_key("exclusive"),
+            partition: word("partition"),
+            account: word("account"),
+            reservation: word("reservation"),
+            constraint: word("constraint"),
+        })
+    })();
+    let directives = directives.ok_or_else(|| bad("a directive is missing or no number"))?;
+    Ok(Script { slurm: Some(directives), nodes, steps: Vec::new() })
+}
+
+fn parse_step(title: &str, words: &[String]) -> Option<Step> {
+    match title.split(':').next()? {
+        "environment" => {
+            let mut variables = BTreeMap::new();
+            for pair in words.chunks(2) {
+                let [export, assignment] = pair else { break };
+                if export != "export" {
+                    break;
+                }
+                let (name, value) = assignment.split_once('=')?;
+                variables.insert(name.to_owned(), value.to_owned());
+            }
+            Some(Step::Environment { variables })
+        }
+        "counters begin" => {
+            let (_, rest) = launched(words)?;
+            let [bash, script, root, _out, _ready, _stop, interval_s, limit_s, ..] = rest else {
+                return None;
+            };
+            (bash == "bash" && script == "counters.sh").then_some(())?;
+            Some(Step::CountersBegin(Sampler {
+                root: root.clone(),
+                interval_s: interval_s.parse().ok()?,
+                limit_s: limit_s.parse().ok()?,
+            }))
+        }
+        "run" => {
+            let (launch, argv) = launched(until_redirection(words)?)?;
+            Some(Step::Run(Run {
+                argv: argv.to_vec(),
+                tasks_per_node: launch.tasks_per_node.unwrap_or(1),
+                mpi: launch.mpi,
+                container: launch.container,
+            }))
+        }
+        "gpus" => {
+            let (launch, rest) = launched(until_redirection(words)?)?;
+            let [_bash, _script, gpus, argv @ ..] = rest else { return None };
+            Some(Step::Gpus(Gpus {
+                argv: argv.to_vec(),
+                gpus: gpus.parse().ok()?,
+                container: launch.container,
+            }))
+        }
+        "flows" => {
+            let (_, rest) = launched(until_redirection(words)?)?;
+            let [_bash, _script, tool, op, server, client, port, message, iterations, limit, devices @ ..] =
+                rest
+            else {
+                return None;
+            };
+            Some(Step::Flows(Flows {
+                tool: tool.clone(),
+                op: op.clone(),
+                server: server.clone(),
+                client: client.clone(),
+                base_port: port.parse().ok()?,
+                message_bytes: message.parse().ok()?,
+                iterations: iterations.parse().ok()?,
+                limit_s: limit.parse().ok()?,
+                devices: devices.to_vec(),
+            }))
+        }
+        "counters end" => Some(Step::CountersEnd),
+        _ => None,
+    }
+}
+
+/// The workload's words: up to the redirection of its output, which is always to the same file.
+fn until_redirection(words: &[String]) -> Option<&[String]> {
+    let end = words.windows(2).rposition(|pair| pair[0] == ">" && pair[1] == files::STDOUT)?;
+    words.get(..end)
+}
+
+#[derive(Default)]
+struct Launch {
+    tasks_per_node: Option<u32>,
+    mpi: Option<String>,
+    container: Option<Container>,
+}
+
+/// Takes the words of srun off the front; what is left is what each node runs.
+fn launched(words: &[String]) -> Option<(Launch, &[String])> {
+    let mut launch = Launch::default();
+    let Some((srun, mut rest)) = words.split_first() else { return None };
+    if srun != "srun" {
+        return Some((launch, words));
+    }
+    while let Some((word, more)) = rest.split_first() {
+        let Some(option) = word.strip_prefix("--") else { break };
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        match name {
+            "ntasks-per-node" => launch.tasks_per_node = Some(value.parse().ok()?),
+            "mpi" => launch.mpi = Some(value.to_owned()),
+            "container-image" => {
+                launch.container = Some(Container { image: value.to_owned(), mounts: Vec::new() });
+            }
+            "container-mounts" => {
+                launch.container.as_mut()?.mounts = value.split(',').map(str::to_owned).collect();
+            }
+            "nodes" | "cpu-bind" | "overlap" | "gres" | "no-container-mount-home" => {}
+            _ => return None,
+        }
+        rest = more;
+    }
+    Some((launch, rest))
+}

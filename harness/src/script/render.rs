@@ -1,0 +1,182 @@
+//! The shell text of a script. The grammar is strict and small: `read.rs` reads it back, so that what the pretend
+//! cluster obeys is what real shells are sent.
+
+use super::{Container, Directives, Flows, Gpus, Run, Sampler, Script, Step, files};
+use crate::nodeset;
+use std::fmt::Write;
+
+pub fn render(script: &Script) -> String {
+    let mut text = String::from("#!/bin/bash\n");
+    match &script.slurm {
+        Some(directives) => render_directives(&mut text, directives, &script.nodes),
+        None => text.push_str(&comment_of_nodes(&script.nodes)),
+    }
+    text.push_str("set -u\nstatus=0\n");
+    for step in &script.steps {
+        text.push('\n');
+        match step {
+            Step::Environment { variables } => {
+                text.push_str("# environment\n");
+                for (name, value) in variables {
+                    line(&mut text, &["export".into(), format!("{name}={value}")]);
+                }
+            }
+            Step::CountersBegin(sampler) => counters_begin(&mut text, script, sampler),
+            Step::Run(run) => workload(&mut text, "run", &run_words(script, run)),
+            Step::Gpus(gpus) => workload(&mut text, "gpus", &gpus_words(script, gpus)),
+            Step::Flows(flows) => workload(&mut text, "flows", &flows_words(script, flows)),
+            Step::CountersEnd => text.push_str("# counters end\n: > stop\nwait \"$sampler\"\n"),
+        }
+    }
+    text.push_str("\nexit \"$status\"\n");
+    text
+}
+
+fn comment_of_nodes(nodes: &[String]) -> String {
+    format!("# nodes {}\n", nodeset::fold(nodes))
+}
+
+fn render_directives(text: &mut String, d: &Directives, nodes: &[String]) {
+    let mut directive = |name: &str, value: &str| {
+        // Infallible: writing to a string.
+        let _ = writeln!(text, "#SBATCH --{name}={value}");
+    };
+    directive("job-name", &d.job_name);
+    directive("nodes", &nodes.len().to_string());
+    directive("nodelist", &nodeset::fold(nodes));
+    directive("ntasks-per-node", &d.tasks_per_node.to_string());
+    directive("gres", &format!("gpu:{}", d.gpus_per_node));
+    directive("time", &d.minutes.to_string());
+    for (name, value) in [
+        ("partition", &d.partition),
+        ("account", &d.account),
+        ("reservation", &d.reservation),
+        ("constraint", &d.constraint),
+    ] {
+        if let Some(value) = value {
+            directive(name, value);
+        }
+    }
+    directive("chdir", &d.folder);
+    directive("output", files::BATCH_OUT);
+    directive("error", files::BATCH_ERR);
+    if d.exclusive {
+        text.push_str("#SBATCH --exclusive\n");
+    }
+    // A job that Slurm runs again by itself would be measured twice under one name.
+    text.push_str("#SBATCH --no-requeue\n");
+}
+
+fn counters_begin(text: &mut String, script: &Script, sampler: &Sampler) {
+    text.push_str("# counters begin: one sampler on every node, ready before the workload starts\n");
+    let mut words = spread(script, 1, None, None, &["--overlap", "--gres=none"]);
+    words.extend(
+        [
+            "bash",
+            "counters.sh",
+            &sampler.root,
+            "counters.{host}.txt",
+            "ready.{host}",
+            "stop",
+            &sampler.interval_s.to_string(),
+            &sampler.limit_s.to_string(),
+        ]
+        .map(str::to_owned),
+    );
+    if script.slurm.is_none() {
+        // Without srun nobody tells the sampler which node it is on.
+        words.extend(script.nodes.iter().take(1).cloned());
+    }
+    text.push_str(&joined(&words));
+    let _ = writeln!(text, " > {} 2>&1 &", files::SAMPLER_LOG);
+    text.push_str("sampler=$!\n");
+    let _ = writeln!(text, "for node in {}; do", joined(&script.nodes));
+    text.push_str(
+        "  for ((tries = 0; tries < 150; tries++)); do [ -e \"ready.$node\" ] && break; sleep 0.2; done\n",
+    );
+    text.push_str("done\n");
+}
+
+fn workload(text: &mut String, name: &str, words: &[String]) {
+    let _ = writeln!(text, "# {name}");
+    text.push_str(&joined(words));
+    let _ = writeln!(text, " > {} 2> {}", files::STDOUT, files::STDERR);
+    text.push_str("status=$?\n");
+}
+
+fn run_words(script: &Script, run: &Run) -> Vec<String> {
+    let mut words = spread(script, run.tasks_per_node, run.mpi.as_deref(), run.container.as_ref(), &[]);
+    words.extend(run.argv.iter().cloned());
+    words
+}
+
+fn gpus_words(script: &Script, gpus: &Gpus) -> Vec<String> {
+    // No MPI: each process is a world of one rank.
+    let mut words = spread(script, 1, Some("none"), gpus.container.as_ref(), &[]);
+    words.extend(["bash".to_owned(), "gpus.sh".to_owned(), gpus.gpus.to_string()]);
+    words.extend(gpus.argv.iter().cloned());
+    words
+}
+
+fn flows_words(script: &Script, flows: &Flows) -> Vec<String> {
+    let mut words = spread(script, 1, Some("none"), None, &[]);
+    words.extend(
+        ["bash", "flows.sh", &flows.tool, &flows.op, &flows.server, &flows.client].map(str::to_owned),
+    );
+    words.push(flows.base_port.to_string());
+    words.push(flows.message_bytes.to_string());
+    words.push(flows.iterations.to_string());
+    words.push(flows.limit_s.to_string());
+    words.extend(flows.devices.iter().cloned());
+    words
+}
+
+/// The words that start the same thing on every node: srun under Slurm, nothing on the node itself.
+fn spread(
+    script: &Script,
+    tasks_per_node: u32,
+    mpi: Option<&str>,
+    container: Option<&Container>,
+    more: &[&str],
+) -> Vec<String> {
+    if script.slurm.is_none() {
+        return Vec::new();
+    }
+    let mut words = vec![
+        "srun".to_owned(),
+        format!("--nodes={}", script.nodes.len()),
+        format!("--ntasks-per-node={tasks_per_node}"),
+        "--cpu-bind=none".to_owned(),
+    ];
+    words.extend(more.iter().map(|word| (*word).to_owned()));
+    if let Some(mpi) = mpi {
+        words.push(format!("--mpi={mpi}"));
+    }
+    if let Some(container) = container {
+        words.push(format!("--container-image={}", container.image));
+        if !container.mounts.is_empty() {
+            words.push(format!("--container-mounts={}", container.mounts.join(",")));
+        }
+        words.push("--no-container-mount-home".to_owned());
+    }
+    words
+}
+
+fn line(text: &mut String, words: &[String]) {
+    text.push_str(&joined(words));
+    text.push('\n');
+}
+
+/// Words as a shell line, each quoted where it must be. A NUL cannot be in an argument list; the plan refuses it.
+fn joined<S: AsRef<str>>(words: &[S]) -> String {
+    words.iter().map(|word| quote(word.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+[]{}".contains(c);
+    if !word.is_empty() && word.chars().all(plain) && !word.contains(['[', '{']) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}

@@ -1,0 +1,226 @@
+//! The only code that reads or writes `runs/`, and the only code that asks the machine's clock and randomness: a run
+//! id carries both, everything else of a run is told the time.
+
+use crate::artefact::FORMAT;
+use rand::Rng;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+/// The folder that holds `suites/`, `inventory/`, `baselines/` and `runs/`.
+#[derive(Debug, Clone)]
+pub struct Home(PathBuf);
+
+impl Home {
+    /// The nearest folder at or above `from` that has suites and inventories.
+    pub fn find(from: &Path) -> Option<Home> {
+        from.ancestors()
+            .find(|folder| folder.join("suites").is_dir() && folder.join("inventory").is_dir())
+            .map(|folder| Home(folder.to_owned()))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A path as artefacts and messages show it: relative to home, or the bare name for a file from elsewhere.
+    pub fn shown(&self, path: &Path) -> String {
+        match path.strip_prefix(&self.0) {
+            Ok(inside) => inside.display().to_string(),
+            Err(_) => path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        }
+    }
+}
+
+/// One run's folder.
+#[derive(Debug)]
+pub struct Store {
+    runs: PathBuf,
+    id: String,
+}
+
+impl Store {
+    /// Makes the folder of a new run and points `runs/latest` to it.
+    pub fn create(home: &Home, id: &str) -> Result<Store, StoreError> {
+        let runs = home.path().join("runs");
+        let store = Store { runs, id: id.to_owned() };
+        fs::create_dir_all(&store.runs).map_err(|error| StoreError::at(&store.runs, error))?;
+        let folder = store.folder();
+        // `create_dir`, not `_all`: a run is written once, and an id that is taken must not be written into.
+        fs::create_dir(&folder).map_err(|error| StoreError::at(&folder, error))?;
+        store.link_latest()?;
+        Ok(store)
+    }
+
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub fn folder(&self) -> PathBuf {
+        self.runs.join(&self.id)
+    }
+
+    pub fn case(&self, case: &str) -> PathBuf {
+        self.folder().join("cases").join(case)
+    }
+
+    /// Where the files of one job lie, as fetched; also the path shown in findings, relative to the case's folder.
+    pub fn raw(&self, case: &str, job: &str) -> PathBuf {
+        self.case(case).join("raw").join(job)
+    }
+
+    pub fn write_json<T: Serialize>(&self, path: &Path, value: &T) -> Result<(), StoreError> {
+        let mut text = serde_json::to_vec_pretty(value)
+            .map_err(|error| StoreError::at(path, io::Error::other(error)))?;
+        text.push(b'\n');
+        self.write(path, &text)
+    }
+
+    pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+        write_whole(path, bytes)
+    }
+
+    /// Appends one line to `events.jsonl`.
+    pub fn event<T: Serialize>(&self, event: &T) -> Result<(), StoreError> {
+        let path = self.folder().join("events.jsonl");
+        let appended = (|| {
+            let mut line = serde_json::to_vec(event).map_err(io::Error::other)?;
+            line.push(b'\n');
+            fs::OpenOptions::new().create(true).append(true).open(&path)?.write_all(&line)
+        })();
+        appended.map_err(|error| StoreError::at(&path, error))
+    }
+
+    fn link_latest(&self) -> Result<(), StoreError> {
+        let link = self.runs.join("latest");
+        let fresh = self.runs.join(format!(".latest-{}", self.id));
+        std::os::unix::fs::symlink(&self.id, &fresh)
+            .and_then(|()| fs::rename(&fresh, &link))
+            .map_err(|error| StoreError::at(&link, error))
+    }
+}
+
+/// Writes a file whole or not at all: under a temporary name beside it, then renamed.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let written = (|| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        let mut file = tempfile::Builder::new().prefix(".part-").tempfile_in(folder)?;
+        file.write_all(bytes)?;
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+        file.as_file().set_permissions(permissions)?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    })();
+    written.map_err(|error| StoreError::at(path, error))
+}
+
+/// Reads an artefact, and refuses one of a newer format by naming the version needed.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
+    let bytes = fs::read(path).map_err(|error| StoreError::at(path, error))?;
+    let bad = |why: String| StoreError { path: path.to_owned(), why };
+    let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
+    match value.get("format").and_then(serde_json::Value::as_u64) {
+        Some(format) if format > u64::from(FORMAT) => {
+            return Err(bad(format!(
+                "written in format {format}, this harness reads up to {FORMAT}: use a newer one"
+            )));
+        }
+        Some(_) => {}
+        None => return Err(bad("no `format`: not an artefact of this harness".to_owned())),
+    }
+    serde_json::from_value(value).map_err(|error| bad(error.to_string()))
+}
+
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The machine's clock, in seconds since 1970. Called once per run.
+#[allow(clippy::disallowed_methods)]
+pub fn wall_clock_s() -> f64 {
+    let now = OffsetDateTime::now_utc();
+    now.unix_timestamp_nanos() as f64 / 1e9
+}
+
+/// `20261121T031000Z-nccl-p5-3f9c`: when, which suite, and four random digits.
+#[allow(clippy::disallowed_methods)]
+pub fn new_run_id(suite: &str) -> String {
+    let format = format_description!("[year][month][day]T[hour][minute][second]Z");
+    let when = OffsetDateTime::now_utc().format(format).unwrap_or_default();
+    let mut random = [0u8; 2];
+    rand::rng().fill_bytes(&mut random);
+    format!("{when}-{suite}-{:02x}{:02x}", random[0], random[1])
+}
+
+/// Seconds since 1970 as ISO 8601, to the millisecond.
+pub fn iso8601(unix_s: f64) -> String {
+    let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
+    OffsetDateTime::from_unix_timestamp_nanos((unix_s * 1e3).round() as i128 * 1_000_000)
+        .ok()
+        .and_then(|when| when.format(format).ok())
+        .unwrap_or_else(|| "1970-01-01T00:00:00.000Z".to_owned())
+}
+
+#[derive(Debug)]
+pub struct StoreError {
+    path: PathBuf,
+    why: String,
+}
+
+impl StoreError {
+    fn at(path: &Path, error: io::Error) -> Self {
+        StoreError { path: path.to_owned(), why: error.to_string() }
+    }
+
+    /// What could not be made, and so not be written.
+    pub fn other(path: &Path, error: &dyn fmt::Display) -> Self {
+        StoreError { path: path.to_owned(), why: error.to_string() }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.why)
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_appears_whole_and_a_newer_format_is_refused_by_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("deep/plan.json");
+        write_whole(&path, b"{\"format\": 99}").expect("written");
+        let error = read_json::<serde_json::Value>(&path).expect_err("too new").to_string();
+        assert!(error.contains("format 99"), "{error}");
+        write_whole(&path, b"{}").expect("written");
+        assert!(
+            read_json::<serde_json::Value>(&path).expect_err("no format").to_string().contains("no `format`")
+        );
+    }
+
+    #[test]
+    fn a_run_id_tells_when_and_which_suite() {
+        let id = new_run_id("nccl-p5");
+        let parts: Vec<&str> = id.splitn(2, '-').collect();
+        assert_eq!(parts[0].len(), "20261121T031000Z".len(), "{id}");
+        assert!(parts[1].starts_with("nccl-p5-") && parts[1].len() == "nccl-p5-3f9c".len(), "{id}");
+    }
+
+    #[test]
+    fn moments_are_written_to_the_millisecond() {
+        assert_eq!(iso8601(0.0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(iso8601(1_000_000_000.1234), "2001-09-09T01:46:40.123Z");
+    }
+}

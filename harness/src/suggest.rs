@@ -1,0 +1,25 @@
+//! "Did you mean": the nearest right word to a wrong one.
+
+/// The candidate most like `word`, if one is like it enough to be worth saying.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let likeness = |candidate: &str| strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase());
+    candidates
+        .into_iter()
+        .map(|candidate| (likeness(candidate), candidate))
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn a_slip_of_the_finger_finds_its_word_and_a_stranger_finds_none() {
+        let words = ["all_reduce", "all_gather", "scatter"];
+        assert_eq!(nearest("all_redcue", words), Some("all_reduce"));
+        assert_eq!(nearest("Scater", words), Some("scatter"));
+        assert_eq!(nearest("xyz", words), None);
+    }
+}

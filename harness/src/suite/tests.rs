@@ -1,0 +1,160 @@
+//! What suites say, and what is told of those that are wrong.
+
+use super::*;
+
+const GOOD: &str = r#"
+instance = "p5"
+about = "acceptance of p5 nodes by NCCL collectives"
+
+[[case]]
+name = "{op}-pairs"
+tags = ["collective"]
+placement = "pairs"
+matrix = { op = ["all_reduce", "all_gather"] }
+workload = { kind = "nccl-tests", from = "8", to = "16GiB", factor = 2, iterations = 20 }
+recipes = ["nccl_tests", "efa_traffic"]
+limit_s = 900
+[[case.assert]]
+metric = "nccl.busbw"
+size = ["1GiB", "8GiB"]
+against = "baseline"
+[[case.assert]]
+metric = "nic.present"
+per = "nic"
+equals = 1
+
+[[case]]
+name = "gpu-each"
+placement = "each gpu"
+after = ["all_reduce-pairs"]
+workload = { kind = "nccl-tests", op = "all_reduce", from = "1GiB", to = "1GiB", environment = { NCCL_DEBUG = "INFO" } }
+recipes = ["nccl_tests"]
+requires = { min_nodes = 2, ranks_power_of_two = true }
+counters = { between = 10 }
+assert = [
+    { metric = "nccl.algbw", per = "gpu", within_peers = "10 %", at_least = "1000 GB/s" },
+    { metric = "nccl.wrong", per = "gpu", equals = 0 },
+]
+
+[[case]]
+name = "nics"
+workload = { kind = "nic-pairs" }
+recipes = ["nic_flows"]
+sim_faults = ["p5-002:nic-slow=0.4@rdmap113s0"]
+must_end = "fail"
+[[case.assert]]
+metric = "nic.rate"
+per = "nic"
+at_least = "11 GB/s"
+"#;
+
+#[test]
+fn a_suite_is_read_with_its_matrix_expanded_and_its_defaults_filled() {
+    let suite =
+        Suite::read(GOOD, "suites/nccl-p5.toml").map_err(|mistakes| mistakes.to_string()).expect("good");
+    assert_eq!(suite.name, "nccl-p5");
+    let names: Vec<&str> = suite.cases.iter().map(|case| case.name.as_str()).collect();
+    assert_eq!(names, ["all_reduce-pairs", "all_gather-pairs", "gpu-each", "nics"]);
+    let gathered = &suite.cases[1];
+    let Workload::NcclTests(tests) = &gathered.workload else { panic!("nccl-tests") };
+    assert_eq!((tests.op, tests.warmup, tests.sizes().len()), (Op::AllGather, 5, 32));
+    assert_eq!(gathered.assertions[0].sizes, [1 << 30, 8 << 30]);
+    assert!(gathered.assertions[0].bound.baseline);
+    assert_eq!((gathered.line, gathered.assertions[1].line), (5, 17));
+    let gpu = &suite.cases[2];
+    assert_eq!(gpu.counters.between, Some(10));
+    assert_eq!(gpu.assertions[1].sizes, [] as [u64; 0], "none where every size of the sweep is meant");
+    assert_eq!(gpu.assertions[0].bound.within_peers, Some(0.1));
+    assert_eq!(suite.cases[3].placement, Placement::Pairs);
+    assert_eq!(suite.cases[3].counters, Counters { enabled: true, interval_s: 1.0, between: None });
+}
+
+const BAD: &str = r#"
+instanse = "p5"
+about = "bad in every way"
+
+[[case]]
+name = "one"
+placement = "paris"
+workload = { kind = "nccl-tests", op = "all_redcue", from = 0, to = "8MB", factor = 1, dtype = "flaot" }
+recipes = ["nccl_test"]
+limit_s = 0
+expected_failure = true
+must_end = "failed"
+sim_faults = ["p5-002:hnag"]
+
+[[case]]
+name = "two"
+placement = 2
+workload = { kind = "nccl-tests", op = ["all_reduce", "alltoall"], from = "2GiB", to = "1GiB", iteratons = 3 }
+recipes = ["nccl_tests"]
+counters = { interval_s = 0.1, between = 3 }
+
+[[case]]
+name = "three"
+placement = "groups of 1"
+matrix = { op = ["all_reduce"], size = ["1GiB"] }
+workload = { kind = "nccl-tests", from = "8", to = "128MiB" }
+recipes = ["nccl_tests"]
+after = ["fuor"]
+
+[[case]]
+name = "four"
+placement = "each"
+workload = { kind = "nccl-tests", op = "all_reduce", from = "8", to = "128MiB", factor = 4 }
+recipes = ["nccl_tests", "efa_traffic"]
+requires = { min_nodes = 4, max_nodes = 2 }
+after = ["five"]
+assert = [
+    { metric = "nccl.busbw", size = "1GiB", at_least = "300 Gb/s" },
+    { metric = "nccl.busbw", size = "12MiB", at_least = 300 },
+    { metric = "nccl.avg_busbw", at_least = "50 GB/s" },
+    { metric = "nic.rate", at_least = "11 GB/s" },
+    { metric = "nccl.buswb", at_least = "11 GB/s" },
+    { metric = "nccl.busbw", size = "128MiB", per = "node", equals = "11 GB/s", at_most = "12 GB/s" },
+    { metric = "nccl.wrong", equals = 0 },
+    { metric = "nccl.wrong", size = "8", equals = nan },
+    { metric = "nccl.wrong", size = "8", equals = 0 },
+    { metric = "nic.share", size = "8", place = "in", within_peers = 3 },
+    { metric = "nic.present", per = "gpu", at_lest = 1 },
+    { metric = "nccl.time", size = "99999999999999999999", at_most = "75 ms" },
+]
+
+[[case]]
+name = "Four"
+placement = "all"
+workload = { kind = "command", program = "" }
+recipes = []
+after = ["four"]
+
+[[case]]
+name = "five"
+placement = "each gpu"
+workload = { kind = "command", program = "true", args = "x" }
+recipes = ["command"]
+after = ["four"]
+"#;
+
+#[test]
+fn everything_that_is_wrong_is_told_in_one_go() {
+    let mistakes = Suite::read(BAD, "suites/bad.toml").expect_err("bad");
+    insta::assert_snapshot!(mistakes.to_string());
+}
+
+#[test]
+fn a_split_mask_says_how_many_communicators_there_are() {
+    let text = GOOD.replace("factor = 2,", "split_mask = \"0x7\",");
+    let suite = Suite::read(&text, "x.toml").map_err(|mistakes| mistakes.to_string()).expect("good");
+    let Workload::NcclTests(tests) = &suite.cases[0].workload else { panic!("nccl-tests") };
+    assert_eq!(tests.communicators(), 8);
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_damage_to_a_suite_makes_the_reader_panic(at in 0..GOOD.len(), cut in 0usize..40, put in "[\\PC\n\"]{0,6}") {
+        let mut text: Vec<u8> = GOOD.bytes().collect();
+        let end = (at + cut).min(text.len());
+        text.splice(at..end, put.bytes());
+        let _ = Suite::read(&String::from_utf8_lossy(&text), "x.toml");
+    }
+}

@@ -1,0 +1,96 @@
+//! Walks a TOML file that a person wrote and collects every mistake in it, each with its place, instead of stopping
+//! at the first. What the keys mean is told by the readers of suites, inventories and baselines.
+
+pub mod quantity;
+mod source;
+mod table;
+pub mod value;
+
+pub use source::Source;
+pub use table::Table;
+pub use value::Value;
+
+use crate::mistake::Mistakes;
+use serde_spanned::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Reads `text` with `body`. What `body` gives counts only if nothing at all was wrong.
+///
+/// A syntax error leaves a tree with holes: its mistakes are told too, but for missing keys and for whatever stands
+/// on the very line that could not be read.
+pub fn read<T>(text: &str, file: &str, body: impl FnOnce(&Table<'_>) -> Option<T>) -> Result<T, Mistakes> {
+    let (document, errors) = DeTable::parse_recoverable(text);
+    let source = Source::new(text, file, &errors);
+    let table = Table::root(&source, document.get_ref(), document.span());
+    let read = body(&table);
+    match (source.into_mistakes(), read) {
+        (mistakes, Some(read)) if mistakes.is_empty() => Ok(read),
+        (mistakes, _) if !mistakes.is_empty() => Err(Mistakes(mistakes)),
+        _ => Err(crate::mistake::Mistake::of_file(file, "cannot be understood").into()),
+    }
+}
+
+/// A value as it lies in toml's tree.
+pub type Raw<'a> = Spanned<DeValue<'a>>;
+
+/// The line of a top-level key, for mistakes that show only once other files are known.
+pub fn line_of(text: &str, key: &str) -> usize {
+    let (document, _) = DeTable::parse_recoverable(text);
+    let start = document.get_ref().get_key_value(key).map(|(key, _)| key.span().start);
+    let before = start.and_then(|start| text.get(..start)).unwrap_or_default();
+    before.matches('\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Vec<String> {
+        let read = read(text, "x.toml", |table| {
+            let about = table.need("about").and_then(|value| value.text());
+            let seconds = table.get("seconds").and_then(|value| value.whole(1..=60));
+            table.get("tags").map(|value| value.texts());
+            table.close();
+            Some((about?, seconds))
+        });
+        match read {
+            Ok(_) => Vec::new(),
+            Err(mistakes) => mistakes.0.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    #[test]
+    fn every_mistake_is_told_in_the_order_of_the_file() {
+        let text = "abuot = \"x\"\nseconds = 61\n\ntags = [\"a\", 7]\n";
+        assert_eq!(
+            told(text),
+            [
+                "x.toml:1:1: missing key: `about`",
+                "x.toml:1:1: unknown key: `abuot`; did you mean `about`?",
+                "x.toml:2:11: `seconds` must lie between 1 and 60, not: 61",
+                "x.toml:4:14: `tags` needs a text, not an integer: `7`",
+            ]
+        );
+    }
+
+    #[test]
+    fn syntax_errors_are_all_told_and_hide_only_what_hangs_on_them() {
+        let told = told("about = x y\nseconds = 61\nseconds = 3\ntags = [\n");
+        assert!(told.iter().any(|line| line.starts_with("x.toml:1:")), "{told:?}");
+        assert!(told.iter().any(|line| line.starts_with("x.toml:2:11: `seconds` must")), "{told:?}");
+        assert!(told.iter().any(|line| line.starts_with("x.toml:3:1: duplicate key")), "{told:?}");
+        assert!(!told.iter().any(|line| line.contains("missing key")), "{told:?}");
+    }
+
+    #[test]
+    fn a_whole_file_without_mistakes_is_read() {
+        assert_eq!(told("about = \"x\"\nseconds = 0x3c\ntags = []"), [] as [&str; 0]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_at_all_makes_the_reader_panic(text in "[\\PC\n\"=\\[\\]{}]{0,80}") {
+            let _ = told(&text);
+        }
+    }
+}

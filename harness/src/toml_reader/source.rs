@@ -1,0 +1,82 @@
+//! A file being read: turns places in its text into lines and columns, and gathers the mistakes.
+
+use crate::mistake::Mistake;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+pub struct Source<'a> {
+    text: &'a str,
+    file: &'a str,
+    /// Where each line begins.
+    starts: Vec<usize>,
+    mistakes: RefCell<Vec<Mistake>>,
+    /// The lines that could not be read as TOML.
+    broken: BTreeSet<usize>,
+}
+
+impl<'a> Source<'a> {
+    pub fn new(text: &'a str, file: &'a str, errors: &[toml::de::Error]) -> Source<'a> {
+        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        let mut source = Source { text, file, starts, mistakes: RefCell::default(), broken: BTreeSet::new() };
+        for error in errors {
+            let (line, column) = source.place(error.span().unwrap_or_default().start);
+            let message = error.message().lines().collect::<Vec<_>>().join(", ");
+            source.mistakes.borrow_mut().push(Mistake::at(file, line, column, message));
+            source.broken.insert(line);
+        }
+        source
+    }
+
+    pub fn file(&self) -> &str {
+        self.file
+    }
+
+    pub fn line(&self, span: &Range<usize>) -> usize {
+        self.place(span.start).0
+    }
+
+    /// Whether the text has syntax errors, so that what is absent may only have been unreadable.
+    pub fn is_broken(&self) -> bool {
+        !self.broken.is_empty()
+    }
+
+    pub fn mistake(&self, span: &Range<usize>, message: impl Into<String>) {
+        self.push(span, message.into(), None);
+    }
+
+    pub fn mistake_with(
+        &self,
+        span: &Range<usize>,
+        message: impl Into<String>,
+        suggestion: impl Into<String>,
+    ) {
+        self.push(span, message.into(), Some(suggestion.into()));
+    }
+
+    /// In the order of the file, each once: a case of a matrix is read once for each of its values.
+    pub fn into_mistakes(self) -> Vec<Mistake> {
+        let mut mistakes = self.mistakes.into_inner();
+        mistakes.sort_by(|a, b| (a.line, a.column, &a.message).cmp(&(b.line, b.column, &b.message)));
+        mistakes.dedup();
+        mistakes
+    }
+
+    fn push(&self, span: &Range<usize>, message: String, suggestion: Option<String>) {
+        let (line, column) = self.place(span.start);
+        if self.broken.contains(&line) {
+            return;
+        }
+        let mut mistake = Mistake::at(self.file, line, column, message);
+        mistake.suggestion = suggestion;
+        self.mistakes.borrow_mut().push(mistake);
+    }
+
+    /// Line and column from 1, the column counted in characters.
+    fn place(&self, at: usize) -> (usize, usize) {
+        let line = self.starts.partition_point(|start| *start <= at).max(1);
+        let start = self.starts.get(line - 1).copied().unwrap_or_default();
+        let column = self.text.get(start..at).map_or(1, |before| before.chars().count() + 1);
+        (line, column)
+    }
+}

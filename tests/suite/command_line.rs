@@ -1,0 +1,184 @@
+//! The contract of the command line: what is said where, with which exit code, and what is refused.
+
+use crate::project::Project;
+
+#[test]
+fn the_main_command_passes_accounts_for_every_nic_and_says_that_it_is_simulated() {
+    let project = Project::new();
+    let ran =
+        project.harness(&["--suite", "nccl-p5", "--junit", "out/junit.xml", "--json", "out/summary.json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    assert!(ran.stdout.contains("coverage: nodes 4/4, ranks 32/32, NICs 128/128"), "{}", ran.all());
+    let junit = std::fs::read_to_string(project.path().join("out/junit.xml")).expect("junit");
+    let summary = std::fs::read_to_string(project.path().join("out/summary.json")).expect("summary");
+    assert_eq!(junit, std::fs::read_to_string(project.latest().join("junit.xml")).expect("the same"));
+    assert_eq!(summary, std::fs::read_to_string(project.latest().join("summary.json")).expect("the same"));
+    for text in [&ran.stdout, &junit] {
+        assert!(text.contains("SIMULATED"));
+    }
+    assert!(summary.contains("\"simulated\": true"));
+    let plan = project.json("plan.json");
+    let nics = plan["instance"]["nics"].as_array().expect("nics");
+    assert_eq!(nics.len(), 32);
+    for node in ["p5-001", "p5-002", "p5-003", "p5-004"] {
+        for nic in nics {
+            let nic = nic.as_str().unwrap_or_default();
+            assert!(junit.contains(&format!("{node}/{nic}")), "{node} {nic} is not accounted for");
+        }
+    }
+}
+
+#[test]
+fn listing_names_every_assertion_launches_nothing_and_prints_nothing_else() {
+    let project = Project::new();
+    let ran = project.harness(&["--suite", "nccl-p5", "--list", "--format", "terse"]);
+    assert_eq!(ran.code, Some(0));
+    assert_eq!(ran.stderr, "");
+    assert!(ran.stdout.lines().count() > 300);
+    assert!(ran.stdout.lines().all(|line| line.ends_with(": test")), "{}", ran.stdout);
+    let none = project.harness(&["--suite", "nccl-p5", "--list", "no-such-thing"]);
+    assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""), "{}", none.all());
+    let json = project.harness(&["--suite", "nccl-p5", "--list", "--format", "json", "gpu-each"]);
+    for line in json.stdout.lines() {
+        let value: serde_json::Value = serde_json::from_str(line).expect("an object a line");
+        assert!(value["name"].as_str().is_some_and(|name| name.contains("gpu-each")), "{line}");
+    }
+    assert_eq!(project.runs(), 0);
+}
+
+#[test]
+fn a_dry_run_prints_scripts_and_launches_nothing() {
+    let project = Project::new();
+    let ran = project.harness(&["--suite", "nccl-p5", "--dry-run", "pair-all_gather"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    for told in
+        ["#SBATCH --nodes=2", "all_gather_perf", "counters.sh", "p5-[001-002]", "node-hours", "sbatch"]
+    {
+        assert!(ran.stdout.contains(told), "no `{told}` in\n{}", ran.stdout);
+    }
+    assert_eq!(project.runs(), 0);
+}
+
+#[test]
+fn mistakes_in_arguments_exit_2_and_suggest_the_nearest_right_one() {
+    let project = Project::new();
+    for (args, told) in [
+        (&["--siute", "nccl-p5"][..], "--suite"),
+        (&["--suite", "nccl-p6"][..], "nccl-p5"),
+        (&["--suite", "nccl-p5", "--inventory", "defualt"][..], "default"),
+        (&["--suite", "nccl-p5", "--set", "limt_s=3"][..], "limit_s"),
+        (&["--suite", "nccl-p5", "--set", "limit_s=soon"][..], "soon"),
+        (&["--suite", "nccl-p5", "--nodes", "p5-[001-009]"][..], "p5-005"),
+        (&["--suite", "nccl-p5", "--nodes", "p5-[001"][..], "p5-[001"),
+        (&["--suite", "nccl-p5", "--bench"][..], "--bench"),
+        (&["--suite", "nccl-p5", "--test-threads", "4"][..], "--test-threads"),
+        (&["--suite", "nccl-p5", "--logfile", "x"][..], "--logfile"),
+        (&["--suite", "nccl-p5", "-Z", "unstable-options"][..], "-Z"),
+        (&["--suite", "nccl-p4de"][..], "nccl-p4de"),
+        (&[][..], "nccl-p5"),
+    ] {
+        let ran = project.harness(args);
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.all());
+        assert!(ran.stderr.contains(told), "{args:?}: no `{told}` in {}", ran.stderr);
+        assert_eq!(ran.stdout, "", "{args:?}");
+    }
+    assert_eq!(project.runs(), 0);
+}
+
+#[test]
+fn help_prints_the_table_of_exit_codes() {
+    let project = Project::new();
+    let ran = project.harness(&["--help"]);
+    assert_eq!(ran.code, Some(0));
+    for told in ["130", "could not tell", "nothing selected", "--sim-fault", "HARNESS_INVENTORY"] {
+        assert!(ran.stdout.contains(told), "no `{told}` in\n{}", ran.stdout);
+    }
+}
+
+#[test]
+fn json_format_holds_json_lines_only() {
+    let project = Project::new();
+    let fault = ["--sim-fault", "p5-002:corrupt@3"];
+    let ran =
+        project.harness(&[&["--suite", "nccl-p5", "--format", "json", "gpu-each"][..], &fault].concat());
+    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    let events: Vec<serde_json::Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect();
+    assert!(events.iter().any(|event| event["type"] == "culprit" && event["node"] == "p5-002"));
+    assert!(events.iter().any(|event| event["simulated"] == true));
+}
+
+#[test]
+fn a_closed_stdout_ends_quietly_with_the_reports_written() {
+    let project = Project::new();
+    let mut command = project.command(&["--suite", "nccl-p5"]);
+    let mut child = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("starts");
+    drop(child.stdout.take());
+    let ran = crate::project::ran(child.wait_with_output().expect("ends"));
+    assert!(!ran.stderr.contains("panic"), "{}", ran.all());
+    assert!(project.latest().join("junit.xml").is_file());
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+}
+
+#[test]
+fn after_two_dashes_a_verb_is_a_filter() {
+    let project = Project::new();
+    let ran = project.harness(&["--suite", "nccl-p5", "--list", "--", "check"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{}", ran.all());
+}
+
+#[test]
+fn check_lints_what_ships_and_finds_nothing() {
+    let project = Project::new();
+    let ran = project.harness(&["check"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    project.write("suites/bad.toml", "instance = \"p5\"\nabuot = \"x\"\n[[case]]\nname = \"a\"\n");
+    let ran = project.harness(&["check"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+    assert!(ran.stdout.contains("suites/bad.toml:2"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("about"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_run_that_reaches_max_fail_launches_nothing_more() {
+    let project = Project::new();
+    let args = ["--suite", "nccl-p5", "-q", "--max-fail", "1", "--sim-fault", "p5-002:corrupt@3"];
+    let ran = project.harness(&args);
+    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    let summary = project.json("summary.json");
+    assert!(summary["interrupted"].as_str().is_some_and(|why| why.contains("--max-fail")), "{summary}");
+    let errors = summary["counts"]["error"].as_u64().unwrap_or_default();
+    assert!(errors > 0, "what was not launched is no pass");
+}
+
+#[test]
+fn a_run_over_its_time_limit_could_not_tell() {
+    let project = Project::new();
+    let ran = project.harness(&["--suite", "nccl-p5", "-q", "--timeout", "60"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    assert!(project.latest().join("junit.xml").is_file());
+}
+
+#[test]
+fn suites_of_another_instance_and_simulated_baselines_for_real_nodes_are_refused() {
+    let project = Project::new();
+    project.write(
+        "inventory/liar.toml",
+        "kind = \"real\"\ninstance = \"sim-p5\"\nnodes = \"n[1-2]\"\n[reach]\nvia = \"slurm\"\n[paths]\nshared = \"/fsx\"\nnccl_tests = \"/opt\"\n",
+    );
+    let ran = project.harness(&["--suite", "nccl-p5", "--inventory", "liar", "--list"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+    project.write(
+        "inventory/real.toml",
+        "kind = \"real\"\ninstance = \"p5\"\nnodes = \"n[1-2]\"\n[reach]\nvia = \"slurm\"\n[paths]\nshared = \"/fsx\"\nnccl_tests = \"/opt\"\n",
+    );
+    let ran =
+        project.harness(&["--suite", "nccl-p5", "--inventory", "real", "--sim-fault", "n1:hang", "--list"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+    let ran = project.harness(&["--suite", "nccl-p5", "--inventory", "real", "--list"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+}

@@ -1,0 +1,91 @@
+//! Same seed, same bytes: two runs differ in nothing but their run id.
+
+use crate::project::Project;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn two_runs_of_one_seed_are_the_same_bytes_but_for_the_run_id() {
+    let first = files_of_a_run(&["--suite", "canary", "--seed", "7"]);
+    let second = files_of_a_run(&["--suite", "canary", "--seed", "7"]);
+    assert_eq!(first.keys().collect::<Vec<_>>(), second.keys().collect::<Vec<_>>());
+    for (name, bytes) in &first {
+        assert!(second[name] == *bytes, "differs: {name}");
+    }
+    assert!(first.contains_key("plan.json") && first.contains_key("junit.xml"));
+    assert!(first.keys().any(|name| name.ends_with("metrics.parquet")));
+}
+
+#[test]
+fn another_seed_gives_other_numbers() {
+    let seed = |seed| files_of_a_run(&["--suite", "canary", "all-is-well", "--seed", seed]);
+    let metrics = "cases/all-is-well/metrics.parquet";
+    assert_ne!(seed("7")[metrics], seed("8")[metrics]);
+}
+
+#[test]
+fn where_outputs_go_and_how_they_look_is_in_no_artefact() {
+    let plain = files_of_a_run(&["--suite", "canary", "all-is-well"]);
+    let dressed = files_of_a_run(&[
+        "--suite",
+        "canary",
+        "all-is-well",
+        "-q",
+        "--color=always",
+        "--junit=a.xml",
+        "--json=b.json",
+    ]);
+    assert_eq!(plain, dressed);
+}
+
+#[test]
+fn no_artefact_holds_an_absolute_path_of_this_machine() {
+    let project = Project::new();
+    project.harness(&["--suite", "canary"]);
+    let folder = project.path().canonicalize().expect("a path").display().to_string();
+    for (name, bytes) in files(&project.latest(), "") {
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains(&folder), "{name} holds {folder}");
+    }
+}
+
+/// Every file of a run, with the run id made the same everywhere.
+fn files_of_a_run(args: &[&str]) -> BTreeMap<String, Vec<u8>> {
+    let project = Project::new();
+    let ran = project.harness(args);
+    let id = fs::read_link(project.latest()).unwrap_or_else(|_| panic!("{}", ran.all()));
+    let id = id.display().to_string();
+    files(&project.latest(), &id)
+}
+
+fn files(folder: &Path, id: &str) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in fs::read_dir(&next).expect("read").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path.strip_prefix(folder).expect("inside").display().to_string();
+                let bytes = fs::read(&path).expect("read");
+                let bytes = if id.is_empty() { bytes } else { replaced(&bytes, id.as_bytes()) };
+                found.insert(name, bytes);
+            }
+        }
+    }
+    found
+}
+
+fn replaced(bytes: &[u8], id: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(id.len()).position(|window| window == id) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(b"RUN");
+        rest = &rest[at + id.len()..];
+    }
+    out.extend_from_slice(rest);
+    out
+}

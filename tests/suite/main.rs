@@ -1,0 +1,20 @@
+//! What holds of the whole: the command line, the pretend cluster's faults, the stages end to end, and the house rules.
+//! One file per subject; tests of one module stand beside it.
+
+mod canary;
+mod command_line;
+mod corpus;
+mod determinism;
+mod exact;
+mod faults;
+mod flows_script;
+mod gpus_script;
+mod interruption;
+mod job_script;
+mod local_launcher;
+mod pretend_baselines;
+mod project;
+mod sampler;
+mod scenarios;
+mod scripts;
+mod tidy;

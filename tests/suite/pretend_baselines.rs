@@ -1,0 +1,131 @@
+//! The baselines of the pretend instances are what the pretend cluster measures when it is healthy: made by running
+//! it, and kept fresh by this test. `UPDATE_BASELINES=1 cargo test -p harness pretend_baselines` writes them anew.
+
+use crate::project::{Project, root};
+use harness::baseline::{Baseline, BaselineKey, Baselines, State};
+use recipes::op::Op;
+use recipes::unit::{Better, Unit};
+use std::collections::BTreeMap;
+use std::fs;
+
+/// Independent runs: enough for an accepted baseline.
+const SEEDS: [u64; 5] = [1001, 1002, 1003, 1004, 1005];
+/// Bounds on either side of the median: six times the spread of the model.
+const BAND: f64 = 0.06;
+
+#[test]
+fn the_baselines_of_the_pretend_p5_are_fresh() {
+    check("sim-p5", "default", &["nccl-p5", "scale", "canary"]);
+}
+
+#[test]
+fn the_baselines_of_the_pretend_p4de_are_fresh() {
+    check("sim-p4de", "sim-p4de", &["nccl-p4de"]);
+}
+
+fn check(instance: &str, inventory: &str, suites: &[&str]) {
+    let made = made(instance, inventory, suites).render();
+    let path = root().join(format!("baselines/{instance}.toml"));
+    if std::env::var_os("UPDATE_BASELINES").is_some() {
+        fs::write(&path, made).expect("written");
+        return;
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == made,
+        "baselines/{instance}.toml is not what the pretend cluster measures; UPDATE_BASELINES=1"
+    );
+}
+
+fn made(instance: &str, inventory: &str, suites: &[&str]) -> Baselines {
+    let project = Project::new();
+    // Without the old ones, every assertion against a baseline says which key it misses and what it saw.
+    let _ = fs::remove_file(project.path().join(format!("baselines/{instance}.toml")));
+    let mut seen: BTreeMap<(String, BaselineKey), BTreeMap<u64, Vec<f64>>> = BTreeMap::new();
+    let mut units: BTreeMap<String, (Unit, Better)> = BTreeMap::new();
+    for seed in SEEDS {
+        for suite in suites {
+            let text = seed.to_string();
+            project.harness(&["-q", "--suite", suite, "--inventory", inventory, "--seed", &text]);
+            let plan: harness::artefact::Plan =
+                serde_json::from_value(project.json("plan.json")).expect("a plan");
+            for case in plan.cases.iter().filter(|case| case.sim_faults.is_empty() && case.skip.is_none()) {
+                let verdicts = project.json(&format!("cases/{}/verdict.json", case.name));
+                for (assertion, verdict) in
+                    case.assertions.iter().zip(verdicts["verdicts"].as_array().expect("all"))
+                {
+                    let Some(harness::artefact::PlannedBaseline::None { key }) = &assertion.bound.baseline
+                    else {
+                        continue;
+                    };
+                    let key = parsed(key);
+                    // Three nodes are the canary's: nobody has accepted a baseline for them.
+                    if key.nodes == Some(3) {
+                        continue;
+                    }
+                    let observed =
+                        verdict["observed"].as_f64().unwrap_or_else(|| panic!("{}", assertion.name));
+                    units.insert(assertion.metric.clone(), (assertion.unit, assertion.better));
+                    let samples = seen.entry((assertion.metric.clone(), key)).or_default();
+                    samples.entry(seed).or_default().push(observed);
+                }
+            }
+        }
+    }
+    assert!(!seen.is_empty(), "nothing asked for a baseline");
+    let entries = seen.into_iter().map(|((metric, key), by_seed)| {
+        // The numbers of one run are not independent: one sample per run, its median.
+        let mut samples: Vec<f64> = by_seed.into_values().map(median).collect();
+        // The canary needs one provisional baseline: too few samples to be accepted.
+        let provisional = key.size_bytes == Some(4 << 30) && key.op == Some(Op::AllGather);
+        samples.truncate(if provisional { 3 } else { samples.len() });
+        let middle = median(samples.clone());
+        let (unit, better) = units[&metric];
+        let rounded = |value: f64| (value * 100.0).round() / 100.0;
+        Baseline {
+            metric,
+            key,
+            unit,
+            better,
+            state: if provisional { State::Provisional } else { State::Accepted },
+            samples: samples.into_iter().map(rounded).collect(),
+            lower: Some(rounded(middle * (1.0 - BAND))),
+            upper: Some(rounded(middle * (1.0 + BAND))),
+            source: "the pretend cluster, healthy".to_owned(),
+            accepted_by: None,
+            reason: None,
+            date: None,
+            simulated: true,
+            line: 0,
+        }
+    });
+    Baselines {
+        instance: instance.to_owned(),
+        simulated: true,
+        entries: entries.collect(),
+        file: String::new(),
+    }
+}
+
+/// `sim-p5 nccl.busbw all_reduce, 1GiB, 2 nodes, 16 ranks`: the key as the plan shows it.
+fn parsed(shown: &str) -> BaselineKey {
+    let mut key = BaselineKey::default();
+    let words = shown.splitn(3, ' ').nth(2).unwrap_or_default();
+    for word in words.split(", ") {
+        match word.split_once(' ') {
+            Some((n, "nodes")) => key.nodes = n.parse().ok(),
+            Some((n, "ranks")) => key.ranks = n.parse().ok(),
+            _ => match Op::from_name(word) {
+                Some(op) => key.op = Some(op),
+                None => key.size_bytes = harness::toml_reader::quantity::size(word).ok(),
+            },
+        }
+    }
+    key
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    (values[(n - 1) / 2] + values[n / 2]) / 2.0
+}

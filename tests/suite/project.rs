@@ -1,0 +1,108 @@
+//! A copy of the project's suites, inventories and baselines in a folder of its own, and the harness run in it.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+pub const HARNESS: &str = env!("CARGO_BIN_EXE_harness");
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the root").to_owned()
+}
+
+pub struct Project {
+    folder: TempDir,
+}
+
+/// What a run of the harness gave.
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Project {
+    pub fn new() -> Project {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["suites", "inventory", "baselines"] {
+            copy(&root().join(name), &folder.path().join(name));
+        }
+        Project { folder }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn write(&self, file: &str, text: &str) {
+        let path = self.path().join(file);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(HARNESS);
+        command.args(args).current_dir(self.path()).stdin(Stdio::null());
+        for name in ["HARNESS_INVENTORY", "NO_COLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    pub fn harness(&self, args: &[&str]) -> Ran {
+        ran(self.command(args).output().expect("the harness starts"))
+    }
+
+    pub fn latest(&self) -> PathBuf {
+        self.path().join("runs/latest")
+    }
+
+    pub fn json(&self, file: &str) -> Value {
+        let path = self.latest().join(file);
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    pub fn runs(&self) -> usize {
+        let entries = fs::read_dir(self.path().join("runs")).into_iter().flatten().flatten();
+        entries.filter(|entry| !entry.path().is_symlink()).count()
+    }
+}
+
+impl Ran {
+    pub fn all(&self) -> String {
+        format!("exit {:?}\n--- stdout\n{}\n--- stderr\n{}", self.code, self.stdout, self.stderr)
+    }
+
+    /// The lines that blame somebody, without their evidence: `culprit NODE PART`, `suspects NODE NODE`.
+    pub fn blamed(&self) -> Vec<String> {
+        self.stdout
+            .lines()
+            .filter(|line| line.starts_with("culprit ") || line.starts_with("suspects "))
+            .map(|line| line.split(':').next().unwrap_or_default().to_owned())
+            .collect()
+    }
+}
+
+pub fn ran(output: Output) -> Ran {
+    Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("made");
+    for entry in fs::read_dir(from).expect("read").flatten() {
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).expect("copied");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What is sent to nodes is text, and is looked at as text; and the pretend cluster reads back exactly that text.
+
+use harness::script::{Container, Directives, Flows, Gpus, Run, Sampler, Script, Step, read, render};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+fn sampler() -> Step {
+    Step::CountersBegin(Sampler { root: "/sys/class/infiniband".into(), interval_s: 1.0, limit_s: 1020 })
+}
+
+fn slurm(nodes: &[&str], tasks_per_node: u32) -> Script {
+    Script {
+        slurm: Some(Directives {
+            job_name: "RUN.pair-all_reduce.p5-001+p5-002".into(),
+            folder: "/fsx/harness/RUN/pair-all_reduce/p5-001+p5-002".into(),
+            tasks_per_node,
+            gpus_per_node: 8,
+            minutes: 18,
+            exclusive: true,
+            partition: Some("gpu".into()),
+            account: None,
+            reservation: Some("acceptance".into()),
+            constraint: None,
+        }),
+        nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+        steps: Vec::new(),
+    }
+}
+
+fn container() -> Option<Container> {
+    Some(Container {
+        image: "/fsx/nccl.sqsh".into(),
+        mounts: vec!["/fsx:/fsx".into(), "/dev/shm:/dev/shm".into()],
+    })
+}
+
+#[test]
+fn a_collective_under_slurm() {
+    let mut script = slurm(&["p5-001", "p5-002"], 8);
+    script.steps = vec![
+        Step::Environment { variables: BTreeMap::from([("NCCL_DEBUG".into(), "it's \"WARN\"".into())]) },
+        sampler(),
+        Step::Run(Run {
+            argv: words("/opt/nccl-tests/build/all_reduce_perf -b 8 -e 17179869184 -f 2 -g 1"),
+            tasks_per_node: 8,
+            mpi: Some("pmix".into()),
+            container: container(),
+        }),
+        Step::CountersEnd,
+    ];
+    insta::assert_snapshot!(render(&script));
+    assert_eq!(read(&render(&script)), Ok(script));
+}
+
+#[test]
+fn every_gpu_by_itself_under_slurm() {
+    let mut script = slurm(&["p5-001"], 1);
+    script.steps = vec![Step::Gpus(Gpus {
+        argv: words("/opt/nccl-tests/build/all_reduce_perf -b 1024 -e 4096 -f 2 -g 1"),
+        gpus: 8,
+        container: None,
+    })];
+    insta::assert_snapshot!(render(&script));
+    assert_eq!(read(&render(&script)), Ok(script));
+}
+
+#[test]
+fn flows_between_two_nodes_under_slurm() {
+    let mut script = slurm(&["p5-001", "p5-002"], 1);
+    script.steps = vec![
+        sampler(),
+        Step::Flows(Flows {
+            tool: "fi_rma_bw".into(),
+            op: "write".into(),
+            server: "p5-002".into(),
+            client: "p5-001".into(),
+            base_port: 18515,
+            message_bytes: 1 << 20,
+            iterations: 59605,
+            limit_s: 110,
+            devices: words("rdmap79s0 rdmap80s0"),
+        }),
+        Step::CountersEnd,
+    ];
+    insta::assert_snapshot!(render(&script));
+    assert_eq!(read(&render(&script)), Ok(script));
+}
+
+#[test]
+fn a_command_on_this_machine() {
+    let script = Script {
+        slurm: None,
+        nodes: vec!["node-1".into()],
+        steps: vec![
+            sampler(),
+            Step::Run(Run {
+                argv: words("python3 check.py --quick"),
+                tasks_per_node: 1,
+                mpi: None,
+                container: None,
+            }),
+            Step::CountersEnd,
+        ],
+    };
+    insta::assert_snapshot!(render(&script));
+    assert_eq!(read(&render(&script)), Ok(script));
+}
+
+#[test]
+fn a_text_that_the_harness_would_not_have_written_is_refused() {
+    let mut script = slurm(&["p5-001"], 8);
+    script.steps = vec![Step::Run(Run {
+        argv: words("all_reduce_perf -b 8"),
+        tasks_per_node: 8,
+        mpi: None,
+        container: None,
+    })];
+    let text = render(&script);
+    for (from, to) in [
+        ("--cpu-bind=none", "--cpu-bind=cores"),
+        ("status=$?", "status=0"),
+        ("exit \"$status\"", "exit 0"),
+        ("#SBATCH --no-requeue\n", ""),
+        ("set -u", "set -eu"),
+        ("# run\n", "# run\nrm -rf scratch\n"),
+    ] {
+        let changed = text.replacen(from, to, 1);
+        assert_ne!(changed, text, "{from}");
+        assert!(read(&changed).is_err(), "{from} -> {to}");
+    }
+    assert!(read("").is_err());
+    assert!(read("#!/bin/bash\nset -u\nstatus=0\n").is_err());
+}
+
+proptest! {
+    #[test]
+    fn any_argument_and_any_environment_value_survives_rendering(
+        argument in "[^\0]{0,40}",
+        value in "[^\0]{0,40}",
+        image in "[a-z/#:+.-]{1,20}",
+    ) {
+        let mut script = slurm(&["p5-001", "p5-002"], 8);
+        script.steps = vec![
+            Step::Environment { variables: BTreeMap::from([("NAME".to_owned(), value)]) },
+            Step::Run(Run {
+                argv: vec!["program".into(), argument],
+                tasks_per_node: 8,
+                mpi: None,
+                container: Some(Container { image, mounts: Vec::new() }),
+            }),
+        ];
+        let text = render(&script);
+        // A line of a value that looks like a step's title is refused, never misread.
+        if let Ok(back) = read(&text) {
+            prop_assert_eq!(back, script);
+        } else {
+            prop_assert!(text.lines().filter(|line| line.starts_with("# ")).count() > 2);
+        }
+    }
+}
