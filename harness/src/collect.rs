@@ -96,7 +96,9 @@ mod tests {
         }
         fn get<'a>(&'a self, _: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
             let found = match self.0.get(path) {
-                Some(b"broken") => Err(ReachError::Failed { what: "cannot read".into(), why: "disk".into() }),
+                Some(bytes) if *bytes == b"broken" => {
+                    Err(ReachError::Failed { what: "cannot read".into(), why: "disk".into() })
+                }
                 Some(bytes) => Ok(bytes.to_vec()),
                 None => Err(ReachError::NotFound { path: path.into() }),
             };

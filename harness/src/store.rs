@@ -221,6 +221,6 @@ mod tests {
     #[test]
     fn moments_are_written_to_the_millisecond() {
         assert_eq!(iso8601(0.0), "1970-01-01T00:00:00.000Z");
-        assert_eq!(iso8601(1_000_000_000.1234), "2001-09-09T01:46:40.123Z");
+        assert_eq!(iso8601(1.0e9 + 0.1234), "2001-09-09T01:46:40.123Z");
     }
 }

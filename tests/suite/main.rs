@@ -1,6 +1,9 @@
 //! What holds of the whole: the command line, the pretend cluster's faults, the stages end to end, and the house rules.
 //! One file per subject; tests of one module stand beside it.
 
+// Tests wait for real processes by the machine's clock; what they test must not.
+#![allow(clippy::disallowed_methods)]
+
 mod canary;
 mod command_line;
 mod corpus;

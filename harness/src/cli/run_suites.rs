@@ -11,7 +11,7 @@ use crate::run::Clock;
 use crate::sim::PretendReach;
 use crate::sim::fault::NodeFault;
 use crate::store::{self, Home, Store};
-use crate::{exit_code, interrupt, physics};
+use crate::{exit_code, interrupt, physics, sim};
 use libtest_mimic::{ColorSetting, FormatSetting};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
@@ -100,8 +100,17 @@ fn make_plan(home: &Home, args: &RunArgs) -> Result<(Plan, crate::inventory::Inv
             mistakes.extend(found.iter().map(ToString::to_string));
         }
     }
-    if let Err(why) = faults(&args.sim_faults) {
-        mistakes.push(format!("--sim-fault: {why}"));
+    let of_suites =
+        loaded.suites.iter().flat_map(|suite| &suite.cases).flat_map(|case| case.sim_faults.clone());
+    for fault in args.sim_faults.iter().map(|text| NodeFault::parse(text)).chain(of_suites.map(Ok)) {
+        let checked = fault.and_then(|fault| match loaded.inventory.kind {
+            Kind::Pretend => sim::check_fault(&fault, &loaded.inventory),
+            // That a real cluster has none of them is said by the plan.
+            Kind::Real => Ok(()),
+        });
+        if let Err(why) = checked {
+            mistakes.push(format!("--sim-fault: {why}"));
+        }
     }
     if !mistakes.is_empty() {
         return Err(mistakes);

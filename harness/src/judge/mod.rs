@@ -8,6 +8,8 @@ pub mod culprit;
 mod gate;
 mod nic_rate;
 mod peers;
+#[cfg(test)]
+mod tests;
 
 pub use coverage::CoverageSets;
 pub use gate::JobOutcome;
@@ -306,7 +308,7 @@ pub(crate) fn listed<S: AsRef<str>>(names: &[S]) -> String {
 fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
     let metric = assertion.metric.as_str();
     let nodes = &assertion.nodes;
-    let text = match (status, metric) {
+    match (status, metric) {
         (Status::Inconclusive, _) => "accept a baseline for this key, or narrow the claim".to_owned(),
         (_, "nic.present") => format!(
             "on {nodes}: `ls /sys/class/infiniband`, then `lspci`; replace the node if the device stays away"
@@ -327,8 +329,7 @@ fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
             format!("on {nodes}: look at the counters before and after, and at the switch port")
         }
         _ => "look at the evidence".to_owned(),
-    };
-    text
+    }
 }
 
 /// The order in which verdicts of one assertion outweigh each other.

@@ -42,18 +42,16 @@ fn parse(text: &str) -> Result<Script, NotAScript> {
     let mut block = String::new();
     let mut blocks: Vec<(usize, String, String)> = Vec::new();
     let mut title: Option<(usize, String)> = None;
-    for (at, line) in body.lines().enumerate() {
-        match line.strip_prefix("# ") {
+    // Not by `lines`, which would take a carriage return at the end of a quoted value for part of the line's end.
+    for (at, line) in body.split_inclusive('\n').enumerate() {
+        match line.strip_suffix('\n').unwrap_or(line).strip_prefix("# ") {
             Some(comment) if is_title(comment) => {
                 if let Some((line, title)) = title.take() {
                     blocks.push((line, title, std::mem::take(&mut block)));
                 }
                 title = Some((first_line + at + 1, comment.to_owned()));
             }
-            _ => {
-                block.push_str(line);
-                block.push('\n');
-            }
+            _ => block.push_str(line),
         }
     }
     if let Some((line, title)) = title {
@@ -196,7 +194,7 @@ struct Launch {
 /// Takes the words of srun off the front; what is left is what each node runs.
 fn launched(words: &[String]) -> Option<(Launch, &[String])> {
     let mut launch = Launch::default();
-    let Some((srun, mut rest)) = words.split_first() else { return None };
+    let (srun, mut rest) = words.split_first()?;
     if srun != "srun" {
         return Some((launch, words));
     }

@@ -185,7 +185,8 @@ impl Reach for PretendReach {
     }
 }
 
-fn check_fault(fault: &NodeFault, inventory: &Inventory) -> Result<(), String> {
+/// Whether the cluster has the node and the part that a fault names.
+pub fn check_fault(fault: &NodeFault, inventory: &Inventory) -> Result<(), String> {
     let unknown = |what: &str, word: &str, known: &[String]| {
         let near = suggest::nearest(word, known.iter().map(String::as_str));
         let hint = near.map(|near| format!(", did you mean `{near}`")).unwrap_or_default();

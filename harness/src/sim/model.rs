@@ -97,7 +97,17 @@ impl Machine {
                 at(last) * 0.96f64.powf(doublings)
             }),
         };
-        ratio * found.unwrap_or(1.0)
+        let busbw = ratio * found.unwrap_or(1.0);
+        // Between published node counts a curve may ask more of the wire than there is.
+        let can = NIC_EFFICIENCY * self.nic_line_rate_gb_s;
+        busbw * (can / self.per_nic_gb_s(op, nodes, busbw)).min(1.0)
+    }
+
+    /// What each NIC must carry per second for an operation to run at that bus bandwidth; nothing on one node.
+    fn per_nic_gb_s(&self, op: Op, nodes: u32, busbw_gb_s: f64) -> f64 {
+        let probe = 1u64 << 30;
+        let seconds = self.time_of(op, nodes * self.gpus, probe, busbw_gb_s) / 1e6;
+        self.bytes_out_per_node(op, nodes, probe) / f64::from(self.nics) / seconds / 1e9
     }
 
     /// Which published curve an operation follows, and in what ratio.
@@ -144,12 +154,8 @@ impl Machine {
         if nodes < 2 || slowest.nic >= 1.0 {
             return by_gpu;
         }
-        // What each NIC must carry per second for the operation to run at its healthy pace.
-        let probe = 1u64 << 30;
-        let seconds = self.time_of(op, nodes * self.gpus, probe, busbw_gb_s) / 1e6;
-        let per_nic = self.bytes_out_per_node(op, nodes, probe) / f64::from(self.nics) / seconds / 1e9;
         let can = slowest.nic * NIC_EFFICIENCY * self.nic_line_rate_gb_s;
-        by_gpu.max(per_nic / can)
+        by_gpu.max(self.per_nic_gb_s(op, nodes, busbw_gb_s) / can)
     }
 
     fn latency_us(&self, nodes: u32) -> f64 {

@@ -1,3 +1,5 @@
+//! Fleets with planted faults, small and large: who is named, who is suspected, and that no innocent is.
+
 use super::*;
 use crate::recipe::ring;
 use proptest::prelude::*;

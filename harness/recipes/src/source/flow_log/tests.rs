@@ -1,3 +1,5 @@
+//! Outputs of both tools as they are printed, cut and wrong: what is read, and which gap is seen.
+
 use super::*;
 use proptest::prelude::*;
 
