@@ -100,16 +100,19 @@ fn make_plan(home: &Home, args: &RunArgs) -> Result<(Plan, crate::inventory::Inv
             mistakes.extend(found.iter().map(ToString::to_string));
         }
     }
-    let of_suites =
-        loaded.suites.iter().flat_map(|suite| &suite.cases).flat_map(|case| case.sim_faults.clone());
-    for fault in args.sim_faults.iter().map(|text| NodeFault::parse(text)).chain(of_suites.map(Ok)) {
-        let checked = fault.and_then(|fault| match loaded.inventory.kind {
-            Kind::Pretend => sim::check_fault(&fault, &loaded.inventory),
-            // That a real cluster has none of them is said by the plan.
-            Kind::Real => Ok(()),
-        });
+    for text in &args.sim_faults {
+        let checked = NodeFault::parse(text).and_then(|fault| check_fault(&loaded.inventory, fault));
         if let Err(why) = checked {
             mistakes.push(format!("--sim-fault: {why}"));
+        }
+    }
+    for suite in &loaded.suites {
+        for case in &suite.cases {
+            for fault in &case.sim_faults {
+                if let Err(why) = check_fault(&loaded.inventory, fault.clone()) {
+                    mistakes.push(format!("{}:{}: case `{}`: {why}", suite.file, case.line, case.name));
+                }
+            }
         }
     }
     if !mistakes.is_empty() {
@@ -133,6 +136,15 @@ fn make_plan(home: &Home, args: &RunArgs) -> Result<(Plan, crate::inventory::Inv
         skip: args.libtest.skip.clone(),
     };
     Ok((plan::select(plan, &selection), loaded.inventory))
+}
+
+/// Whether the pretend cluster has the node and the part that a fault names. A real cluster has no faults at all, which
+/// the plan says.
+fn check_fault(inventory: &crate::inventory::Inventory, fault: NodeFault) -> Result<(), String> {
+    match inventory.kind {
+        Kind::Pretend => sim::check_fault(inventory, fault),
+        Kind::Real => Ok(()),
+    }
 }
 
 fn faults(texts: &[String]) -> Result<Vec<NodeFault>, String> {

@@ -186,20 +186,23 @@ pub fn why_missing(data: &CaseData, assertion: &PlannedAssertion) -> Option<(Str
         .find_map(|job| why_job_lacks(data, job, assertion.node.as_deref(), &assertion.metric))
 }
 
+/// Whether a metric is read from files of that kind.
+pub fn feeds(kind: FileKind, metric: &str) -> bool {
+    let from_flows = metric == "nic.rate" || metric == "flow.rate";
+    let from_counters = !from_flows
+        && (metric.starts_with("nic.") || metric.starts_with("node.") || metric.starts_with("job."));
+    match kind {
+        FileKind::Counters => from_counters,
+        FileKind::Flow => from_flows,
+        FileKind::NcclTests | FileKind::GpuNcclTests | FileKind::Stdout => !from_counters && !from_flows,
+        FileKind::Stderr | FileKind::Log => false,
+    }
+}
+
 fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -> Option<(String, String)> {
-    let wanted = |kind: FileKind| {
-        let from_counters =
-            metric.starts_with("nic.") || metric.starts_with("node.") || metric.starts_with("job.");
-        let from_flows = metric == "nic.rate" || metric == "flow.rate";
-        match kind {
-            FileKind::Counters => from_counters && !from_flows,
-            FileKind::Flow => from_flows,
-            _ => !from_counters && !from_flows,
-        }
-    };
     let missing = data.collected.missing.iter().find(|missing| {
         missing.job == job
-            && wanted(missing.kind)
+            && feeds(missing.kind, metric)
             && (node.is_none() || missing.node.is_none() || missing.node.as_deref() == node)
     });
     if let Some(missing) = missing {

@@ -15,8 +15,8 @@ pub use coverage::CoverageSets;
 pub use gate::JobOutcome;
 
 use crate::artefact::{
-    Analysis, CaseEnd, CaseJobs, CaseVerdict, Collected, Culprit, Ended, Evidence, FORMAT, InstanceFacts,
-    PlannedAssertion, PlannedCase, Status, Verdict,
+    Analysis, CaseEnd, CaseJobs, CaseVerdict, Collected, CollectedFile, Culprit, Ended, Evidence, FORMAT,
+    InstanceFacts, PlannedAssertion, PlannedCase, Status, Verdict,
 };
 use gate::Gate;
 use nic_rate::NicRateCache;
@@ -116,7 +116,8 @@ fn judge_one(
     if let Some(judged) = peers::judge(data.metrics, assertion, &measured) {
         findings.push(judged);
     }
-    let worst = findings.into_iter().max_by_key(|judged| gravity(judged.status));
+    // Of equals the first is told: a constant before a baseline, a baseline before peers.
+    let worst = findings.into_iter().rev().max_by_key(|judged| gravity(judged.status));
     match worst {
         // Out of bounds is out of bounds, whatever else was not measured.
         Some(judged) if judged.status == Status::Fail => judged.into_verdict(assertion, &mut verdict),
@@ -226,12 +227,6 @@ fn part_name(dim: Dim, value: &str) -> String {
 }
 
 fn blank(data: &CaseData, assertion: &PlannedAssertion) -> Verdict {
-    let case = &data.case.name;
-    let evidence = assertion
-        .jobs
-        .iter()
-        .take(4)
-        .map(|job| Evidence { file: format!("cases/{case}/raw/{job}"), line: None });
     let seconds = data
         .jobs
         .jobs
@@ -253,13 +248,36 @@ fn blank(data: &CaseData, assertion: &PlannedAssertion) -> Verdict {
         baseline: None,
         message: String::new(),
         next: None,
-        evidence: evidence.collect(),
+        evidence: evidence(data, assertion),
         nodes: assertion.nodes.clone(),
         node: assertion.node.clone(),
         part: assertion.part.clone(),
         cause: None,
         seconds,
     }
+}
+
+/// The files that an assertion's numbers come from; the job's folder where there are none.
+fn evidence(data: &CaseData, assertion: &PlannedAssertion) -> Vec<Evidence> {
+    let case = &data.case.name;
+    let is_about = |file: &&CollectedFile| {
+        let of_node = assertion.node.is_none() || file.node.is_none() || file.node == assertion.node;
+        let of_part = assertion.part.is_none() || file.part.is_none() || file.part == assertion.part;
+        assertion.jobs.contains(&file.job) && gate::feeds(file.kind, &assertion.metric) && of_node && of_part
+    };
+    let files: Vec<Evidence> = data
+        .collected
+        .files
+        .iter()
+        .filter(is_about)
+        .take(4)
+        .map(|file| Evidence { file: format!("cases/{case}/{}", file.path), line: None })
+        .collect();
+    if !files.is_empty() {
+        return files;
+    }
+    let folder = |job: &String| Evidence { file: format!("cases/{case}/raw/{job}"), line: None };
+    assertion.jobs.iter().take(4).map(folder).collect()
 }
 
 fn not_measured(data: &CaseData, assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Verdict) {

@@ -225,12 +225,15 @@ impl NicRateCache {
                 continue;
             }
             for nic in &rates.rates.nics {
+                // A culprit's line begins with the part; its evidence need not say it again.
+                let own = format!("{} {}: ", nic.node, nic.device);
+                let evidence = nic.evidence.strip_prefix(&own).unwrap_or(&nic.evidence).to_owned();
                 match &nic.blame {
                     Blame::None => {}
                     Blame::Culprit => culprits.push(Culprit::Culprit {
                         node: nic.node.clone(),
                         part: nic.device.clone(),
-                        evidence: nic.evidence.clone(),
+                        evidence,
                     }),
                     Blame::Suspect { with } => {
                         let mut nodes = with.clone();

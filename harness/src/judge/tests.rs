@@ -595,6 +595,9 @@ fn evidence_names_the_files_of_the_job() {
         sha256: String::new(),
     });
     let verdict = world.one();
-    assert_eq!(verdict.evidence[0].file, "cases/c/raw/j");
+    assert_eq!(verdict.evidence[0].file, "cases/c/raw/j/stdout");
     assert_eq!(verdict.seconds, 5.0);
+    // Where it left none, its folder.
+    world.collected.files.clear();
+    assert_eq!(world.one().evidence[0].file, "cases/c/raw/j");
 }

@@ -1,233 +1,244 @@
-//! What the sampler of a pretend node writes: every NIC's counters before, during and after the job's traffic.
+//! What the sampler of one node saw: the counters of every NIC before, during and after the workload.
+//! How many bytes each NIC moves, and when, is decided in `course` and `traffic`; here they become counters.
+//!
+//! Counters count since the node's start, and a whole cluster's history is not kept: a total begins at a number of the
+//! device's own and has grown at line rate since pretend time began, so that it never falls from one job to the next.
 
-use super::Cluster;
-use super::fault::Fault;
-use super::slurm::{Job, State};
-use super::work::{BROKEN_AT, Ending, Kind, SETUP_S, Setting, Work};
-use crate::script::{Sampler, Step};
-use recipes::source::efa_counters::{Capture, Clock, Device, End, Phase, Reading, Reason, render};
+use super::cluster::Cluster;
+use super::course::{SAMPLER_FROM_S, STOP_AFTER_S};
+use super::noise;
+use super::slurm::{How, Over};
+use super::timeline::{NicCourse, nic_courses};
+use crate::script::{COUNTERS_SH, Sampler};
+use recipes::source::efa_counters::{Capture, Clock, Device, End, Phase, Reading, Reason};
 
-const COLUMNS: [&str; 22] = [
-    "tx_bytes",
-    "rx_bytes",
-    "tx_pkts",
-    "rx_pkts",
-    "rx_drops",
-    "send_bytes",
-    "send_wrs",
-    "recv_bytes",
-    "recv_wrs",
-    "rdma_read_bytes",
-    "rdma_read_wrs",
-    "rdma_read_wr_err",
-    "rdma_read_resp_bytes",
-    "rdma_write_bytes",
-    "rdma_write_wrs",
-    "rdma_write_wr_err",
-    "rdma_write_recv_bytes",
-    "retrans_bytes",
-    "retrans_pkts",
-    "retrans_timeout_events",
-    "unresponsive_remote_events",
-    "impaired_remote_conn_events",
-];
-
-/// The capture of one node, if the job has left it by now.
-pub fn file(job: &Job, node: &str, cluster: &Cluster, setting: &Setting) -> Option<Vec<u8>> {
-    let State::Ended { since: Some(since), at, .. } = job.state else { return None };
-    let sampler = job.script.steps.iter().find_map(|step| match step {
-        Step::CountersBegin(sampler) => Some(sampler),
-        _ => None,
-    })?;
-    job.script.nodes.iter().find(|known| *known == node)?;
-    let work = &job.work;
-    let of_node =
-        |wanted: &Fault| work.faults.iter().any(|fault| fault.node == node && fault.fault == *wanted);
-    if of_node(&Fault::NodeFails) || of_node(&Fault::OutputMissing) {
+/// The capture of one of the job's nodes; nothing where the job had no sampler, or ended before it began.
+pub fn capture(cluster: &Cluster, epoch_s: f64, over: &Over, node: usize) -> Option<Capture> {
+    let course = &over.course;
+    let sampler = course.sampler.as_ref()?;
+    let name = course.nodes.get(node)?;
+    let mut noise = noise::stream(cluster.seed, &["sampler", &course.case, &course.job, name]);
+    let begin_s = SAMPLER_FROM_S + noise.between(0.0, 0.05);
+    if over.run_s < begin_s {
         return None;
     }
-    let mut text = render(&capture(job, node, cluster, setting, sampler, since, at)).into_bytes();
-    if of_node(&Fault::Garbled) {
-        text.iter_mut().step_by(3).for_each(|byte| *byte = b'?');
+    let plan = Plan::of(sampler, over, node, begin_s);
+    let host = noise::stream(cluster.seed, &["host", name]).whole();
+    // Between a day and a month.
+    let boot_cs = 8_640_000 + host % 250_000_000;
+    let uptime_cs = |at_s: f64| boot_cs + ((over.start_s + at_s) * 100.0) as u64;
+    let jump_s = if course.ailments.clock_jumps(node) { 3600.0 } else { 0.0 };
+    let clock = |at_s: f64, ahead_s: f64| Clock {
+        wall_us: ((epoch_s + over.start_s + at_s + ahead_s) * 1e6) as u64,
+        uptime_cs: uptime_cs(at_s),
+    };
+    let listed = listed(cluster, over, node);
+    let courses = nic_courses(cluster, over, node);
+    let columns: Vec<Column> = columns();
+    let mut readings = Vec::with_capacity(plan.sweeps.len() * listed.len());
+    let bases: Vec<Moved> = listed.iter().map(|nic| base(cluster, over, name, *nic)).collect();
+    for (phase, at_s) in &plan.sweeps {
+        for (device, nic) in listed.iter().enumerate() {
+            let at_s = at_s + device as f64 * DEVICE_S;
+            let (Some(base), Some(course)) = (bases.get(device), courses.get(*nic)) else { continue };
+            let moved = base.plus(course, at_s, cluster.reads);
+            let values = columns.iter().map(|column| column.map(|column| column(&moved))).collect();
+            readings.push(Reading { phase: *phase, uptime_cs: uptime_cs(at_s), device, values });
+        }
     }
-    if of_node(&Fault::DiskFull) {
-        text.truncate(text.len() / 2);
-    }
-    Some(text)
-}
-
-fn capture(
-    job: &Job,
-    node: &str,
-    cluster: &Cluster,
-    setting: &Setting,
-    sampler: &Sampler,
-    since: f64,
-    at: f64,
-) -> Capture {
-    let work = &job.work;
-    let of_node = |fault: &Fault| work.faults.iter().any(|known| known.node == node && known.fault == *fault);
-    let devices: Vec<&String> =
-        cluster.nics.iter().filter(|nic| !of_node(&Fault::NicMissing { device: (*nic).clone() })).collect();
-    // The node has been up for hours or days when the run begins.
-    let boot_s = 40_000.0 + setting_of_node(cluster.seed, node, "boot").below(2_000_000) as f64;
-    let uptime_cs = |t: f64| ((boot_s + t) * 100.0).round() as u64;
-    let begins = since + 0.5;
-    let jump_us = if of_node(&Fault::ClockJump) { 3_600_000_000 } else { 0 };
-    let wall_us = |t: f64| ((cluster.epoch_unix_s as f64 + t) * 1e6).round() as u64;
-    let moved: Vec<[u64; 2]> = moved(job, node, cluster, setting, &devices);
-    let base: Vec<u64> = devices
-        .iter()
-        .map(|nic| 1_000_000_000_000 + setting_of_node(cluster.seed, node, nic).below(2_000_000_000_000_000))
-        .collect();
-    let traffic_from = since + SETUP_S;
-    let traffic_to = traffic_from + work.busy_s;
-    let mut capture = Capture {
+    let device = |nic: &usize| Device {
+        name: cluster.nics.get(*nic).cloned().unwrap_or_default(),
+        lifespan_ms: Some(12),
+    };
+    let sweeps = plan.sweeps.len() as u64;
+    Some(Capture {
         file: String::new(),
-        node: node.to_owned(),
-        root: sampler.root.replace("{host}", node),
-        interval_cs: (sampler.interval_s * 100.0).round() as u64,
-        columns: COLUMNS.map(str::to_owned).to_vec(),
-        begin: Clock { wall_us: wall_us(begins), uptime_cs: uptime_cs(begins) },
-        devices: devices.iter().map(|nic| Device { name: (*nic).clone(), lifespan_ms: Some(12) }).collect(),
+        node: name.clone(),
+        root: sampler.root.replace("{host}", name),
+        interval_cs: plan.interval_cs,
+        columns: column_names().map(str::to_owned).collect(),
+        begin: clock(begin_s, 0.0),
+        devices: listed.iter().map(device).collect(),
         unreadable: Vec::new(),
         missing: Vec::new(),
         bad: Vec::new(),
         not_quiet: Vec::new(),
-        readings: Vec::new(),
-        end: None,
-    };
-    let mut read = |phase: Phase, t: f64| {
-        let part = ((t - traffic_from) / (traffic_to - traffic_from)).clamp(0.0, 1.0);
-        // A collective that hangs moves nothing after that; one that breaks off, neither.
-        let part = if work.breaks_off() { part.min(BROKEN_AT) } else { part };
-        for (device, (base, moved)) in base.iter().zip(&moved).enumerate() {
-            let now = |total: u64| if part >= 1.0 { total } else { (total as f64 * part) as u64 };
-            let [tx, rx] = *moved;
-            let values = values(cluster, *base, now(tx), now(rx));
-            capture.readings.push(Reading { phase, uptime_cs: uptime_cs(t), device, values });
+        readings,
+        end: plan.end.map(|(at_s, reason)| End {
+            clock: clock(at_s, jump_s),
+            cost_ms: 5 + sweeps * listed.len() as u64 * 22 / 40,
+            reason,
+        }),
+    })
+}
+
+/// Reading one device's counters.
+const DEVICE_S: f64 = 0.0011;
+const QUIET_S: f64 = 0.2;
+
+/// When the sampler sweeps over the devices, and how it ends.
+struct Plan {
+    interval_cs: u64,
+    sweeps: Vec<(Phase, f64)>,
+    /// Nothing where it died with its node.
+    end: Option<(f64, Reason)>,
+}
+
+impl Plan {
+    fn of(sampler: &Sampler, over: &Over, node: usize, begin_s: f64) -> Plan {
+        let course = &over.course;
+        let interval_cs = ((sampler.interval_s * 100.0).round() as u64).max(20);
+        let interval_s = interval_cs as f64 / 100.0;
+        // Asked by a signal: by an interruption, or by whoever ended the job.
+        let signal_s = over.interrupted_s.unwrap_or(over.run_s).min(over.run_s);
+        let by_itself = matches!(over.how, How::Exit(_)) && over.interrupted_s.is_none();
+        let lost = over.how == How::NodeFail && course.ailments.ending.is_some_and(|(_, at)| at == node);
+        let limit_s = begin_s + sampler.limit_s as f64;
+        let stop_s = match (by_itself, course.stop_s()) {
+            (true, Some(stop_s)) => stop_s.min(limit_s),
+            _ => f64::INFINITY,
+        };
+        let over_s = match lost {
+            true => course.work_to_s,
+            false if by_itself => f64::INFINITY,
+            false => signal_s,
+        };
+        let mut sweeps = vec![(Phase::Before, begin_s + QUIET_S), (Phase::Before, begin_s + 2.0 * QUIET_S)];
+        let mut next = begin_s + 2.0 * QUIET_S + 0.05 + interval_s;
+        while next < stop_s.min(limit_s).min(over_s) {
+            sweeps.push((Phase::During, next));
+            next += interval_s;
         }
-    };
-    let whole = matches!(work.ending, Ending::Exits(_)) && !work.breaks_off();
-    read(Phase::Before, begins + 0.25);
-    read(Phase::Before, begins + 0.5);
-    let stops = if whole { traffic_to } else { at };
-    let mut t = begins + 0.5 + sampler.interval_s;
-    while t < stops {
-        read(Phase::During, t);
-        t += sampler.interval_s;
+        let stopped_s = stop_s.min(limit_s);
+        if stopped_s < over_s {
+            let seen_s = stopped_s + 0.1;
+            sweeps.extend([1.0, 2.0].map(|count| (Phase::After, seen_s + count * QUIET_S)));
+            let reason = if stop_s < limit_s { Reason::Stop } else { Reason::Limit };
+            let end = Some((seen_s + 2.0 * QUIET_S + 0.03, reason));
+            return Plan { interval_cs, sweeps, end };
+        }
+        sweeps.retain(|(_, at_s)| *at_s < over_s);
+        let end = (!lost).then_some((over_s, Reason::Signal));
+        Plan { interval_cs, sweeps, end }
     }
-    if whole {
-        read(Phase::After, traffic_to + 0.5);
-        read(Phase::After, traffic_to + 0.75);
-    }
-    let ends = if whole { traffic_to + 0.8 } else { at };
-    // A job that was killed takes its sampler with it.
-    let reason = if whole { Reason::Stop } else { Reason::Signal };
-    let clock = Clock { wall_us: wall_us(ends) + jump_us, uptime_cs: uptime_cs(ends) };
-    capture.end = Some(End { clock, cost_ms: 20 + capture.readings.len() as u64 / 8, reason });
-    capture
 }
 
-fn setting_of_node(seed: u64, node: &str, what: &str) -> super::noise::Noise {
-    super::noise::Noise::of(seed, &[node, what])
+// The two sweeps after the stop must fit before the job's end.
+const _: () = assert!(STOP_AFTER_S > 0.5);
+
+/// The NICs that the node lists, as a shell sorts names.
+fn listed(cluster: &Cluster, over: &Over, node: usize) -> Vec<usize> {
+    let ailments = &over.course.ailments;
+    let mut listed: Vec<usize> =
+        (0..cluster.nics.len()).filter(|nic| !ailments.nic_is_missing(node, *nic)).collect();
+    listed.sort_by_key(|nic| cluster.nics.get(*nic));
+    listed
 }
 
-/// The counters of one NIC, payload identities and all: what is sent is sends, served reads and writes; what arrives
-/// is receives, reads and writes of others.
-fn values(cluster: &Cluster, base: u64, tx: u64, rx: u64) -> Vec<Option<u64>> {
-    let control = base / 1000;
-    let (mut write, mut write_recv, mut read, mut read_resp) = (0, 0, 0, 0);
-    if cluster.by_reads {
-        read = base + rx;
-        read_resp = base + tx;
-    } else {
-        write = base + tx;
-        write_recv = base + rx;
+/// Bytes by the way they went, since the node's start.
+#[derive(Clone, Copy)]
+struct Moved {
+    send: u64,
+    recv: u64,
+    read: u64,
+    served: u64,
+    write: u64,
+    written: u64,
+    rare: u64,
+}
+
+fn base(cluster: &Cluster, over: &Over, node: &str, nic: usize) -> Moved {
+    let mut noise =
+        noise::stream(cluster.seed, &["lifetime", node, cluster.nics.get(nic).map_or("", String::as_str)]);
+    let mut history = || 1_000_000_000_000 + noise.whole() % 90_000_000_000_000;
+    let (sent, received) = (history(), history());
+    let rare = history() % 900;
+    let stands_still = cluster_nic_is_dead(over, node, nic);
+    let grown = if stands_still { 0 } else { (over.start_s * cluster.line_gb_s * 1e9) as u64 };
+    let (main_out, main_in) = (sent + grown, received + grown);
+    let (send, recv) = (sent / 140 + grown / 100, received / 140 + grown / 100);
+    match cluster.reads {
+        true => Moved { send, recv, read: main_in, served: main_out, write: 0, written: 0, rare },
+        false => Moved {
+            send,
+            recv,
+            read: rare * 4096,
+            served: rare * 4096,
+            write: main_out,
+            written: main_in,
+            rare,
+        },
     }
-    let all = [
-        control + read_resp + write,
-        control + read + write_recv,
-        (control + read_resp + write) / 8_000,
-        (control + read + write_recv) / 8_000,
-        0,
-        control,
-        control / 2_000,
-        control,
-        control / 2_000,
-        read,
-        read / 300_000,
-        0,
-        read_resp,
-        write,
-        write / 300_000,
-        0,
-        write_recv,
-        0,
-        0,
-        0,
-        0,
-        0,
-    ];
-    all.into_iter().map(Some).collect()
 }
 
-/// Bytes out and in of each listed device over the whole job. Devices of one name move alike on every node, so what
-/// is sent arrives; what a dead device leaves undone, the other NICs of its node carry.
-fn moved(job: &Job, node: &str, cluster: &Cluster, setting: &Setting, devices: &[&String]) -> Vec<[u64; 2]> {
-    let work = &job.work;
-    let is_dead = |nic: &str, on: &str| {
-        work.faults.iter().any(|fault| {
-            fault.node == on
-                && fault.fault.device() == Some(nic)
-                && matches!(fault.fault, Fault::NicDead { .. } | Fault::NicMissing { .. })
+fn cluster_nic_is_dead(over: &Over, node: &str, nic: usize) -> bool {
+    let at = over.course.nodes.iter().position(|name| name == node);
+    at.is_some_and(|at| over.course.ailments.nic_left(at, nic).is_none())
+}
+
+impl Moved {
+    fn plus(&self, course: &NicCourse, at_s: f64, reads: bool) -> Moved {
+        let mut moved = *self;
+        let [sent_main, sent_small, received_main, received_small] = course.moved(at_s);
+        moved.send += sent_small;
+        moved.recv += received_small;
+        if reads {
+            moved.served += sent_main;
+            moved.read += received_main;
+        } else {
+            moved.write += sent_main;
+            moved.written += received_main;
+        }
+        moved
+    }
+
+    fn tx(&self) -> u64 {
+        self.send + self.served + self.write
+    }
+
+    fn rx(&self) -> u64 {
+        self.recv + self.read + self.written
+    }
+}
+
+type Column = Option<fn(&Moved) -> u64>;
+
+/// The columns that the sampler's own text names, so that both are one list.
+fn column_names() -> impl Iterator<Item = &'static str> {
+    let list = COUNTERS_SH.split_once("columns=(").and_then(|(_, rest)| rest.split_once(')'));
+    list.map(|(list, _)| list).unwrap_or_default().split_whitespace()
+}
+
+fn columns() -> Vec<Column> {
+    column_names()
+        .map(|name| {
+            let column: fn(&Moved) -> u64 = match name {
+                "tx_bytes" => Moved::tx,
+                "rx_bytes" => Moved::rx,
+                "tx_pkts" => |moved| moved.tx() / 8_000,
+                "rx_pkts" => |moved| moved.rx() / 8_000,
+                "send_bytes" => |moved| moved.send,
+                "send_wrs" => |moved| moved.send / 2_048,
+                "recv_bytes" => |moved| moved.recv,
+                "recv_wrs" => |moved| moved.recv / 2_048,
+                "rdma_read_bytes" => |moved| moved.read,
+                "rdma_read_wrs" => |moved| moved.read / 306_000,
+                "rdma_read_resp_bytes" => |moved| moved.served,
+                "rdma_write_bytes" => |moved| moved.write,
+                "rdma_write_wrs" => |moved| moved.write / 262_144,
+                "rdma_write_recv_bytes" => |moved| moved.written,
+                // What goes wrong now and then in a month stands still while all is well.
+                "retrans_pkts" => |moved| moved.rare,
+                "retrans_bytes" => |moved| moved.rare * 8_192,
+                "rx_drops"
+                | "rdma_read_wr_err"
+                | "rdma_write_wr_err"
+                | "retrans_timeout_events"
+                | "unresponsive_remote_events"
+                | "impaired_remote_conn_events" => |_| 0,
+                _ => return None,
+            };
+            Some(column)
         })
-    };
-    if let Kind::Flows(flows) = &work.kind {
-        let bytes = flows.message_bytes * flows.iterations;
-        let sends = if flows.op == "read" { node == flows.server } else { node == flows.client };
-        return devices
-            .iter()
-            .map(|nic| {
-                let connected = !is_dead(nic, &flows.server) && !is_dead(nic, &flows.client);
-                let bytes = if connected { bytes } else { 0 };
-                if sends { [bytes, 0] } else { [0, bytes] }
-            })
-            .collect();
-    }
-    let total = node_bytes(work, job.script.nodes.len() as u32, setting);
-    let shares: Vec<u64> = cluster
-        .nics
-        .iter()
-        .map(|nic| {
-            let jitter = setting.noise(&["share", nic]).factor(0.0004);
-            (total / cluster.nics.len() as f64 * jitter) as u64
-        })
-        .collect();
-    let alive: Vec<bool> = cluster.nics.iter().map(|nic| !is_dead(nic, node)).collect();
-    let orphaned: u64 =
-        shares.iter().zip(&alive).filter(|(_, alive)| !**alive).map(|(share, _)| *share).sum();
-    let carriers = alive.iter().filter(|alive| **alive).count().max(1) as u64;
-    let mut first = true;
-    let mut carried = Vec::new();
-    for ((nic, share), alive) in cluster.nics.iter().zip(shares).zip(alive) {
-        let more = if alive { orphaned / carriers + if first { orphaned % carriers } else { 0 } } else { 0 };
-        first &= !alive;
-        let bytes = if alive { share + more } else { 0 };
-        if devices.contains(&nic) {
-            carried.push([bytes, bytes]);
-        }
-    }
-    carried
-}
-
-fn node_bytes(work: &Work, nodes: u32, setting: &Setting) -> f64 {
-    match &work.kind {
-        Kind::Nccl(nccl) => {
-            let per_round: f64 =
-                nccl.sizes.iter().map(|size| setting.machine.bytes_out_per_node(nccl.op, nodes, *size)).sum();
-            per_round * nccl.operations() as f64
-        }
-        _ => 0.0,
-    }
+        .collect()
 }

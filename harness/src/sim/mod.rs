@@ -1,170 +1,187 @@
-//! A pretend cluster: it implements `Reach`, so that launchers, collection and all that follows run unchanged upon it.
+//! A pretend cluster that implements `Reach`: the launchers, the collection and everything after them run upon it as
+//! they run upon a real one. What the harness does with what it sees is none of its business.
 //!
-//! Slurm is a state machine (`slurm.rs`), bandwidth a model fitted to published figures (`model.rs`), and what a job
-//! is sent is read back from the rendered text by the grammar of `script`. Time is tokio's, which is paused: a pretend
-//! queue of two hours costs a millisecond. One seed gives the same bytes.
+//! It is Slurm as a state machine (`slurm`, `programs`) over nodes with GPUs and NICs (`cluster`), whose workloads take
+//! the time that published measurements suggest (`model`, `traffic`, `work`) and leave files in the forms of the real
+//! tools (`outputs`, `nccl`, `counters`, `flows`). The text of a job is read back by the strict grammar of `script`, so
+//! what is tested is what would be sent.
 //!
-//! What a fault does to a job that includes its node:
+//! The law: a collective runs at the pace of its slowest NIC or GPU, on all nodes. The plugin fixes each NIC's share of
+//! a node's traffic, so one slow NIC lowers the rate of every NIC in the job alike, and none of the bytes.
 //!
-//! | fault | collective | GPUs alone | flows | command |
+//! What a fault (`fault`) of one node does to a job that includes it:
+//!
+//! | fault | nccl-tests over the nodes | a GPU each | flows | command |
 //! |---|---|---|---|---|
-//! | nic-slow | all at that NIC's pace | - | that NIC's flows slow | - |
-//! | nic-dead, nic-missing | goes on without; the node's others carry its share | - | that NIC's do not connect | - |
-//! | gpu-slow | all at that GPU's pace | that GPU's run slow | - | - |
-//! | corrupt | `#wrong` above 0, exit 1 | that GPU's run wrong, exit 1 | - | - |
-//! | rank-dies | breaks off, exit 137, srun names the node | same | same | exit 137 |
-//! | hang | stands still until it is ended | same | same | same |
-//! | node-fails | NODE_FAIL, the node is down for a while | same | same | same |
-//! | queue-stuck | stays pending, the reason names the node | same | same | same |
-//! | preempted | PREEMPTED | same | same | same |
-//! | output-missing | no output | same | same | same |
-//! | garbled | output mangled | same | same | same |
-//! | disk-full | output cut, exit 1, stderr names the node | same | same | exit 1 |
-//! | wrong-ranks | half the ranks | two ranks where one was meant | - | - |
-//! | clock-jump | the node's wall clock jumps an hour in its captures | same | same | same |
+//! | nic-slow | pace of the slow NIC, on all NICs; none on one node | - | F of the rate, both ways | - |
+//! | nic-dead | its counters stand still, its node's others carry its share | - | `not-connected` | - |
+//! | nic-missing | not listed, else as dead | - | `not-connected` | - |
+//! | gpu-slow | time / F beyond the latency | that GPU alone | - | - |
+//! | corrupt | `#wrong` above 0, FAILED, exit 1 (only where `-c 1`) | that GPU alone | - | - |
+//! | rank-dies | stdout cut, `srun: error: NODE: task N: Killed`, exit 137 | the same | the same | the same |
+//! | hang | no row more, counters at rest, until somebody ends it; INT is ignored | the same | the same | the same |
+//! | node-fails | NODE_FAIL, capture cut; `down*` for 120 s, later jobs wait for it | the same | the same | the same |
+//! | queue-stuck | PENDING, `ReqNodeNotAvail, UnavailableNodes:NODE` | the same | the same | the same |
+//! | preempted | PREEMPTED mid-run | the same | the same | the same |
+//! | output-missing | COMPLETED, no stdout, no capture of the node | the node's outputs | all outputs | no stdout |
+//! | garbled | stdout and the node's capture mangled | the node's outputs | all outputs | stdout |
+//! | disk-full | stdout and the node's capture cut, stderr names the node, exit 1 | the same | the same | the same |
+//! | wrong-ranks | a world for each node; two worlds on one node | worlds of two | the node's end never comes | fewer tasks |
+//! | clock-jump | the node's wall clock is an hour ahead at the end of its capture; uptime is right | the same | the same | the same |
+//!
+//! Of several faults that end a job, the one that would come about first counts; the others add up.
 
+mod ailments;
+mod calendar;
+mod cluster;
+mod commands;
 mod counters;
+mod course;
 pub mod fault;
+mod flows;
 mod model;
+mod nccl;
 mod noise;
-mod output;
+mod options;
+mod outputs;
 mod programs;
 mod slurm;
+#[cfg(test)]
+mod tests;
+mod timeline;
+mod traffic;
 mod work;
 
-use crate::inventory::{Inventory, Transport};
+use self::cluster::Cluster;
+use self::fault::NodeFault;
+use self::slurm::{Over, Slurm};
+use crate::inventory::Inventory;
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
-use crate::suggest;
-use fault::NodeFault;
-use model::{Family, Machine};
-use slurm::{Slurm, State};
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
-use work::Setting;
 
-/// What never changes while the cluster runs.
-pub(crate) struct Cluster {
-    seed: u64,
-    epoch_unix_s: i64,
-    nodes: Vec<String>,
-    nics: Vec<String>,
-    by_reads: bool,
-    machine: Machine,
-    faults: Vec<NodeFault>,
-    case_faults: BTreeMap<String, Vec<NodeFault>>,
+/// The pretend cluster. It lives on one thread, on tokio's clock, which should be paused.
+pub struct PretendReach {
+    world: RefCell<World>,
+    start: Instant,
 }
 
-pub struct PretendReach {
-    cluster: Cluster,
-    start: Instant,
-    world: RefCell<World>,
+/// Whether the cluster of an inventory has the node and the part that a fault names.
+pub fn check_fault(inventory: &Inventory, fault: NodeFault) -> Result<(), String> {
+    Cluster::new(inventory, 0, vec![fault], BTreeMap::new()).map(|_| ())
 }
 
 struct World {
+    cluster: Cluster,
     slurm: Slurm,
-    /// What was put on the shared folder.
+    /// The shared folder, as far as somebody put something there.
     files: BTreeMap<String, Vec<u8>>,
+    /// Jobs that are over, by folder: their files are made when they are asked for.
+    over: BTreeMap<String, Over>,
     violations: Vec<String>,
+    epoch_s: f64,
+    now_s: f64,
+    /// Jobs of a cluster that has been used before do not start at 1.
+    first_id: u64,
 }
 
+/// What a command and what a file take.
+const EXEC: Duration = Duration::from_millis(40);
+const FILE: Duration = Duration::from_millis(1);
+
 impl PretendReach {
+    /// A healthy cluster but for `faults`, and for `case_faults` in the jobs of the cases that they name. A fault of
+    /// what is not there is a mistake.
     pub fn new(
         inventory: &Inventory,
         seed: u64,
         faults: Vec<NodeFault>,
         case_faults: BTreeMap<String, Vec<NodeFault>>,
-    ) -> Result<PretendReach, String> {
-        let instance = &inventory.instance;
-        for fault in faults.iter().chain(case_faults.values().flatten()) {
-            check_fault(fault, inventory)?;
-        }
-        let family = match instance.transport {
-            Transport::Sendrecv => Family::P4de,
-            Transport::Rdma => Family::P5,
+    ) -> Result<Self, String> {
+        let world = World {
+            cluster: Cluster::new(inventory, seed, faults, case_faults)?,
+            slurm: Slurm::default(),
+            files: BTreeMap::new(),
+            over: BTreeMap::new(),
+            violations: Vec::new(),
+            epoch_s: Self::epoch_unix_s(seed) as f64,
+            now_s: 0.0,
+            first_id: 1000 + noise::digest(seed, &["first job"]) % 9000,
         };
-        let cluster = Cluster {
-            seed,
-            epoch_unix_s: PretendReach::epoch_unix_s(seed),
-            nodes: inventory.nodes.clone(),
-            nics: instance.nics.clone(),
-            by_reads: instance.transport == Transport::Sendrecv,
-            machine: Machine {
-                family,
-                gpus: instance.gpus,
-                nics: instance.nics.len() as u32,
-                nic_line_rate_gb_s: instance.nic_line_rate_gb_s,
-            },
-            faults,
-            case_faults,
-        };
-        let world = World { slurm: Slurm::new(), files: BTreeMap::new(), violations: Vec::new() };
-        Ok(PretendReach { cluster, start: Instant::now(), world: RefCell::new(world) })
+        Ok(PretendReach { world: RefCell::new(world), start: Instant::now() })
     }
 
-    /// Pretend time starts at a date derived from the seed: midnight of a day from 2031 on.
+    /// The moment at which pretend time starts, by the seed.
     pub fn epoch_unix_s(seed: u64) -> i64 {
-        1_924_992_000 + (seed % 3650) as i64 * 86_400
+        calendar::epoch_unix_s(seed)
     }
 
-    /// Forgets what lies in a job's folder, to bound memory. What Slurm knows of the job stays.
-    pub fn release(&self, folder: &str) {
-        let mut world = self.world.borrow_mut();
-        let prefix = format!("{folder}/");
-        world.files.retain(|path, _| !path.starts_with(&prefix));
+    pub fn unix_now(&self) -> f64 {
+        self.world.borrow().epoch_s + self.start.elapsed().as_secs_f64()
     }
 
-    /// What must not be, and was: programs that nobody has, nodes used twice, jobs left behind.
+    /// What must never be, and was: two jobs on one node, a job that nobody ended, a program that does not exist.
     pub fn violations(&self) -> Vec<String> {
-        let mut world = self.world.borrow_mut();
-        let now = self.now();
-        world.slurm.advance(now);
+        let world = self.world();
         let mut violations = world.violations.clone();
-        for (id, job) in &world.slurm.jobs {
-            if !matches!(job.state, State::Ended { .. }) {
-                violations.push(format!("job {id} ({}) is left {}", job.name, job.word()));
-            }
-        }
+        violations.extend(
+            world
+                .slurm
+                .live()
+                .map(|job| format!("job neither ended nor cancelled: {} ({})", job.id, job.name)),
+        );
         violations
     }
 
-    fn now(&self) -> f64 {
-        self.start.elapsed().as_secs_f64()
+    /// Forgets everything in a folder: it has been collected.
+    pub fn release(&self, folder: &str) {
+        let folder = folder.trim_end_matches('/');
+        let mut world = self.world();
+        world.over.remove(folder);
+        let within = format!("{folder}/");
+        let gone: Vec<String> = world
+            .files
+            .range(within.clone()..)
+            .take_while(|(path, _)| path.starts_with(&within))
+            .map(|(path, _)| path.clone())
+            .collect();
+        for path in gone {
+            world.files.remove(&path);
+        }
     }
 
-    fn read(&self, path: &str) -> Option<Vec<u8>> {
+    /// The world as it is now.
+    fn world(&self) -> RefMut<'_, World> {
         let mut world = self.world.borrow_mut();
-        let now = self.now();
-        world.slurm.advance(now);
-        if let Some(bytes) = world.files.get(path) {
-            return Some(bytes.clone());
-        }
-        let (folder, name) = path.rsplit_once('/')?;
-        let job = world.slurm.jobs.values().find(|job| job.folder == folder)?;
-        let (case, own) = case_and_job(folder);
-        let setting = Setting { machine: &self.cluster.machine, seed: self.cluster.seed, case, job: own };
-        match name.strip_prefix("counters.").and_then(|rest| rest.strip_suffix(".txt")) {
-            Some(node) => counters::file(job, node, &self.cluster, &setting),
-            None => output::file(job, name, &setting),
-        }
+        world.now_s = self.start.elapsed().as_secs_f64();
+        let now_s = world.now_s;
+        let over = world.slurm.advance(now_s);
+        world.keep(over);
+        world
     }
 }
 
-/// A job's folder ends in the names of its case and of itself.
-fn case_and_job(folder: &str) -> (&str, &str) {
-    let (rest, job) = folder.rsplit_once('/').unwrap_or(("", folder));
-    (rest.rsplit('/').next().unwrap_or_default(), job)
+impl World {
+    fn keep(&mut self, over: impl IntoIterator<Item = Over>) {
+        self.over.extend(over.into_iter().map(|over| (over.folder.trim_end_matches('/').to_owned(), over)));
+    }
+
+    fn read(&self, path: &str) -> Option<Vec<u8>> {
+        if let Some(bytes) = self.files.get(path) {
+            return Some(bytes.clone());
+        }
+        let (folder, name) = path.rsplit_once('/')?;
+        outputs::file(&self.cluster, self.epoch_s, self.over.get(folder)?, name)
+    }
 }
 
 impl Reach for PretendReach {
     fn exec<'a>(&'a self, _host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
         Box::pin(async move {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            let mut world = self.world.borrow_mut();
-            let now = self.now();
-            world.slurm.advance(now);
-            Ok(programs::run(&self.cluster, &mut world, &command.argv, now))
+            tokio::time::sleep(EXEC).await;
+            Ok(programs::run(&mut self.world(), &command.argv))
         })
     }
 
@@ -175,35 +192,16 @@ impl Reach for PretendReach {
         bytes: &'a [u8],
     ) -> Wait<'a, Result<(), ReachError>> {
         Box::pin(async move {
-            self.world.borrow_mut().files.insert(path.to_owned(), bytes.to_vec());
+            tokio::time::sleep(FILE).await;
+            self.world().files.insert(path.to_owned(), bytes.to_vec());
             Ok(())
         })
     }
 
     fn get<'a>(&'a self, _host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
-        Box::pin(async move { self.read(path).ok_or_else(|| ReachError::NotFound { path: path.to_owned() }) })
-    }
-}
-
-/// Whether the cluster has the node and the part that a fault names.
-pub fn check_fault(fault: &NodeFault, inventory: &Inventory) -> Result<(), String> {
-    let unknown = |what: &str, word: &str, known: &[String]| {
-        let near = suggest::nearest(word, known.iter().map(String::as_str));
-        let hint = near.map(|near| format!(", did you mean `{near}`")).unwrap_or_default();
-        Err(format!("{fault}: no such {what}{hint}: `{word}`"))
-    };
-    if !inventory.nodes.contains(&fault.node) {
-        return unknown("node", &fault.node, &inventory.nodes);
-    }
-    if let Some(device) = fault.fault.device()
-        && !inventory.instance.nics.iter().any(|nic| nic == device)
-    {
-        return unknown("device", device, &inventory.instance.nics);
-    }
-    match fault.fault.gpu() {
-        Some(gpu) if gpu >= inventory.instance.gpus => {
-            Err(format!("{fault}: a node has GPUs 0 to {}, not: {gpu}", inventory.instance.gpus - 1))
-        }
-        _ => Ok(()),
+        Box::pin(async move {
+            tokio::time::sleep(FILE).await;
+            self.world().read(path).ok_or_else(|| ReachError::NotFound { path: path.to_owned() })
+        })
     }
 }

@@ -1,141 +1,238 @@
-//! The short list of programs that launchers call, as the pretend cluster has them. An unknown one is a loud error.
+//! The commands that launchers call, and what they print: sbatch, squeue, scontrol, scancel, sinfo. Another command is
+//! a loud error: it is answered with 127, and the run as a whole is told.
 
-use super::slurm::{Job, State};
-use super::work::{Setting, Work};
-use super::{Cluster, World, case_and_job};
+use super::World;
+use super::calendar::{slurm_span, slurm_time};
+use super::course::course;
+use super::slurm::{How, Job, Phase, Submission};
+use super::work::noise_of;
 use crate::nodeset;
 use crate::reach::Answer;
-use crate::script;
+use crate::script::{self, Script, Step};
 use std::fmt::Write;
+use std::rc::Rc;
 
-pub fn run(cluster: &Cluster, world: &mut World, argv: &[String], now: f64) -> Answer {
+pub fn run(world: &mut World, argv: &[String]) -> Answer {
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["sbatch", "--parsable", path] => sbatch(cluster, world, path, now),
-        ["squeue", "--noheader", "--states=all", "--format=%i|%T|%r|%N", jobs] => squeue(world, jobs, now),
-        ["scontrol", "--oneliner", "show", "job", id] => show_job(cluster, world, id, now),
+        ["sbatch", "--parsable", path] => sbatch(world, path),
+        ["squeue", "--noheader", "--states=all", "--format=%i|%T|%r|%N", jobs]
+            if jobs.starts_with("--jobs=") =>
+        {
+            squeue(world, &jobs["--jobs=".len()..])
+        }
+        ["scontrol", "--oneliner", "show", "job", id] => show_job(world, id),
         ["scontrol", "show", "hostnames", list] => match nodeset::expand(list) {
-            Ok(nodes) => Answer::ok(nodes.join("\n") + "\n"),
-            Err(why) => Answer::failed(1, why),
+            Ok(names) => Answer::ok(names.iter().map(|name| format!("{name}\n")).collect::<String>()),
+            Err(why) => Answer::failed(1, format!("Invalid hostlist: {list}: {why}\n")),
         },
-        ["scancel", "--signal=INT", "--full", _] => Answer::ok(""),
-        ["scancel", id] => {
-            if let Ok(id) = id.parse() {
-                world.slurm.cancel(id, now);
-            }
-            Answer::ok("")
-        }
-        ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"] => sinfo(cluster, world, now),
+        ["scancel", "--signal=INT", "--full", id] => scancel(world, id, true),
+        ["scancel", id] if !id.starts_with('-') => scancel(world, id, false),
+        ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"] => sinfo(world),
         _ => {
-            let told = format!("pretend cluster: no such program: `{}`", argv.join(" "));
-            world.violations.push(told.clone());
-            Answer::failed(127, told)
+            let line = argv.join(" ");
+            let line = line.escape_debug();
+            world.violations.push(format!("no such program: `{line}`"));
+            Answer::failed(127, format!("pretend cluster: no such program: `{line}`\n"))
         }
     }
 }
 
-fn sbatch(cluster: &Cluster, world: &mut World, path: &str, now: f64) -> Answer {
-    let failed = |why: String| Answer::failed(1, format!("sbatch: error: {why}"));
-    let Some(text) = world.files.get(path).and_then(|bytes| std::str::from_utf8(bytes).ok()) else {
-        return failed(format!("Unable to open file {path}"));
+const UNKNOWN_JOB: &str = "slurm_load_jobs error: Invalid job id specified\n";
+
+fn sbatch(world: &mut World, path: &str) -> Answer {
+    let refuse = |why: String| Answer::failed(1, format!("sbatch: error: {why}\n"));
+    let Some(bytes) = world.files.get(path) else {
+        return refuse(format!("Unable to open file {path}"));
     };
-    let script = match script::read(text) {
-        Ok(script) => script,
-        Err(error) => return failed(format!("{path}: {error}")),
+    let script = match std::str::from_utf8(bytes).map_err(|error| error.to_string()).map(script::read) {
+        Ok(Ok(script)) => script,
+        Ok(Err(why)) => {
+            return refuse(format!("pretend cluster: no script that it understands: `{path}`: {why}"));
+        }
+        Err(why) => return refuse(format!("pretend cluster: no text: `{path}`: {why}")),
     };
-    let Some(directives) = &script.slurm else { return failed("no directives".to_owned()) };
-    let folder = directives.folder.clone();
-    for (name, known) in script::SHARED {
-        let needed = text.contains(&format!(" {name} "));
-        let there = world.files.get(&format!("{folder}/{name}"));
-        if needed && there.is_none_or(|bytes| bytes != known.as_bytes()) {
-            return failed(format!("{folder}/{name} is not there, or not as it must be"));
+    let Some(directives) = &script.slurm else {
+        return refuse(format!("pretend cluster: no directives for Slurm in `{path}`"));
+    };
+    if let Some(node) = script.nodes.iter().find(|node| !world.cluster.nodes.contains(*node)) {
+        return refuse(format!("Batch job submission failed: Invalid node name specified: {node}"));
+    }
+    for name in needs(&script) {
+        let helper = format!("{}/{name}", directives.folder);
+        if world.files.get(&helper).map(Vec::as_slice) != script::shared_text(name).map(str::as_bytes) {
+            return refuse(format!(
+                "pretend cluster: not put there, or not as the harness has it: `{helper}`"
+            ));
         }
     }
-    if let Some(node) = script.nodes.iter().find(|node| !cluster.nodes.contains(node)) {
-        return failed(format!("Batch job submission failed: Invalid node name specified: {node}"));
+    let (case, job) = case_and_job(&directives.folder);
+    let course = Rc::new(course(&world.cluster, &script, case, job));
+    if let Some(program) = &course.unknown_program {
+        world
+            .violations
+            .push(format!("no such program in job {job} of `{case}`: `{}`", program.escape_debug()));
     }
-    let (case, job) = case_and_job(&folder);
-    let of_case = cluster.case_faults.get(case).map(Vec::as_slice).unwrap_or_default();
-    let faults = cluster.faults.iter().chain(of_case).filter(|fault| script.nodes.contains(&fault.node));
-    let setting = Setting { machine: &cluster.machine, seed: cluster.seed, case, job };
-    let work = match Work::of(&script, faults.cloned().collect(), &setting) {
-        Ok(work) => work,
-        Err(why) => {
-            world.violations.push(why.clone());
-            return failed(why);
+    for other in world.slurm.live() {
+        if let Some(node) = other.course.nodes.iter().find(|node| script.nodes.contains(node)) {
+            let broken = format!("two jobs on one node slot: {node}: {} and {job} of `{case}`", other.name);
+            world.violations.push(broken);
         }
+    }
+    let submission = Submission {
+        name: directives.job_name.clone(),
+        folder: directives.folder.clone(),
+        limit_s: directives.minutes as f64 * 60.0,
+        waits_s: noise_of(&world.cluster, case, job, "queue").between(1.0, 4.0),
+        first_id: world.first_id,
+        course,
     };
-    for other in world.slurm.jobs.values().filter(|job| !matches!(job.state, State::Ended { .. })) {
-        if let Some(node) = script.nodes.iter().find(|node| other.script.nodes.contains(node)) {
-            let told = format!("{node} is given to {} while {} is on it", directives.job_name, other.name);
-            world.violations.push(told);
-        }
-    }
-    let id = world.slurm.submit(directives.job_name.clone(), folder, script, work, now);
-    Answer::ok(format!("{id}\n"))
+    let now_s = world.now_s;
+    Answer::ok(format!("{}\n", world.slurm.submit(now_s, submission)))
 }
 
-fn squeue(world: &World, jobs: &str, now: f64) -> Answer {
+/// The last two folders: the rest of the path holds the run's id, which must change nothing.
+fn case_and_job(folder: &str) -> (&str, &str) {
+    let mut parts = folder.trim_end_matches('/').rsplit('/');
+    let job = parts.next().unwrap_or_default();
+    (parts.next().unwrap_or_default(), job)
+}
+
+fn needs(script: &Script) -> impl Iterator<Item = &'static str> {
+    script.steps.iter().filter_map(|step| match step {
+        Step::CountersBegin(_) => Some("counters.sh"),
+        Step::Gpus(_) => Some("gpus.sh"),
+        Step::Flows(_) => Some("flows.sh"),
+        Step::Environment { .. } | Step::Run(_) | Step::CountersEnd => None,
+    })
+}
+
+fn squeue(world: &World, jobs: &str) -> Answer {
+    let ids: Vec<&str> = jobs.split(',').collect();
     let mut text = String::new();
-    let ids = jobs.strip_prefix("--jobs=").unwrap_or_default();
-    let known: Vec<(u64, &Job)> = ids
-        .split(',')
-        .filter_map(|id| id.parse().ok())
-        .filter_map(|id| Some((id, world.slurm.forget_old(id, now)?)))
-        .collect();
-    if known.is_empty() {
-        return Answer::failed(1, "slurm_load_jobs error: Invalid job id specified\n");
-    }
-    for (id, job) in known {
-        let _ = writeln!(text, "{id}|{}|{}|{}", job.word(), job.reason(), nodes_of(job));
+    for id in &ids {
+        match id.parse().ok().and_then(|id| world.slurm.job(id)) {
+            Some(job) => {
+                let nodes = match job.phase {
+                    Phase::Pending | Phase::Over { start_s: None, .. } => String::new(),
+                    _ => nodeset::fold(&job.course.nodes),
+                };
+                // Infallible: writing to a string.
+                let _ = writeln!(text, "{id}|{}|{}|{nodes}", state(world, job), reason(world, job));
+            }
+            // Of several, those that are forgotten are left out; one alone is asked for by its id.
+            None if ids.len() > 1 => {}
+            None => return Answer::failed(1, UNKNOWN_JOB),
+        }
     }
     Answer::ok(text)
 }
 
-fn nodes_of(job: &Job) -> String {
-    if job.state == State::Pending { String::new() } else { nodeset::fold(&job.script.nodes) }
+fn state(world: &World, job: &Job) -> &'static str {
+    match job.phase {
+        Phase::Pending => "PENDING",
+        Phase::Running { .. } => "RUNNING",
+        Phase::Over { .. } if job.is_completing(world.now_s) => "COMPLETING",
+        Phase::Over { how, .. } => match how {
+            How::Exit(0) => "COMPLETED",
+            How::Exit(_) | How::Signal(_) => "FAILED",
+            How::TimeLimit => "TIMEOUT",
+            How::Cancelled => "CANCELLED",
+            How::NodeFail => "NODE_FAIL",
+            How::Preempted => "PREEMPTED",
+        },
+    }
 }
 
-fn show_job(cluster: &Cluster, world: &World, id: &str, now: f64) -> Answer {
-    let Some(job) = id.parse().ok().and_then(|id| world.slurm.forget_old(id, now)) else {
-        return Answer::failed(1, "slurm_load_jobs error: Invalid job id specified\n");
+fn reason(world: &World, job: &Job) -> String {
+    match job.phase {
+        Phase::Pending => world.slurm.reason(job),
+        Phase::Over { how: How::Exit(code), .. } if code != 0 => "NonZeroExitCode".to_owned(),
+        Phase::Over { how: How::TimeLimit, .. } => "TimeLimit".to_owned(),
+        Phase::Over { how: How::NodeFail, .. } => "NodeDown".to_owned(),
+        _ => "None".to_owned(),
+    }
+}
+
+fn show_job(world: &World, id: &str) -> Answer {
+    let Some(job) = id.parse().ok().and_then(|id| world.slurm.job(id)) else {
+        return Answer::failed(1, UNKNOWN_JOB);
     };
-    let (code, signal) = match job.state {
-        State::Ended { code, signal, .. } => (code, signal),
-        _ => (0, 0),
+    let time = |at: Option<f64>| at.map_or("Unknown".to_owned(), |at| slurm_time(world.epoch_s + at));
+    let (start_s, end_s, code) = match job.phase {
+        Phase::Pending => (None, None, (0, 0)),
+        Phase::Running { start_s } => (Some(start_s), Some(start_s + job.limit_s), (0, 0)),
+        Phase::Over { start_s, end_s, how } => (start_s.or(Some(end_s)), Some(end_s), exit_code(how)),
     };
-    let moment = |at: Option<f64>| match at {
-        Some(at) => format!("{}", cluster.epoch_unix_s + at as i64),
-        None => "Unknown".to_owned(),
+    let ran_s = match job.phase {
+        Phase::Over { start_s: Some(start_s), end_s, .. } => end_s - start_s,
+        Phase::Running { start_s } => world.now_s - start_s,
+        _ => 0.0,
     };
-    let (start, end) = match job.state {
-        State::Pending => (None, None),
-        State::Running { since } => (Some(since), None),
-        State::Ended { since, at, .. } => (since, Some(at)),
-    };
+    let nodes = &job.course.nodes;
+    let placed = if matches!(job.phase, Phase::Pending) { "(null)".to_owned() } else { nodeset::fold(nodes) };
     Answer::ok(format!(
-        "JobId={id} JobName={} JobState={} Reason={} ExitCode={code}:{signal} StartTime={} EndTime={} NodeList={}\n",
+        "JobId={} JobName={} UserId=harness(1000) GroupId=harness(1000) Priority=1 Account=(null) QOS=normal \
+         JobState={} Reason={} Dependency=(null) Requeue=0 Restarts=0 BatchFlag=1 Reboot=0 ExitCode={}:{} RunTime={} \
+         TimeLimit={} SubmitTime={} EligibleTime={} StartTime={} EndTime={} Partition=pretend ReqNodeList={} \
+         ExcNodeList=(null) NodeList={placed} NumNodes={} WorkDir={} \n",
+        job.id,
         job.name,
-        job.word(),
-        job.reason().replace(' ', ""),
-        moment(start),
-        moment(end),
-        nodes_of(job),
+        state(world, job),
+        reason(world, job).replace(' ', "_"),
+        code.0,
+        code.1,
+        slurm_span(ran_s),
+        slurm_span(job.limit_s),
+        time(Some(job.submitted_s)),
+        time(Some(job.submitted_s)),
+        time(start_s),
+        time(end_s),
+        nodeset::fold(nodes),
+        nodes.len(),
+        job.folder,
     ))
 }
 
-fn sinfo(cluster: &Cluster, world: &World, now: f64) -> Answer {
-    let mut text = String::new();
-    for node in &cluster.nodes {
-        let (state, reason) = if world.slurm.is_lost(node, now) {
-            ("down*", "Not responding")
-        } else if world.slurm.is_busy(node) {
-            ("allocated", "none")
-        } else {
-            ("idle", "none")
-        };
-        let _ = writeln!(text, "{node}|{state}|{reason}");
+fn exit_code(how: How) -> (i32, i32) {
+    match how {
+        How::Exit(code) => (code, 0),
+        How::Signal(signal) => (0, signal),
+        How::TimeLimit | How::Preempted => (0, 0),
+        How::Cancelled => (0, 15),
+        How::NodeFail => (1, 0),
     }
-    Answer::ok(text)
+}
+
+fn scancel(world: &mut World, id: &str, by_interrupt: bool) -> Answer {
+    let Ok(number) = id.parse() else {
+        return Answer::failed(1, format!("scancel: error: Invalid job id {id}\n"));
+    };
+    let now_s = world.now_s;
+    let found = if by_interrupt {
+        world.slurm.interrupt(number, now_s)
+    } else {
+        let (found, over) = world.slurm.cancel(number, now_s);
+        world.keep(over);
+        found
+    };
+    match found {
+        true => Answer::ok(""),
+        false => Answer::failed(
+            1,
+            format!("scancel: error: Kill job error on job id {id}: Invalid job id specified\n"),
+        ),
+    }
+}
+
+fn sinfo(world: &World) -> Answer {
+    let line = |node: &String| {
+        let (state, why) = match (world.slurm.is_down(node), world.slurm.is_busy(node)) {
+            (true, _) => ("down*", "Not responding"),
+            (false, true) => ("allocated", "none"),
+            (false, false) => ("idle", "none"),
+        };
+        format!("{node}|{state}|{why}\n")
+    };
+    Answer::ok(world.cluster.nodes.iter().map(line).collect::<String>())
 }

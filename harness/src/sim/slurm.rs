@@ -1,188 +1,282 @@
-//! Slurm as a state machine: jobs wait for their nodes, run, and end. What a job does on its nodes is `work.rs`'s.
+//! Slurm as a state machine: jobs wait, run on nodes that are theirs alone, end, and are forgotten. It advances only
+//! when asked, to the moment of the question. What it prints is in `programs`; what jobs leave, in `outputs`.
 
-use super::work::{Ending, Work};
-use crate::script::Script;
+use super::ailments::Ending;
+use super::course::{Course, Own};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-/// From submission until a job may start at the earliest.
-const QUEUE_S: f64 = 3.0;
-/// For this long an ended job is remembered.
-const REMEMBERED_S: f64 = 300.0;
-
+#[derive(Default)]
 pub struct Slurm {
-    next_id: u64,
-    pub jobs: BTreeMap<u64, Job>,
-    /// Nodes that were lost, and when they come back.
-    lost: BTreeMap<String, f64>,
+    last_id: u64,
+    /// Without those that ended long ago.
+    jobs: BTreeMap<u64, Job>,
+    /// Which job has a node, and from when on it no longer does.
+    busy: BTreeMap<String, (u64, f64)>,
+    /// Nodes that do not answer, and when they will again.
+    down: BTreeMap<String, f64>,
+    /// How far this has advanced.
+    now_s: f64,
+    /// Before this moment nothing happens; nothing where that has to be found out anew.
+    quiet_until_s: Option<f64>,
 }
 
 pub struct Job {
+    pub id: u64,
     pub name: String,
     pub folder: String,
-    pub script: Script,
-    pub work: Work,
-    pub submitted: f64,
-    pub state: State,
+    pub limit_s: f64,
+    pub submitted_s: f64,
+    pub course: Rc<Course>,
+    pub phase: Phase,
+    eligible_s: f64,
+    /// When somebody asked the job to end by itself.
+    interrupted_s: Option<f64>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub enum State {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Phase {
     Pending,
-    Running { since: f64 },
-    Ended { since: Option<f64>, at: f64, word: &'static str, code: i32, signal: i32 },
+    Running {
+        start_s: f64,
+    },
+    /// Nothing for the start where it never ran.
+    Over {
+        start_s: Option<f64>,
+        end_s: f64,
+        how: How,
+    },
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    Exit(i32),
+    /// Its batch script died of a signal.
+    Signal(i32),
+    TimeLimit,
+    Cancelled,
+    NodeFail,
+    Preempted,
+}
+
+/// A job that is over, and ran: what its files are made from.
+pub struct Over {
+    pub id: u64,
+    pub folder: String,
+    pub course: Rc<Course>,
+    pub start_s: f64,
+    pub run_s: f64,
+    pub how: How,
+    /// In seconds from its start.
+    pub interrupted_s: Option<f64>,
+}
+
+/// Slurm's MinJobAge.
+const FORGET_AFTER_S: f64 = 300.0;
+/// From the end of a job until its nodes are free.
+pub const COMPLETING_S: f64 = 1.0;
+/// A node that failed boots and answers again.
+const DOWN_S: f64 = 120.0;
+/// What an interrupted job takes to end.
+const WINDS_UP_S: f64 = 1.0;
 
 impl Slurm {
-    pub fn new() -> Self {
-        Slurm { next_id: 1001, jobs: BTreeMap::new(), lost: BTreeMap::new() }
-    }
-
-    pub fn submit(&mut self, name: String, folder: String, script: Script, work: Work, now: f64) -> u64 {
-        let id = self.next_id;
-        self.next_id += 1;
-        self.jobs.insert(id, Job { name, folder, script, work, submitted: now, state: State::Pending });
+    pub fn submit(&mut self, now_s: f64, mut job: Submission) -> u64 {
+        self.last_id = self.last_id.max(job.first_id) + 1;
+        let stuck = job.course.ailments.fails_by(Ending::QueueStuck).is_some();
+        if stuck {
+            job.waits_s = f64::INFINITY;
+        }
+        let id = self.last_id;
+        let job = Job {
+            id,
+            name: job.name,
+            folder: job.folder,
+            limit_s: job.limit_s,
+            submitted_s: now_s,
+            course: job.course,
+            phase: Phase::Pending,
+            eligible_s: now_s + job.waits_s,
+            interrupted_s: None,
+        };
+        self.jobs.insert(id, job);
+        self.quiet_until_s = None;
         id
     }
 
-    /// Everything that has happened until `now`, in its order.
-    pub fn advance(&mut self, now: f64) {
-        loop {
-            let end = self.next_end();
-            let start = self.next_start();
-            match (start, end) {
-                (Some((at, id)), end) if at <= now && end.is_none_or(|(ends, _)| at < ends) => {
-                    self.start(id, at)
-                }
-                (_, Some((at, id))) if at <= now => self.end(id, at),
-                _ => return,
-            }
+    /// Lets everything happen that happens until `now_s`, in its order; gives the jobs that ended and had run.
+    pub fn advance(&mut self, now_s: f64) -> Vec<Over> {
+        let mut over = Vec::new();
+        // Files are asked for by the thousand, each a moment after the last.
+        if self.quiet_until_s.is_some_and(|until| now_s < until) {
+            self.now_s = now_s;
+            return over;
         }
-    }
-
-    /// The job that ends next by itself.
-    fn next_end(&self) -> Option<(f64, u64)> {
-        self.jobs
-            .iter()
-            .filter_map(|(id, job)| match (&job.state, job.ends_after()) {
-                (State::Running { since }, Some(after)) => Some((since + after, *id)),
-                _ => None,
-            })
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-    }
-
-    /// The job that can start next, going by nodes that are free now.
-    fn next_start(&self) -> Option<(f64, u64)> {
-        let busy: std::collections::BTreeSet<&str> = self
-            .jobs
-            .values()
-            .filter(|job| matches!(job.state, State::Running { .. }))
-            .flat_map(|job| job.script.nodes.iter().map(String::as_str))
-            .collect();
-        self.jobs
-            .iter()
-            .filter(|(_, job)| job.state == State::Pending && !job.work.never_starts())
-            .filter(|(_, job)| job.script.nodes.iter().all(|node| !busy.contains(node.as_str())))
-            .map(|(id, job)| (self.ready_at(job), *id))
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-    }
-
-    fn ready_at(&self, job: &Job) -> f64 {
-        let freed = self
-            .jobs
-            .values()
-            .filter(|other| other.script.nodes.iter().any(|node| job.script.nodes.contains(node)))
-            .filter_map(|other| match other.state {
-                State::Ended { at, .. } => Some(at + 1.0),
-                _ => None,
-            });
-        let back = job.script.nodes.iter().filter_map(|node| self.lost.get(node).copied());
-        freed.chain(back).fold(job.submitted + QUEUE_S, f64::max)
-    }
-
-    fn start(&mut self, id: u64, at: f64) {
-        if let Some(job) = self.jobs.get_mut(&id) {
-            job.state = State::Running { since: at };
-        }
-    }
-
-    fn end(&mut self, id: u64, at: f64) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        let State::Running { since } = job.state else { return };
-        let over_limit = job.limit_s() <= job.work.ends_after_s().unwrap_or(f64::INFINITY);
-        let (word, code, signal) = if over_limit {
-            ("TIMEOUT", 0, 15)
-        } else {
-            match &job.work.ending {
-                Ending::Exits(0) => ("COMPLETED", 0, 0),
-                Ending::Exits(code) => ("FAILED", *code, 0),
-                Ending::NodeFails { node } => {
-                    // It comes back after a while, as a rebooted node does.
-                    self.lost.insert(node.clone(), at + 120.0);
-                    ("NODE_FAIL", 0, 1)
-                }
-                Ending::Preempted => ("PREEMPTED", 0, 15),
-                Ending::Hangs | Ending::NeverStarts { .. } => ("CANCELLED", 0, 15),
+        while let Some(at) = self.next_event().filter(|at| *at <= now_s) {
+            self.now_s = at;
+            let ended: Vec<(u64, f64, How)> = self
+                .jobs
+                .values()
+                .filter_map(|job| job.will_end())
+                .filter(|(_, end_s, _)| *end_s <= at)
+                .collect();
+            for (id, end_s, how) in ended {
+                over.extend(self.end(id, end_s, how));
             }
-        };
-        job.state = State::Ended { since: Some(since), at, word, code, signal };
+            self.busy.retain(|_, (_, until)| *until > at);
+            self.down.retain(|_, until| *until > at);
+            self.start_what_can_be();
+        }
+        self.now_s = now_s;
+        // Jobs are forgotten on time too.
+        let forgets = self.jobs.values().filter_map(Job::forgotten_s);
+        self.quiet_until_s = Some(forgets.chain(self.next_event()).fold(f64::INFINITY, f64::min));
+        self.jobs.retain(|_, job| job.forgotten_s().is_none_or(|at| at > now_s));
+        over
     }
 
-    pub fn cancel(&mut self, id: u64, now: f64) -> bool {
+    pub fn job(&self, id: u64) -> Option<&Job> {
+        self.jobs.get(&id)
+    }
+
+    /// The nodes of jobs that were submitted, and have neither ended nor been cancelled.
+    pub fn live(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.values().filter(|job| !matches!(job.phase, Phase::Over { .. }))
+    }
+
+    pub fn interrupt(&mut self, id: u64, now_s: f64) -> bool {
         let Some(job) = self.jobs.get_mut(&id) else { return false };
-        let since = match job.state {
-            State::Pending => None,
-            State::Running { since } => Some(since),
-            State::Ended { .. } => return true,
-        };
-        job.state = State::Ended { since, at: now, word: "CANCELLED", code: 0, signal: 15 };
+        if let Phase::Running { .. } = job.phase {
+            job.interrupted_s.get_or_insert(now_s);
+            self.quiet_until_s = None;
+        }
         true
     }
 
-    pub fn forget_old(&self, id: u64, now: f64) -> Option<&Job> {
-        let job = self.jobs.get(&id)?;
-        match job.state {
-            State::Ended { at, .. } if now - at > REMEMBERED_S => None,
-            _ => Some(job),
+    pub fn cancel(&mut self, id: u64, now_s: f64) -> (bool, Option<Over>) {
+        let Some(job) = self.jobs.get(&id) else { return (false, None) };
+        match job.phase {
+            Phase::Over { .. } => (true, None),
+            _ => (true, self.end(id, now_s, How::Cancelled)),
         }
     }
 
-    pub fn is_lost(&self, node: &str, now: f64) -> bool {
-        self.lost.get(node).is_some_and(|back| now < *back)
+    pub fn is_down(&self, node: &str) -> bool {
+        self.down.contains_key(node)
     }
 
     pub fn is_busy(&self, node: &str) -> bool {
-        self.jobs.values().any(|job| {
-            matches!(job.state, State::Running { .. }) && job.script.nodes.iter().any(|name| name == node)
+        self.busy.contains_key(node)
+    }
+
+    /// Why a waiting job waits.
+    pub fn reason(&self, job: &Job) -> String {
+        let nodes = &job.course.nodes;
+        let stuck = job.course.ailments.fails_by(Ending::QueueStuck).and_then(|node| nodes.get(node));
+        let down = || nodes.iter().find(|node| self.is_down(node));
+        match stuck.or_else(down) {
+            Some(node) => format!("ReqNodeNotAvail, UnavailableNodes:{node}"),
+            None if nodes.iter().any(|node| self.is_busy(node)) => "Resources".to_owned(),
+            None => "None".to_owned(),
+        }
+    }
+
+    /// The next moment after the last at which something happens.
+    fn next_event(&self) -> Option<f64> {
+        let ends = self.jobs.values().filter_map(Job::will_end).map(|(_, end_s, _)| end_s);
+        let starts = self.jobs.values().filter(|job| job.phase == Phase::Pending).map(|job| job.eligible_s);
+        let later = |at: &f64| *at > self.now_s;
+        let frees = self.busy.values().map(|(_, until)| *until).filter(|until| until.is_finite());
+        let starts_or_frees = starts.chain(frees).chain(self.down.values().copied()).filter(later);
+        ends.map(|end_s| end_s.max(self.now_s)).chain(starts_or_frees).min_by(f64::total_cmp)
+    }
+
+    fn start_what_can_be(&mut self) {
+        let now_s = self.now_s;
+        let waiting: Vec<u64> =
+            self.jobs.values().filter(|job| job.phase == Phase::Pending).map(|job| job.id).collect();
+        for id in waiting {
+            let Some(job) = self.jobs.get_mut(&id) else { continue };
+            let is_free = |node: &String| !self.busy.contains_key(node) && !self.down.contains_key(node);
+            if job.eligible_s <= now_s && job.course.nodes.iter().all(is_free) {
+                job.phase = Phase::Running { start_s: now_s };
+                self.busy.extend(job.course.nodes.iter().map(|node| (node.clone(), (id, f64::INFINITY))));
+            }
+        }
+    }
+
+    fn end(&mut self, id: u64, end_s: f64, how: How) -> Option<Over> {
+        self.quiet_until_s = None;
+        let job = self.jobs.get_mut(&id)?;
+        let start_s = match job.phase {
+            Phase::Running { start_s } => Some(start_s),
+            _ => None,
+        };
+        job.phase = Phase::Over { start_s, end_s, how };
+        let start_s = start_s?;
+        for node in &job.course.nodes {
+            self.busy.insert(node.clone(), (id, end_s + COMPLETING_S));
+        }
+        if how == How::NodeFail
+            && let Some(node) =
+                job.course.ailments.fails_by(Ending::NodeFails).and_then(|at| job.course.nodes.get(at))
+        {
+            self.down.insert(node.clone(), end_s + DOWN_S);
+        }
+        Some(Over {
+            id,
+            folder: job.folder.clone(),
+            course: job.course.clone(),
+            start_s,
+            run_s: end_s - start_s,
+            how,
+            interrupted_s: job.interrupted_s.map(|at| at - start_s),
         })
     }
 }
 
+/// What sbatch hands over.
+pub struct Submission {
+    pub name: String,
+    pub folder: String,
+    pub limit_s: f64,
+    /// In the queue, even where all its nodes are free.
+    pub waits_s: f64,
+    pub first_id: u64,
+    pub course: Rc<Course>,
+}
+
 impl Job {
-    fn limit_s(&self) -> f64 {
-        self.script.slurm.as_ref().map_or(f64::INFINITY, |directives| directives.minutes as f64 * 60.0)
+    /// When a running job will end if nobody does anything more, and how.
+    fn will_end(&self) -> Option<(u64, f64, How)> {
+        let Phase::Running { start_s } = self.phase else { return None };
+        let by_limit = (start_s + self.limit_s, How::TimeLimit);
+        let own = self.course.ends_s.map(|seconds| (start_s + seconds, How::from(self.course.end)));
+        // A rank that hangs heeds no signal that it may ignore.
+        let heeds = self.course.ends_s.is_some();
+        let asked = self.interrupted_s.filter(|_| heeds).map(|at| (at + WINDS_UP_S, How::Signal(2)));
+        let first = own.into_iter().chain(asked).fold(by_limit, |a, b| if b.0 < a.0 { b } else { a });
+        Some((self.id, first.0, first.1))
     }
 
-    fn ends_after(&self) -> Option<f64> {
-        let by_itself = self.work.ends_after_s().unwrap_or(f64::INFINITY);
-        Some(by_itself.min(self.limit_s())).filter(|after| after.is_finite())
-    }
-
-    pub fn word(&self) -> &'static str {
-        match &self.state {
-            State::Pending => "PENDING",
-            State::Running { .. } => "RUNNING",
-            State::Ended { word, .. } => word,
+    fn forgotten_s(&self) -> Option<f64> {
+        match self.phase {
+            Phase::Over { end_s, .. } => Some(end_s + FORGET_AFTER_S),
+            _ => None,
         }
     }
 
-    /// Why it waits, in Slurm's words.
-    pub fn reason(&self) -> String {
-        match (&self.state, &self.work.ending) {
-            (State::Pending, Ending::NeverStarts { node }) => {
-                format!("ReqNodeNotAvail, UnavailableNodes:{node}")
-            }
-            (State::Pending, _) => "Resources".to_owned(),
-            _ => "None".to_owned(),
+    pub fn is_completing(&self, now_s: f64) -> bool {
+        matches!(self.phase, Phase::Over { start_s: Some(_), end_s, .. } if now_s < end_s + COMPLETING_S)
+    }
+}
+
+impl From<Own> for How {
+    fn from(own: Own) -> How {
+        match own {
+            Own::Exit(code) => How::Exit(code),
+            Own::NodeFail => How::NodeFail,
+            Own::Preempted => How::Preempted,
         }
     }
 }

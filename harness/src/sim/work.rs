@@ -1,256 +1,210 @@
-//! What a job does on its nodes: how long it takes and how it ends, given the faults of those nodes.
-//! Which bytes it leaves behind is told in `output.rs` and `counters.rs`.
+//! What a job's workload does, second by second, with slow parts and noise in it: the times of every row, the rate of
+//! every flow. What it leaves as text is told in `nccl`, `flows` and `outputs`.
 
-use super::fault::{Fault, NodeFault};
-use super::model::{Machine, Slowest};
-use super::noise::Noise;
-use crate::script::{Flows, Gpus, Run, Script, Step};
+use super::ailments::Ailments;
+use super::cluster::Cluster;
+use super::model::{Group, NIC_EFFICIENCY};
+use super::noise::{self, Noise};
+use super::options::Options;
+use super::traffic::{Crossing, shares};
+use crate::script::Flows;
 use recipes::op::Op;
+use std::ops::Range;
 
-/// Before a program does anything: wiring and warm caches; the sampler's quiet readings lie in it.
-pub const SETUP_S: f64 = 6.0;
-/// After it: the sampler's last readings.
-pub const CLOSING_S: f64 = 2.0;
-/// Where a job breaks off in the middle, this share of its work is done.
-pub const BROKEN_AT: f64 = 0.4;
-
-pub struct Work {
-    pub kind: Kind,
-    pub ending: Ending,
-    pub faults: Vec<NodeFault>,
-    /// How long the workload itself takes where nothing stops it.
-    pub busy_s: f64,
+pub enum Work {
+    /// One program of nccl-tests over the ranks of the job: one table, or one for each world that its ranks found.
+    Tables(Vec<Table>),
+    /// One program for each GPU, side by side: by node, then by GPU.
+    Gpus(Vec<Vec<Table>>),
+    Flows(Vec<FlowCourse>, Flows),
+    Command {
+        stdout: String,
+        stderr: String,
+        code: i32,
+        seconds: f64,
+    },
 }
 
-pub enum Kind {
-    Nccl(Nccl),
-    Gpus(Nccl),
-    Flows(Flows),
-    Command { stdout: String, seconds: f64 },
+/// One world of ranks and the rows that it prints.
+pub struct Table {
+    pub options: Options,
+    /// Of the job's nodes.
+    pub nodes: Range<usize>,
+    /// Nothing for a world of its own on one GPU.
+    pub gpu: Option<u32>,
+    pub ranks: u32,
+    pub group: Group,
+    pub rows: Vec<Row>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub enum Ending {
-    Exits(i32),
-    Hangs,
-    NodeFails { node: String },
-    Preempted,
-    NeverStarts { node: String },
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Row {
+    pub bytes: u64,
+    /// Elements, as the program counts them for its operation.
+    pub count: u64,
+    pub out_us: f64,
+    pub in_us: f64,
+    /// Elements that came out wrong.
+    pub wrong: u64,
 }
 
-/// The options of nccl-tests that matter here.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Nccl {
-    pub program: String,
-    pub op: Op,
-    pub sizes: Vec<u64>,
-    pub step: String,
-    pub iterations: u64,
-    pub warmup: u64,
-    pub check: bool,
-    pub dtype: String,
+/// One flow between two NICs of one name.
+pub struct FlowCourse {
+    /// Nothing where the ends do not connect.
+    pub rate_gb_s: Option<f64>,
+    pub seconds: f64,
 }
 
-/// What every part of a job's account is made from.
-pub struct Setting<'a> {
-    pub machine: &'a Machine,
-    pub seed: u64,
-    pub case: &'a str,
-    pub job: &'a str,
-}
-
-impl Setting<'_> {
-    pub fn noise(&self, words: &[&str]) -> Noise {
-        let mut all = vec![self.case, self.job];
-        all.extend(words);
-        Noise::of(self.seed, &all)
-    }
-}
-
-impl Work {
-    /// The work of a script; what the pretend cluster has no program for is an error, and loud.
-    pub fn of(script: &Script, faults: Vec<NodeFault>, setting: &Setting) -> Result<Work, String> {
-        let mut works = script.steps.iter().filter_map(|step| match step {
-            Step::Run(run) => Some(command(run, script)),
-            Step::Gpus(Gpus { argv, .. }) => Some(Nccl::of(argv).map(|nccl| (Kind::Gpus(nccl), 0))),
-            Step::Flows(flows) => Some(Ok((Kind::Flows(flows.clone()), 0))),
-            Step::Environment { .. } | Step::CountersBegin(_) | Step::CountersEnd => None,
-        });
-        let (kind, code) = works.next().ok_or("the script runs nothing")??;
-        if works.next().is_some() {
-            return Err("the script runs more than one workload".to_owned());
-        }
-        let nodes = script.nodes.len() as u32;
-        let slowest = slowest(&faults);
-        let busy_s = match &kind {
-            Kind::Nccl(nccl) => nccl.busy_s(|size| setting.machine.time_us(nccl.op, nodes, size, slowest)),
-            Kind::Gpus(nccl) => nccl.busy_s(|size| setting.machine.own_memory_us(size, slowest.gpu)),
-            Kind::Flows(flows) => {
-                let bytes = flows.message_bytes as f64 * flows.iterations as f64;
-                bytes / (setting.machine.nic_line_rate_gb_s * 1e9 * slowest.nic * 0.9) + 3.0
-            }
-            Kind::Command { seconds, .. } => *seconds,
-        };
-        let ending = ending(&kind, &faults, code);
-        Ok(Work { kind, ending, faults, busy_s })
+impl Table {
+    /// Each row's end, in seconds from the first.
+    pub fn ends(&self) -> Vec<f64> {
+        let mut now = 0.0;
+        self.rows
+            .iter()
+            .map(|row| {
+                now += self.repeats() * (row.out_us + row.in_us) * 1e-6 + ROW_S;
+                now
+            })
+            .collect()
     }
 
-    pub fn never_starts(&self) -> bool {
-        matches!(self.ending, Ending::NeverStarts { .. })
+    pub fn seconds(&self) -> f64 {
+        self.ends().last().copied().unwrap_or_default()
     }
 
-    /// From the start of the job until it ends by itself; nothing where it does not.
-    pub fn ends_after_s(&self) -> Option<f64> {
-        let whole = SETUP_S + self.busy_s + CLOSING_S;
-        match self.ending {
-            Ending::Hangs | Ending::NeverStarts { .. } => None,
-            Ending::NodeFails { .. } | Ending::Preempted => Some(SETUP_S + self.busy_s * BROKEN_AT),
-            Ending::Exits(_) if self.breaks_off() => Some(SETUP_S + self.busy_s * BROKEN_AT),
-            Ending::Exits(_) => Some(whole),
-        }
+    /// How often an operation runs for one half of a row: warm-up, measured, and the one that is checked.
+    pub fn repeats(&self) -> f64 {
+        f64::from(self.options.warmup)
+            + f64::from(self.options.iterations)
+            + f64::from(u8::from(self.options.check))
     }
 
-    /// Whether the workload's output stops in the middle.
-    pub fn breaks_off(&self) -> bool {
-        let breaking = |fault: &Fault| matches!(fault, Fault::RankDies | Fault::DiskFull);
-        !matches!(self.ending, Ending::Exits(_)) || self.faults.iter().any(|fault| breaking(&fault.fault))
-    }
-
-    pub fn has(&self, wanted: impl Fn(&Fault) -> bool) -> Option<&NodeFault> {
-        self.faults.iter().find(|fault| wanted(&fault.fault))
-    }
-
-    pub fn slowest(&self) -> Slowest {
-        slowest(&self.faults)
+    pub fn has_wrong(&self) -> bool {
+        self.rows.iter().any(|row| row.wrong > 0)
     }
 }
 
-fn slowest(faults: &[NodeFault]) -> Slowest {
-    faults.iter().fold(Slowest::HEALTHY, |slowest, fault| match &fault.fault {
-        Fault::NicSlow { left, .. } => Slowest { nic: slowest.nic.min(*left), ..slowest },
-        Fault::GpuSlow { left, .. } => Slowest { gpu: slowest.gpu.min(*left), ..slowest },
-        _ => slowest,
-    })
-}
+/// Between two rows: buffers are set, ranks meet.
+const ROW_S: f64 = 0.02;
 
-/// The gravest fault decides.
-fn ending(kind: &Kind, faults: &[NodeFault], code: i32) -> Ending {
-    let node_of = |wanted: fn(&Fault) -> bool| faults.iter().find(|fault| wanted(&fault.fault));
-    if let Some(fault) = node_of(|fault| *fault == Fault::QueueStuck) {
-        return Ending::NeverStarts { node: fault.node.clone() };
-    }
-    if let Some(fault) = node_of(|fault| *fault == Fault::NodeFails) {
-        return Ending::NodeFails { node: fault.node.clone() };
-    }
-    if node_of(|fault| *fault == Fault::Preempted).is_some() {
-        return Ending::Preempted;
-    }
-    if node_of(|fault| *fault == Fault::Hang).is_some() {
-        return Ending::Hangs;
-    }
-    if node_of(|fault| *fault == Fault::RankDies).is_some() {
-        return Ending::Exits(137);
-    }
-    if node_of(|fault| *fault == Fault::DiskFull).is_some() {
-        return Ending::Exits(1);
-    }
-    let checked = matches!(kind, Kind::Nccl(nccl) | Kind::Gpus(nccl) if nccl.check);
-    if checked && node_of(|fault| matches!(fault, Fault::Corrupt { .. })).is_some() {
-        return Ending::Exits(1);
-    }
-    Ending::Exits(code)
-}
-
-fn command(run: &Run, script: &Script) -> Result<(Kind, i32), String> {
-    let program = run.argv.first().map(String::as_str).unwrap_or_default();
-    let name = program.rsplit('/').next().unwrap_or_default();
-    let args = &run.argv[1.min(run.argv.len())..];
-    let each = |line: &dyn Fn(&str) -> String| {
-        let nodes = script.nodes.iter().flat_map(|node| (0..run.tasks_per_node).map(move |_| node));
-        nodes.map(|node| line(node) + "\n").collect::<String>()
+/// The table of one world of ranks, at the pace of the slowest NIC and GPU in it.
+pub fn table(
+    cluster: &Cluster,
+    ailments: &Ailments,
+    options: &Options,
+    nodes: Range<usize>,
+    gpu: Option<u32>,
+    group: Group,
+    noise: &mut Noise,
+) -> Table {
+    let crossing = Crossing::of(options.op, group, cluster.gpus);
+    let left = match gpu {
+        Some(gpu) => ailments.gpu_left(nodes.start, gpu),
+        None => ailments.least_gpu_left(nodes.clone()),
     };
-    match name {
-        "true" => Ok((Kind::Command { stdout: String::new(), seconds: 0.1 }, 0)),
-        "false" => Ok((Kind::Command { stdout: String::new(), seconds: 0.1 }, 1)),
-        "sleep" => {
-            let seconds =
-                args.first().and_then(|word| word.parse::<f64>().ok()).filter(|s| s.is_finite() && *s >= 0.0);
-            let seconds = seconds.ok_or("pretend `sleep`: no number of seconds")?;
-            Ok((Kind::Command { stdout: String::new(), seconds }, 0))
+    let nic_us = slowest_nic(cluster, ailments, &crossing, nodes.clone());
+    let corrupt = match gpu {
+        Some(gpu) => ailments.is_corrupt(nodes.start, gpu),
+        None => ailments.any_corrupt(nodes.clone()),
+    };
+    let whole = noise.factor(0.01);
+    let latency = cluster.model.time_us(options.op, 0, group);
+    let mut rows = Vec::new();
+    for asked in options.sizes() {
+        let (bytes, count) = sized(options, asked, group.ranks);
+        let healthy = cluster.model.time_us(options.op, bytes, group);
+        let needed = nic_us * crossing.unit_bytes(options.op, bytes);
+        let mut half = || {
+            let row = noise.factor(0.003);
+            // A slow GPU slows what it computes and copies, not the wait for the first byte.
+            let paced = latency.min(healthy) + (healthy - latency).max(0.0) / left;
+            (paced * whole * row).max(needed * row)
+        };
+        let (out_us, in_us) = (half(), half());
+        let wrong =
+            if corrupt && options.check && bytes > 0 { 1 + noise.whole() % (count / 64 + 1) } else { 0 };
+        rows.push(Row { bytes, count, out_us, in_us, wrong });
+    }
+    let ranks = group.ranks * group.side_by_side.max(1);
+    Table { options: options.clone(), nodes, gpu, ranks, group, rows }
+}
+
+/// The time that the slowest NIC needs for its share of a unit of one byte: the plugin fixes the shares, so all others
+/// wait for it.
+fn slowest_nic(cluster: &Cluster, ailments: &Ailments, crossing: &Crossing, nodes: Range<usize>) -> f64 {
+    let full = cluster.line_gb_s * NIC_EFFICIENCY * 1e3;
+    let first = nodes.start;
+    let mut slowest = 0.0f64;
+    for node in nodes {
+        let (sent, received) = crossing.units((node - first) as u32);
+        let units = sent.max(received) as f64;
+        let carrying = carrying(cluster, ailments, node);
+        let sum: f64 = carrying.iter().sum();
+        for (nic, weight) in carrying.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
+            let left = ailments.nic_left(node, nic).unwrap_or(1.0);
+            slowest = slowest.max(units * weight / sum / (left * full));
         }
-        "hostname" => Ok((Kind::Command { stdout: each(&|node| node.to_owned()), seconds: 0.1 }, 0)),
-        "echo" => Ok((Kind::Command { stdout: each(&|_| args.join(" ")), seconds: 0.1 }, 0)),
-        _ if name.ends_with("_perf") => {
-            let variables = script.steps.iter().find_map(|step| match step {
-                Step::Environment { variables } => Some(variables),
-                _ => None,
-            });
-            if variables.is_some_and(|variables| variables.contains_key("NCCL_TESTS_SPLIT_MASK")) {
-                return Err("the pretend cluster has no model of NCCL_TESTS_SPLIT_MASK".to_owned());
-            }
-            Ok((Kind::Nccl(Nccl::of(&run.argv)?), 0))
+        // Nodes without an ailing NIC are all alike; the first two have every role that there is.
+        if !ailments.has_ailing_nics() && node > first {
+            break;
         }
-        _ => Err(format!("pretend cluster: no such program: `{program}`")),
+    }
+    slowest
+}
+
+/// The NICs' parts of a node's traffic, nothing for those that carry nothing.
+pub fn carrying(cluster: &Cluster, ailments: &Ailments, node: usize) -> Vec<f64> {
+    let part = |(nic, weight): (usize, &f64)| ailments.nic_left(node, nic).map_or(0.0, |_| *weight);
+    cluster.weights.iter().enumerate().map(part).collect()
+}
+
+/// What a node's NICs moved, each way, of so many bytes.
+pub fn split(cluster: &Cluster, ailments: &Ailments, node: usize, bytes: u64) -> Vec<u64> {
+    shares(bytes, &carrying(cluster, ailments, node))
+}
+
+/// The size as the program shows it, and its count: per-rank parts are whole and aligned to 16 bytes.
+fn sized(options: &Options, asked: u64, ranks: u32) -> (u64, u64) {
+    let element = options.element_bytes();
+    let elements = asked / element;
+    match options.op {
+        Op::AllReduce | Op::Broadcast | Op::Reduce | Op::SendRecv => (elements * element, elements),
+        _ => {
+            let ranks = u64::from(ranks.max(1));
+            let aligned = (16 / element).max(1);
+            let each = elements / ranks / aligned * aligned;
+            (each * ranks * element, each)
+        }
     }
 }
 
-impl Nccl {
-    fn of(argv: &[String]) -> Result<Nccl, String> {
-        let path = argv.first().map(String::as_str).unwrap_or_default();
-        let program = path.rsplit('/').next().unwrap_or_default();
-        let op = program.strip_suffix("_perf").and_then(Op::from_name);
-        let op = op.ok_or_else(|| format!("pretend cluster: no such program: `{path}`"))?;
-        let mut nccl = Nccl {
-            program: program.to_owned(),
-            op,
-            sizes: Vec::new(),
-            step: String::new(),
-            iterations: 20,
-            warmup: 1,
-            check: true,
-            dtype: "float".to_owned(),
-        };
-        let (mut min, mut max, mut factor, mut step) = (32u64 << 20, 32u64 << 20, 0u64, 1u64 << 20);
-        for pair in argv[1..].chunks(2) {
-            let [option, value] = pair else { return Err(format!("pretend `{program}`: odd options")) };
-            let number = || {
-                value.parse::<u64>().map_err(|_| format!("pretend `{program}`: no number: {option} {value}"))
-            };
-            match option.as_str() {
-                "-b" => min = number()?,
-                "-e" => max = number()?,
-                "-f" => factor = number()?,
-                "-i" => step = number()?,
-                "-n" => nccl.iterations = number()?,
-                "-w" => nccl.warmup = number()?,
-                "-c" => nccl.check = number()? > 0,
-                "-d" => nccl.dtype = value.clone(),
-                "-g" | "-o" => {}
-                _ => return Err(format!("pretend `{program}`: no such option: {option}")),
+pub fn flows(cluster: &Cluster, ailments: &Ailments, flows: &Flows, noise: &mut Noise) -> Vec<FlowCourse> {
+    let full = cluster.line_gb_s * NIC_EFFICIENCY;
+    let bytes = flows.message_bytes as f64 * flows.iterations as f64;
+    let limit_s = flows.limit_s as f64;
+    let one = |device: &String| {
+        // Drawn for every flow, so that a fault of one changes nothing about the others.
+        let factor = noise.between(0.995, 1.005);
+        let nic = cluster.nics.iter().position(|nic| nic == device)?;
+        // A flow is as fast as the slower of its ends; one dead end is no flow.
+        let left = ailments.nic_left(0, nic)?.min(ailments.nic_left(1, nic)?);
+        Some(full * left * factor)
+    };
+    let rates: Vec<Option<f64>> = flows.devices.iter().map(one).collect();
+    rates
+        .into_iter()
+        .map(|rate| {
+            let seconds = rate.map_or(limit_s, |rate| bytes / (rate * 1e9));
+            // What does not end within the limit is cut off by the script.
+            match rate.filter(|_| seconds < limit_s) {
+                Some(rate) => FlowCourse { rate_gb_s: Some(rate), seconds },
+                None => FlowCourse { rate_gb_s: None, seconds: limit_s },
             }
-        }
-        if min == 0 || max < min || (factor < 2 && step == 0) {
-            return Err(format!("pretend `{program}`: no sizes from {min} to {max}"));
-        }
-        let mut size = min;
-        while size <= max && nccl.sizes.len() < 100_000 {
-            nccl.sizes.push(size);
-            let next = if factor > 1 { size.checked_mul(factor) } else { size.checked_add(step) };
-            let Some(next) = next else { break };
-            size = next;
-        }
-        nccl.step = if factor > 1 { format!("{factor}(factor)") } else { format!("{step}(bytes)") };
-        Ok(nccl)
-    }
+        })
+        .collect()
+}
 
-    fn busy_s(&self, time_us: impl Fn(u64) -> f64) -> f64 {
-        // Out of place and in place, each warmed up and checked.
-        let rounds = 2.0 * (self.iterations + self.warmup + 2) as f64;
-        self.sizes.iter().map(|size| rounds * time_us(*size) / 1e6).sum()
-    }
-
-    /// How many operations move each size in all.
-    pub fn operations(&self) -> u64 {
-        2 * (self.iterations + self.warmup + 2)
-    }
+/// The draws of one job: by its case and its name within it, so that neither the run's id nor other jobs change them.
+pub fn noise_of(cluster: &Cluster, case: &str, job: &str, what: &str) -> Noise {
+    noise::stream(cluster.seed, &["job", case, job, what])
 }

@@ -109,7 +109,7 @@ fn read_file(job: &JobInput, file: &InputFile, op: Op, ranks: Option<u32>, dims:
     for run in with_rows {
         compare(run, file, op, ranks, output);
         output.findings.extend(source::recompute(run, ranks).into_iter().map(|finding| about(file, finding)));
-        metrics_of(run, op, &dims, output);
+        metrics_of(job, run, op, ranks, &dims, output);
     }
 }
 
@@ -139,17 +139,18 @@ fn compare(run: &NcclRun, file: &InputFile, op: Op, ranks: Option<u32>, output: 
     }
 }
 
-fn metrics_of(run: &NcclRun, op: Op, dims: &Dims, output: &mut Output) {
+fn metrics_of(job: &JobInput, run: &NcclRun, op: Op, ranks: Option<u32>, dims: &Dims, output: &mut Output) {
     let mut ranks_dims = dims.clone();
     ranks_dims.set(Dim::Op, op.name());
     output.metrics.push(RANKS.of(ranks_dims, run.ranks.len() as f64));
     for row in &run.rows {
+        let Some(size_bytes) = declared_size(row.size_bytes, job, ranks) else { continue };
         for (place, half) in [("out", &row.out_of_place), ("in", &row.in_place)] {
             let Some(half) = half else { continue };
             let dims = || {
                 dims.clone()
                     .with(Dim::Op, op.name())
-                    .with(Dim::SizeBytes, row.size_bytes)
+                    .with(Dim::SizeBytes, size_bytes)
                     .with(Dim::Place, place)
             };
             output.metrics.push(BUSBW.of(dims(), half.busbw_gb_s));
@@ -160,6 +161,18 @@ fn metrics_of(run: &NcclRun, op: Op, dims: &Dims, output: &mut Output) {
             }
         }
     }
+}
+
+/// The size of the sweep that a row was measured for. Operations with a count per rank round it down to 16 bytes, so
+/// that on 24 ranks 1 GiB is printed as a little less; and the smallest sizes as nothing, which is no measurement.
+fn declared_size(printed: u64, job: &JobInput, ranks: Option<u32>) -> Option<u64> {
+    let Workload::NcclTests { sizes, .. } = &job.workload else { return Some(printed) };
+    if printed == 0 || sizes.contains(&printed) {
+        return Some(printed).filter(|printed| *printed > 0);
+    }
+    let rounding = 16 * u64::from(ranks.unwrap_or(1));
+    let above = sizes.iter().copied().filter(|size| *size > printed).min();
+    Some(above.filter(|size| size - printed < rounding).unwrap_or(printed))
 }
 
 fn wrong(half: &Half) -> Option<f64> {
@@ -185,4 +198,51 @@ fn about(file: &InputFile, mut finding: Finding) -> Finding {
 pub fn named_node(text: &str, nodes: &[String]) -> Option<String> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     text.split(|c| !is_word(c)).find_map(|word| nodes.iter().find(|node| *node == word).cloned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_of_the_size_that_was_asked_for() {
+        let job = JobInput {
+            case: "c".into(),
+            job: "j".into(),
+            round: 1,
+            nodes: Vec::new(),
+            nics: Vec::new(),
+            tx_counters: Vec::new(),
+            rx_counters: Vec::new(),
+            conservation_shown: false,
+            workload: Workload::NcclTests {
+                op: Op::AllGather,
+                sizes: vec![8, 1024, 1 << 30],
+                ranks_per_communicator: Some(24),
+                checked: true,
+            },
+            exit_code: Some(0),
+            seconds: None,
+            files: Vec::new(),
+        };
+        let table = [
+            (0, None),
+            (1024, Some(1024)),
+            (768, Some(1024)),
+            ((1 << 30) - 64, Some(1 << 30)),
+            // Too far from any: a size of its own.
+            ((1 << 30) - 384, Some((1 << 30) - 384)),
+            (2 << 30, Some(2 << 30)),
+        ];
+        for (printed, size) in table {
+            assert_eq!(declared_size(printed, &job, Some(24)), size, "{printed}");
+        }
+    }
+
+    #[test]
+    fn a_node_is_named_as_a_whole_word_only() {
+        let nodes = ["p5-1", "p5-11"].map(str::to_owned);
+        assert_eq!(named_node("srun: error: p5-11: task 3: Killed", &nodes), Some("p5-11".into()));
+        assert_eq!(named_node("p5-111 is not ours", &nodes), None);
+    }
 }

@@ -36,7 +36,8 @@ const RX_BYTES: MetricSpec = MetricSpec {
 };
 const SHARE: MetricSpec = MetricSpec {
     name: "nic.share",
-    about: "bytes moved, over the median of the same device on the job's other nodes; 1 where those moved none",
+    about: "the NIC's part of its node's bytes, over the median of that of the same device on the job's other nodes; \
+            1 where those moved none",
     unit: Unit::Ratio,
     better: Better::Higher,
     dims: NIC,
@@ -121,7 +122,7 @@ fn run(job: &JobInput) -> Output {
 }
 
 fn metrics_of(job: &JobInput, traffic: &Traffic, output: &mut Output) {
-    let moved = moved_per_device(&traffic.nics);
+    let parts = parts_per_device(&traffic.nics);
     for nic in &traffic.nics {
         let dims = || job.dims().with(Dim::Node, nic.node.as_str()).with(Dim::Nic, nic.nic.as_str());
         // A node whose folder could not be read says nothing of its devices, neither that they are there nor that
@@ -140,7 +141,7 @@ fn metrics_of(job: &JobInput, traffic: &Traffic, output: &mut Output) {
         put(&TIMEOUTS, dims(), nic.retrans_timeouts);
         put(&DROPS, dims(), nic.rx_drops);
         if job.nodes.len() > 1
-            && let Some(share) = share(nic, &moved)
+            && let Some(share) = share(nic, &parts)
         {
             output.metrics.push(SHARE.of(dims(), share));
         }
@@ -172,30 +173,38 @@ fn moved(nic: &NicTraffic) -> Option<u64> {
     Some(nic.tx_bytes?.saturating_add(nic.rx_bytes?))
 }
 
-/// What each node moved through the device of one name, sorted.
-fn moved_per_device(nics: &[NicTraffic]) -> BTreeMap<&str, Vec<(u64, &str)>> {
-    let mut per_device: BTreeMap<&str, Vec<(u64, &str)>> = BTreeMap::new();
+/// The part that each NIC has in its node's bytes, by device, sorted. Parts and not bytes, since nodes differ by their
+/// place in the operation: the ends of a chain move half, the root of a scatter moves all.
+fn parts_per_device(nics: &[NicTraffic]) -> BTreeMap<&str, Vec<(f64, &str)>> {
+    let mut per_node: BTreeMap<&str, u128> = BTreeMap::new();
+    for nic in nics {
+        *per_node.entry(&nic.node).or_default() += u128::from(moved(nic).unwrap_or_default());
+    }
+    let mut per_device: BTreeMap<&str, Vec<(f64, &str)>> = BTreeMap::new();
     for nic in nics {
         if let Some(bytes) = moved(nic) {
-            per_device.entry(&nic.nic).or_default().push((bytes, &nic.node));
+            let all = per_node.get(nic.node.as_str()).copied().unwrap_or_default();
+            // A node that moved nothing has no part in what the others moved.
+            let part = if all > 0 { bytes as f64 / all as f64 } else { 0.0 };
+            per_device.entry(&nic.nic).or_default().push((part, &nic.node));
         }
     }
     for all in per_device.values_mut() {
-        all.sort();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(b.1)));
     }
     per_device
 }
 
-fn share(nic: &NicTraffic, per_device: &BTreeMap<&str, Vec<(u64, &str)>>) -> Option<f64> {
-    let own = moved(nic)?;
+fn share(nic: &NicTraffic, per_device: &BTreeMap<&str, Vec<(f64, &str)>>) -> Option<f64> {
+    moved(nic)?;
     let all = per_device.get(nic.nic.as_str())?;
     let others = all.len().checked_sub(1).filter(|others| *others > 0)?;
     let at = all.iter().position(|(_, node)| *node == nic.node)?;
+    let (own, _) = *all.get(at)?;
     // The median of the others, without copying the list for each of its members.
-    let other =
-        |index: usize| all.get(if index < at { index } else { index + 1 }).map(|(bytes, _)| *bytes as f64);
+    let other = |index: usize| all.get(if index < at { index } else { index + 1 }).map(|(part, _)| *part);
     let median = (other((others - 1) / 2)? + other(others / 2)?) / 2.0;
-    Some(if median > 0.0 { own as f64 / median } else { 1.0 })
+    Some(if median > 0.0 { own / median } else { 1.0 })
 }
 
 /// |sent - received| over all NICs of the job; nothing where any of them is not known.

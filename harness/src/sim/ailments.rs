@@ -1,0 +1,141 @@
+//! The faults of a job's nodes, sorted by what they do: one that ends the job, and those that change what it measures
+//! or leaves behind. When and how a job ends is decided in `course`.
+
+use super::cluster::Cluster;
+use super::fault::Fault;
+
+/// What ails the nodes of one job. Nodes, NICs and GPUs are counted in the order of the job and of the profile.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ailments {
+    /// The fault that keeps the job from ending well, and its node.
+    pub ending: Option<(Ending, usize)>,
+    nics: Vec<(usize, usize, Nic)>,
+    gpus: Vec<(usize, u32, f64)>,
+    corrupt: Vec<(usize, u32)>,
+    missing: Vec<usize>,
+    garbled: Vec<usize>,
+    wrong_ranks: Vec<usize>,
+    clock_jump: Vec<usize>,
+}
+
+/// In the order in which they would come about: a job that never starts cannot hang.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ending {
+    QueueStuck,
+    NodeFails,
+    Preempted,
+    Hang,
+    RankDies,
+    DiskFull,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Nic {
+    /// The fraction of its rate that is left.
+    Left(f64),
+    Dead,
+    Missing,
+}
+
+impl Ailments {
+    pub fn of(cluster: &Cluster, case: &str, nodes: &[String]) -> Ailments {
+        let mut ailments = Ailments::default();
+        for fault in cluster.faults_of(case, nodes) {
+            let Some(node) = nodes.iter().position(|node| *node == fault.node) else { continue };
+            let nic = |device: &String| cluster.nics.iter().position(|nic| nic == device).unwrap_or_default();
+            let mut ending = |how| {
+                let this = (how, node);
+                ailments.ending = Some(ailments.ending.map_or(this, |other| other.min(this)));
+            };
+            match &fault.fault {
+                Fault::NicSlow { left, device } => ailments.nics.push((node, nic(device), Nic::Left(*left))),
+                Fault::NicDead { device } => ailments.nics.push((node, nic(device), Nic::Dead)),
+                Fault::NicMissing { device } => ailments.nics.push((node, nic(device), Nic::Missing)),
+                Fault::GpuSlow { left, gpu } => ailments.gpus.push((node, *gpu, *left)),
+                Fault::Corrupt { gpu } => ailments.corrupt.push((node, *gpu)),
+                Fault::OutputMissing => ailments.missing.push(node),
+                Fault::Garbled => ailments.garbled.push(node),
+                Fault::WrongRanks => ailments.wrong_ranks.push(node),
+                Fault::ClockJump => ailments.clock_jump.push(node),
+                Fault::RankDies => ending(Ending::RankDies),
+                Fault::Hang => ending(Ending::Hang),
+                Fault::NodeFails => ending(Ending::NodeFails),
+                Fault::QueueStuck => ending(Ending::QueueStuck),
+                Fault::Preempted => ending(Ending::Preempted),
+                Fault::DiskFull => ending(Ending::DiskFull),
+            }
+        }
+        ailments
+    }
+
+    pub fn fails_by(&self, how: Ending) -> Option<usize> {
+        self.ending.filter(|(ending, _)| *ending == how).map(|(_, node)| node)
+    }
+
+    /// The fraction of its rate that the NIC has left; nothing where it carries nothing.
+    pub fn nic_left(&self, node: usize, nic: usize) -> Option<f64> {
+        self.nics.iter().filter(|(at, which, _)| (*at, *which) == (node, nic)).try_fold(
+            1.0f64,
+            |left, (.., state)| match state {
+                Nic::Left(fraction) => Some(left.min(*fraction)),
+                Nic::Dead | Nic::Missing => None,
+            },
+        )
+    }
+
+    pub fn nic_is_missing(&self, node: usize, nic: usize) -> bool {
+        self.nics.contains(&(node, nic, Nic::Missing))
+    }
+
+    pub fn has_ailing_nics(&self) -> bool {
+        !self.nics.is_empty()
+    }
+
+    pub fn gpu_left(&self, node: usize, gpu: u32) -> f64 {
+        let left =
+            self.gpus.iter().filter(|(at, which, _)| (*at, *which) == (node, gpu)).map(|(.., left)| *left);
+        left.fold(1.0, f64::min)
+    }
+
+    /// Of the slowest GPU among the nodes.
+    pub fn least_gpu_left(&self, nodes: std::ops::Range<usize>) -> f64 {
+        self.gpus.iter().filter(|(at, ..)| nodes.contains(at)).map(|(.., left)| *left).fold(1.0, f64::min)
+    }
+
+    pub fn is_corrupt(&self, node: usize, gpu: u32) -> bool {
+        self.corrupt.contains(&(node, gpu))
+    }
+
+    pub fn any_corrupt(&self, nodes: std::ops::Range<usize>) -> bool {
+        self.corrupt.iter().any(|(at, _)| nodes.contains(at))
+    }
+
+    pub fn output_missing(&self, node: usize) -> bool {
+        self.missing.contains(&node)
+    }
+
+    pub fn any_output_missing(&self) -> bool {
+        !self.missing.is_empty()
+    }
+
+    pub fn garbled(&self, node: usize) -> bool {
+        self.garbled.contains(&node)
+    }
+
+    pub fn any_garbled(&self) -> bool {
+        !self.garbled.is_empty()
+    }
+
+    /// The first node whose ranks do not find the others.
+    pub fn wrong_ranks(&self) -> Option<usize> {
+        self.wrong_ranks.first().copied()
+    }
+
+    pub fn has_wrong_ranks(&self, node: usize) -> bool {
+        self.wrong_ranks.contains(&node)
+    }
+
+    pub fn clock_jumps(&self, node: usize) -> bool {
+        self.clock_jump.contains(&node)
+    }
+}

@@ -1,0 +1,101 @@
+//! The hardware that is pretended: nodes with their GPUs and NICs, taken from the inventory, and what ails them.
+//! What an ailment does to a job is decided in `course`.
+
+use super::fault::{Fault, NodeFault};
+use super::model::Model;
+use super::traffic;
+use crate::inventory::{FlowOp, Inventory};
+use crate::nodeset;
+use crate::suggest::nearest;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub struct Cluster {
+    pub seed: u64,
+    pub nodes: BTreeSet<String>,
+    pub gpus: u32,
+    /// As the driver calls it.
+    pub gpu_name: String,
+    pub nics: Vec<String>,
+    /// Each NIC's part of a node's traffic.
+    pub weights: Vec<f64>,
+    pub line_gb_s: f64,
+    /// Data crosses the fabric by reads of the receiver, not by writes of the sender.
+    pub reads: bool,
+    pub model: Model,
+    faults: Vec<NodeFault>,
+    case_faults: BTreeMap<String, Vec<NodeFault>>,
+}
+
+impl Cluster {
+    pub fn new(
+        inventory: &Inventory,
+        seed: u64,
+        faults: Vec<NodeFault>,
+        case_faults: BTreeMap<String, Vec<NodeFault>>,
+    ) -> Result<Cluster, String> {
+        let instance = &inventory.instance;
+        let names: Vec<&str> = instance.like.as_deref().into_iter().chain([instance.name.as_str()]).collect();
+        let wire = instance.nic_line_rate_gb_s * instance.nics.len() as f64;
+        let cluster = Cluster {
+            seed,
+            nodes: inventory.nodes.iter().cloned().collect(),
+            gpus: instance.gpus,
+            gpu_name: driver_name(&instance.gpu),
+            weights: traffic::weights(seed, &instance.nics),
+            nics: instance.nics.clone(),
+            line_gb_s: instance.nic_line_rate_gb_s,
+            reads: instance.flow_op == FlowOp::Read,
+            model: Model::of(&names, wire, instance.nvlink_gb_s),
+            faults,
+            case_faults,
+        };
+        for fault in cluster.faults.iter().chain(cluster.case_faults.values().flatten()) {
+            cluster.check(fault)?;
+        }
+        Ok(cluster)
+    }
+
+    /// What ails the nodes of a job of `case`, in the order given.
+    pub fn faults_of<'a>(&'a self, case: &str, nodes: &'a [String]) -> impl Iterator<Item = &'a NodeFault> {
+        let of_case = self.case_faults.get(case).map(Vec::as_slice).unwrap_or_default();
+        self.faults.iter().chain(of_case).filter(|fault| nodes.contains(&fault.node))
+    }
+
+    fn check(&self, NodeFault { node, fault }: &NodeFault) -> Result<(), String> {
+        let hint = |near: Option<&str>, there: String| match near {
+            Some(near) => format!("did you mean `{near}`"),
+            None => format!("there are {there}"),
+        };
+        if !self.nodes.contains(node) {
+            let near = nearest(node, self.nodes.iter().map(String::as_str));
+            let nodes: Vec<&String> = self.nodes.iter().collect();
+            return Err(format!(
+                "a fault names an unknown node, {}: `{node}`",
+                hint(near, nodeset::fold(&nodes))
+            ));
+        }
+        if let Some(device) = fault.device()
+            && !self.nics.iter().any(|nic| nic == device)
+        {
+            let near = nearest(device, self.nics.iter().map(String::as_str));
+            let there = nodeset::fold(&self.nics);
+            return Err(format!("a fault names an unknown NIC, {}: `{device}`", hint(near, there)));
+        }
+        if let Fault::GpuSlow { gpu, .. } | Fault::Corrupt { gpu } = fault
+            && *gpu >= self.gpus
+        {
+            let last = self.gpus.saturating_sub(1);
+            return Err(format!("a fault names an unknown GPU, the last is `{last}`: `{gpu}`"));
+        }
+        Ok(())
+    }
+}
+
+fn driver_name(gpu: &str) -> String {
+    match gpu {
+        "H100" => "NVIDIA H100 80GB HBM3".to_owned(),
+        "A100" => "NVIDIA A100-SXM4-80GB".to_owned(),
+        other if other.starts_with("NVIDIA") => other.to_owned(),
+        other => format!("NVIDIA {other}"),
+    }
+}

@@ -1,0 +1,256 @@
+//! What becomes of a job if nobody ends it: its workload, when that begins and ends, and the job's end by itself.
+//! Who ends jobs from outside, and when, is Slurm's business (`slurm`).
+
+use super::ailments::{Ailments, Ending};
+use super::cluster::Cluster;
+use super::commands;
+use super::model::Group;
+use super::noise::Noise;
+use super::options::Options;
+use super::work::{self, Table, Work, noise_of};
+use crate::script::{Gpus, Run, Sampler, Script, Step};
+use recipes::op::Op;
+
+pub struct Course {
+    pub case: String,
+    /// The job's name within its case.
+    pub job: String,
+    pub nodes: Vec<String>,
+    pub sampler: Option<Sampler>,
+    pub work: Work,
+    pub ailments: Ailments,
+    /// Seconds from the job's start to the workload's first byte.
+    pub work_from_s: f64,
+    /// To its last byte, or to the moment that its fault comes about.
+    pub work_to_s: f64,
+    /// Nothing where it goes on until somebody ends it.
+    pub ends_s: Option<f64>,
+    pub end: Own,
+    /// Programs that this world does not have.
+    pub unknown_program: Option<String>,
+}
+
+/// How a job ends by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Own {
+    Exit(i32),
+    NodeFail,
+    Preempted,
+}
+
+/// From the job's start to the start of the sampler.
+pub const SAMPLER_FROM_S: f64 = 1.2;
+/// From the workload's end until the batch script tells the sampler to stop.
+pub const STOP_AFTER_S: f64 = 1.0;
+/// From there to the end of the job.
+const CLOSING_S: f64 = 1.5;
+
+pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Course {
+    let nodes = script.nodes.clone();
+    let ailments = Ailments::of(cluster, case, &nodes);
+    let mut noise = noise_of(cluster, case, job, "work");
+    let mut sampler = None;
+    let mut split_mask = None;
+    let mut unknown_program = None;
+    let mut work = Work::Command { stdout: String::new(), stderr: String::new(), code: 0, seconds: 0.0 };
+    let mut launch_s = 2.0;
+    for step in &script.steps {
+        match step {
+            Step::Environment { variables } => {
+                split_mask = variables.get("NCCL_TESTS_SPLIT_MASK").and_then(|mask| hexadecimal(mask));
+            }
+            Step::CountersBegin(wanted) => sampler = Some(wanted.clone()),
+            Step::CountersEnd => {}
+            Step::Run(run) => {
+                (work, unknown_program) = ranks(cluster, &ailments, &nodes, run, split_mask, &mut noise);
+                if matches!(work, Work::Tables(_)) {
+                    launch_s = 12.0 + 0.004 * nodes.len() as f64;
+                }
+            }
+            Step::Gpus(gpus) => {
+                (work, unknown_program) = each_gpu(cluster, &ailments, &nodes, gpus, case, job);
+                launch_s = 8.0;
+            }
+            Step::Flows(flows) => {
+                work = Work::Flows(work::flows(cluster, &ailments, flows, &mut noise), flows.clone());
+                launch_s = 6.0;
+            }
+        }
+    }
+    let work_from_s = SAMPLER_FROM_S + launch_s * noise.between(0.95, 1.05);
+    let seconds = seconds(&work);
+    let mut course = Course {
+        case: case.to_owned(),
+        job: job.to_owned(),
+        nodes,
+        sampler,
+        work,
+        ailments,
+        work_from_s,
+        work_to_s: work_from_s + seconds,
+        ends_s: None,
+        end: Own::Exit(0),
+        unknown_program,
+    };
+    course.decide_end(seconds, &mut noise);
+    course
+}
+
+impl Course {
+    fn decide_end(&mut self, seconds: f64, noise: &mut Noise) {
+        let fails_at = self.work_from_s + seconds * noise.between(0.35, 0.65);
+        let (at, end) = match self.ailments.ending {
+            None | Some((Ending::QueueStuck, _)) => (self.work_to_s, Own::Exit(own_code(&self.work))),
+            Some((Ending::NodeFails, _)) => (fails_at, Own::NodeFail),
+            Some((Ending::Preempted, _)) => (fails_at, Own::Preempted),
+            Some((Ending::Hang, _)) => (fails_at, Own::Exit(0)),
+            Some((Ending::RankDies, _)) => (fails_at, Own::Exit(137)),
+            Some((Ending::DiskFull, _)) => (fails_at, Own::Exit(1)),
+        };
+        (self.work_to_s, self.end) = (at, end);
+        self.ends_s = match self.ailments.ending {
+            Some((Ending::Hang, _)) => None,
+            // Slurm ends these itself, and waits for no script; a lost node is noticed late.
+            Some((Ending::NodeFails, _)) => Some(at + 8.0),
+            Some((Ending::Preempted, _)) => Some(at),
+            _ => Some(at + STOP_AFTER_S + CLOSING_S),
+        };
+    }
+
+    /// The moment at which the batch script tells the sampler to stop; nothing where it does not come to that.
+    pub fn stop_s(&self) -> Option<f64> {
+        match (self.end, self.ends_s) {
+            (Own::Exit(_), Some(_)) => Some(self.work_to_s + STOP_AFTER_S),
+            _ => None,
+        }
+    }
+}
+
+fn own_code(work: &Work) -> i32 {
+    match work {
+        Work::Tables(tables) => i32::from(tables.iter().any(Table::has_wrong)),
+        Work::Gpus(nodes) => i32::from(nodes.iter().flatten().any(Table::has_wrong)),
+        Work::Flows(..) => 0,
+        Work::Command { code, .. } => *code,
+    }
+}
+
+fn seconds(work: &Work) -> f64 {
+    match work {
+        Work::Tables(tables) => tables.iter().map(Table::seconds).fold(0.0, f64::max),
+        Work::Gpus(nodes) => nodes.iter().flatten().map(Table::seconds).fold(0.0, f64::max),
+        Work::Flows(flows, _) => MARK_S + flows.iter().map(|flow| flow.seconds).fold(0.0, f64::max),
+        Work::Command { seconds, .. } => *seconds,
+    }
+}
+
+/// From the clients' start to the common mark at which all flows begin.
+pub const MARK_S: f64 = 2.0;
+
+fn ranks(
+    cluster: &Cluster,
+    ailments: &Ailments,
+    nodes: &[String],
+    run: &Run,
+    split_mask: Option<u64>,
+    noise: &mut Noise,
+) -> (Work, Option<String>) {
+    let Some(op) = run.argv.first().and_then(|program| op_of(program)) else {
+        return commands::run(ailments, nodes, run);
+    };
+    let options = match Options::read(op, run.argv.get(1..).unwrap_or_default()) {
+        Ok(options) => options,
+        Err(why) => return (refused(op, &why), None),
+    };
+    let per_node = run.tasks_per_node * options.gpus;
+    if per_node > cluster.gpus {
+        let why = format!("{} GPUs are there, {per_node} were asked for", cluster.gpus);
+        return (refused(op, &why), None);
+    }
+    let all = 0..nodes.len();
+    let mut world = |nodes: std::ops::Range<usize>, ranks: u32, side_by_side: u32| {
+        let group = Group { nodes: nodes.len() as u32, ranks, side_by_side };
+        work::table(cluster, ailments, &options, nodes, None, group, noise)
+    };
+    // Ranks that are not wired together, or that look for each other in vain, make a world each, or one a node.
+    if run.mpi.is_none() && run.tasks_per_node * nodes.len() as u32 > 1 {
+        let each = all.flat_map(|node| (0..run.tasks_per_node).map(move |_| node));
+        return (Work::Tables(each.map(|node| world(node..node + 1, options.gpus, 1)).collect()), None);
+    }
+    if ailments.wrong_ranks().is_some() {
+        let tables = match nodes.len() {
+            1 => (0..2).map(|_| world(0..1, (per_node / 2).max(1), 1)).collect(),
+            _ => all.map(|node| world(node..node + 1, per_node, 1)).collect(),
+        };
+        return (Work::Tables(tables), None);
+    }
+    let total = per_node * nodes.len() as u32;
+    let groups = split_mask.map_or(1, |mask| colours(total, mask));
+    let group_ranks = total / groups.max(1);
+    if groups > 1 && !crosses(per_node, split_mask) {
+        // Groups within nodes: nothing leaves a node.
+        let group = Group { nodes: 1, ranks: group_ranks, side_by_side: groups };
+        return (Work::Tables(vec![work::table(cluster, ailments, &options, all, None, group, noise)]), None);
+    }
+    (Work::Tables(vec![world(all, group_ranks, groups)]), None)
+}
+
+/// How many groups a mask makes of so many ranks: those whose masked bits are equal are together.
+fn colours(ranks: u32, mask: u64) -> u32 {
+    let mut seen: Vec<u64> = (0..u64::from(ranks)).map(|rank| rank & mask).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    seen.len() as u32
+}
+
+/// Whether ranks of different nodes can share a group.
+fn crosses(per_node: u32, mask: Option<u64>) -> bool {
+    let mask = mask.unwrap_or_default();
+    (0..u64::from(per_node)).any(|rank| rank & mask == (rank + u64::from(per_node)) & mask)
+}
+
+fn each_gpu(
+    cluster: &Cluster,
+    ailments: &Ailments,
+    nodes: &[String],
+    gpus: &Gpus,
+    case: &str,
+    job: &str,
+) -> (Work, Option<String>) {
+    let Some(op) = gpus.argv.first().and_then(|program| op_of(program)) else {
+        let program = gpus.argv.first().cloned().unwrap_or_default();
+        return (refused_program(&program), Some(program));
+    };
+    let options = match Options::read(op, gpus.argv.get(1..).unwrap_or_default()) {
+        Ok(options) => options,
+        Err(why) => return (refused(op, &why), None),
+    };
+    let one = |node: usize, gpu: u32| {
+        let what = format!("gpu{gpu}.{}", nodes.get(node).map_or("", String::as_str));
+        let mut noise = noise_of(cluster, case, job, &what);
+        // A world of two where one was asked for is what a stray variable of a launcher makes.
+        let ranks = options.gpus * if ailments.has_wrong_ranks(node) { 2 } else { 1 };
+        let group = Group { nodes: 1, ranks, side_by_side: 1 };
+        work::table(cluster, ailments, &options, node..node + 1, Some(gpu), group, &mut noise)
+    };
+    let tables = (0..nodes.len()).map(|node| (0..gpus.gpus).map(|gpu| one(node, gpu)).collect()).collect();
+    (Work::Gpus(tables), None)
+}
+
+fn op_of(program: &str) -> Option<Op> {
+    Op::from_name(program.rsplit('/').next()?.strip_suffix("_perf")?)
+}
+
+fn refused(op: Op, why: &str) -> Work {
+    let stderr = format!("{}: {why}\nUSAGE: {} \n", op.program(), op.program());
+    Work::Command { stdout: String::new(), stderr, code: 1, seconds: 0.5 }
+}
+
+fn refused_program(program: &str) -> Work {
+    let stderr = format!("slurmstepd: error: execve(): {program}: No such file or directory\n");
+    Work::Command { stdout: String::new(), stderr, code: 2, seconds: 0.2 }
+}
+
+fn hexadecimal(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.trim_start_matches("0x").trim_start_matches("0X"), 16).ok()
+}

@@ -1,0 +1,184 @@
+//! The options of an nccl-tests program, as its own parser takes them, and the sizes that they ask for.
+//! An option that the real programs do not have is refused as they refuse it, and so is one that is not pretended.
+
+use recipes::op::Op;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    pub op: Op,
+    pub min_bytes: u64,
+    pub max_bytes: u64,
+    pub step: Step,
+    pub iterations: u32,
+    pub warmup: u32,
+    pub dtype: String,
+    pub redop: String,
+    pub check: bool,
+    pub gpus: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    Bytes(u64),
+    Factor(u64),
+}
+
+impl Options {
+    pub fn read(op: Op, arguments: &[String]) -> Result<Options, String> {
+        let mut options = Options {
+            op,
+            min_bytes: 32 << 20,
+            max_bytes: 32 << 20,
+            step: Step::Bytes(1 << 20),
+            iterations: 20,
+            warmup: 1,
+            dtype: "float".to_owned(),
+            redop: "sum".to_owned(),
+            check: true,
+            gpus: 1,
+        };
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            let (name, glued) = match (word.strip_prefix("--"), word.strip_prefix('-')) {
+                (Some(long), _) => match long.split_once('=') {
+                    Some((long, value)) => (short_of(long), Some(value)),
+                    None => (short_of(long), None),
+                },
+                (None, Some(short)) => {
+                    let letter = short.chars().next();
+                    let rest = letter.map(|letter| &short[letter.len_utf8()..]).unwrap_or_default();
+                    (letter, (!rest.is_empty()).then_some(rest))
+                }
+                (None, None) => (None, None),
+            };
+            let refused = || format!("invalid option -- '{}'", word.trim_start_matches('-'));
+            let name = name.filter(|name| KNOWN.contains(*name)).ok_or_else(refused)?;
+            let value = match glued {
+                Some(value) => value,
+                None => words.next().ok_or_else(|| format!("option requires an argument -- '{name}'"))?,
+            };
+            options.set(name, value).ok_or_else(|| format!("invalid value for '{name}': {value}"))?;
+        }
+        if options.max_bytes < options.min_bytes {
+            return Err("invalid sizes: 'e' is below 'b'".to_owned());
+        }
+        Ok(options)
+    }
+
+    /// The sizes asked for; what a program makes of one that does not divide by its ranks is not told here.
+    pub fn sizes(&self) -> Vec<u64> {
+        let mut sizes = Vec::new();
+        let mut size = self.min_bytes;
+        while size <= self.max_bytes && sizes.len() < 4096 {
+            sizes.push(size);
+            let next = match self.step {
+                Step::Bytes(step) => size.checked_add(step),
+                Step::Factor(factor) => size.checked_mul(factor),
+            };
+            match next {
+                Some(next) if next > size => size = next,
+                _ => break,
+            }
+        }
+        sizes
+    }
+
+    pub fn element_bytes(&self) -> u64 {
+        match self.dtype.as_str() {
+            "int8" | "uint8" | "char" | "f8e4m3" | "f8e5m2" => 1,
+            "half" | "bfloat16" => 2,
+            "int64" | "uint64" | "double" => 8,
+            _ => 4,
+        }
+    }
+
+    fn set(&mut self, name: char, value: &str) -> Option<()> {
+        match name {
+            'b' => self.min_bytes = bytes(value)?,
+            'e' => self.max_bytes = bytes(value)?,
+            'i' => self.step = Step::Bytes(bytes(value)?),
+            'f' => self.step = Step::Factor(value.parse().ok()?),
+            'n' => self.iterations = value.parse().ok()?,
+            'w' => self.warmup = value.parse().ok()?,
+            'c' => self.check = value.parse::<u32>().ok()? > 0,
+            'g' => self.gpus = value.parse().ok()?,
+            'd' => self.dtype = value.to_owned(),
+            'o' => self.redop = value.to_owned(),
+            _ => {}
+        }
+        Some(())
+    }
+}
+
+/// Without those that print other columns or write other files: this world does not have them.
+const KNOWN: &str = "tgbeifnmwNpcodrzyTGaRxDVu";
+
+fn short_of(long: &str) -> Option<char> {
+    Some(match long {
+        "nthreads" => 't',
+        "ngpus" => 'g',
+        "minbytes" => 'b',
+        "maxbytes" => 'e',
+        "stepbytes" => 'i',
+        "stepfactor" => 'f',
+        "iters" => 'n',
+        "agg_iters" => 'm',
+        "warmup_iters" => 'w',
+        "check" => 'c',
+        "op" => 'o',
+        "datatype" => 'd',
+        "root" => 'r',
+        "blocking" => 'z',
+        "timeout" => 'T',
+        "cudagraph" => 'G',
+        "average" => 'a',
+        _ => return None,
+    })
+}
+
+/// A number with G, M or K behind it, in either case, for binary units.
+fn bytes(text: &str) -> Option<u64> {
+    let unit = match text.chars().last()? {
+        'k' | 'K' => 1u64 << 10,
+        'm' | 'M' => 1 << 20,
+        'g' | 'G' => 1 << 30,
+        _ => return text.parse().ok(),
+    };
+    let number: f64 = text[..text.len() - 1].parse().ok()?;
+    (number >= 0.0).then_some((number * unit as f64) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Options, String> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        Options::read(Op::AllReduce, &words)
+    }
+
+    #[test]
+    fn options_are_read_in_each_form_that_the_programs_take() {
+        let options = read("-b 8 -e 1K -f2 --iters=50 --warmup_iters 5 -c 0 -g 8 -d half").expect("read");
+        assert_eq!(options.sizes(), [8, 16, 32, 64, 128, 256, 512, 1024]);
+        assert_eq!((options.iterations, options.warmup, options.check, options.gpus), (50, 5, false, 8));
+        assert_eq!(options.element_bytes(), 2);
+        assert_eq!(read("").map(|options| options.sizes()), Ok(vec![32 << 20]));
+        assert_eq!(read("-b 1.5G -e 2G -i 512M").map(|options| options.sizes()), Ok(vec![3 << 29, 1 << 31]));
+    }
+
+    #[test]
+    fn what_the_programs_refuse_is_refused() {
+        for (line, told) in [
+            ("-q 1", "invalid option -- 'q'"),
+            ("--what", "invalid option -- 'what'"),
+            ("stray", "invalid option"),
+            ("-b", "requires an argument"),
+            ("-n many", "invalid value for 'n'"),
+            ("-b 2 -e 1", "'e' is below 'b'"),
+        ] {
+            let message = read(line).expect_err(line);
+            assert!(message.contains(told), "{line}: {message}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What each NIC of a node has moved at any moment of a job. What must cross is told in `traffic`, how fast in `work`;
+//! here both become bytes over time, whole and conserved: what all NICs sent at the end is what all received.
+
+use super::cluster::Cluster;
+use super::course::MARK_S;
+use super::flows::directions;
+use super::slurm::Over;
+use super::traffic::Crossing;
+use super::work::{self, Table, Work};
+
+/// One NIC over one job: its totals, and which part of them it has moved at a moment.
+#[derive(Debug, Clone, Default)]
+pub struct NicCourse {
+    /// Sent by reads or writes, sent by messages; received alike.
+    totals: [u64; 4],
+    steps: std::rc::Rc<Steps>,
+}
+
+impl NicCourse {
+    /// After so many seconds of the job.
+    pub fn moved(&self, at_s: f64) -> [u64; 4] {
+        let part = self.steps.part(at_s);
+        match part {
+            _ if part >= 1.0 => self.totals,
+            _ if part <= 0.0 => [0; 4],
+            _ => self.totals.map(|total| (total as f64 * part) as u64),
+        }
+    }
+}
+
+/// Bytes moved evenly from one moment to the next, up to the moment at which all stops.
+#[derive(Debug, Default)]
+struct Steps {
+    /// From, to, moved before, moved within.
+    steps: Vec<(f64, f64, f64, f64)>,
+    stop_s: f64,
+    /// Until the stop.
+    total: f64,
+}
+
+impl Steps {
+    fn new(pieces: impl Iterator<Item = (f64, f64, f64)>, stop_s: f64) -> Steps {
+        let mut before = 0.0;
+        let steps = pieces
+            .map(|(from, to, bytes)| {
+                before += bytes;
+                (from, to, before - bytes, bytes)
+            })
+            .collect();
+        let mut made = Steps { steps, stop_s, total: 0.0 };
+        made.total = made.until(stop_s);
+        made
+    }
+
+    fn until(&self, at_s: f64) -> f64 {
+        let at_s = at_s.min(self.stop_s);
+        let step = self.steps.partition_point(|(from, ..)| *from <= at_s).checked_sub(1);
+        let Some((from, to, before, bytes)) = step.and_then(|step| self.steps.get(step)) else { return 0.0 };
+        before + bytes * ((at_s - from) / (to - from).max(1e-9)).clamp(0.0, 1.0)
+    }
+
+    fn part(&self, at_s: f64) -> f64 {
+        if self.total > 0.0 { self.until(at_s) / self.total } else { 0.0 }
+    }
+}
+
+/// Every NIC of a node, in the profile's order.
+pub fn nic_courses(cluster: &Cluster, over: &Over, node: usize) -> Vec<NicCourse> {
+    let course = &over.course;
+    let stop_s = course.work_to_s.min(over.run_s);
+    let idle = || vec![NicCourse::default(); cluster.nics.len()];
+    match &course.work {
+        Work::Tables(tables) => match tables.as_slice() {
+            [table] if table.group.nodes > 1 => collective(cluster, over, table, node, stop_s),
+            // Worlds within nodes move nothing between them.
+            _ => idle(),
+        },
+        Work::Flows(flows, wanted) => {
+            let name = course.nodes.get(node).map_or("", String::as_str);
+            let (sends, receives) = directions(wanted, name);
+            let bytes = wanted.message_bytes as f64 * wanted.iterations as f64;
+            let from_s = course.work_from_s + MARK_S;
+            let mut courses = idle();
+            for (flow, device) in flows.iter().zip(&wanted.devices) {
+                let nic =
+                    cluster.nics.iter().position(|nic| nic == device).and_then(|nic| courses.get_mut(nic));
+                let (Some(nic), Some(_)) = (nic, flow.rate_gb_s) else { continue };
+                let steps = Steps::new([(from_s, from_s + flow.seconds, bytes)].into_iter(), stop_s);
+                let total = steps.total as u64;
+                let way = |does: bool| if does { total } else { 0 };
+                nic.totals = [way(sends), 0, way(receives), 0];
+                nic.steps = std::rc::Rc::new(steps);
+            }
+            courses
+        }
+        Work::Gpus(_) | Work::Command { .. } => idle(),
+    }
+}
+
+fn collective(cluster: &Cluster, over: &Over, table: &Table, node: usize, stop_s: f64) -> Vec<NicCourse> {
+    let course = &over.course;
+    let op = table.options.op;
+    let crossing = Crossing::of(op, table.group, cluster.gpus);
+    let repeats = table.repeats();
+    let mut now = course.work_from_s;
+    let mut pieces = Vec::with_capacity(table.rows.len() * 2);
+    for (row, end) in table.rows.iter().zip(table.ends()) {
+        let unit = crossing.unit_bytes(op, row.bytes) * repeats;
+        for time_us in [row.out_us, row.in_us] {
+            let to = now + repeats * time_us * 1e-6;
+            pieces.push((now, to, unit));
+            now = to;
+        }
+        now = course.work_from_s + end;
+    }
+    let steps = std::rc::Rc::new(Steps::new(pieces.into_iter(), stop_s));
+    // Whole units, divided into reads or writes and messages before they are handed to nodes: the same on both ends.
+    let unit = steps.total as u64;
+    let small = unit / 1000 * 7;
+    let (sent, received) = crossing.units((node - table.nodes.start) as u32);
+    let split = |units: u64, bytes: u64| work::split(cluster, &course.ailments, node, units * bytes);
+    let ways = [
+        split(sent, unit - small),
+        split(sent, small),
+        split(received, unit - small),
+        split(received, small),
+    ];
+    (0..cluster.nics.len())
+        .map(|nic| NicCourse {
+            totals: ways.each_ref().map(|way| way.get(nic).copied().unwrap_or_default()),
+            steps: steps.clone(),
+        })
+        .collect()
+}
