@@ -1,12 +1,230 @@
-//! stand-in
-use std::io::Write;
-use std::path::PathBuf;
+//! The verb `harness logs`: shows a person, or a program, what was read from files of measurements.
+//! How they are read is `recipes::source`'s business; nothing is judged here.
+
+use crate::exit_code;
+use recipes::finding::Finding;
+use recipes::source::nccl_tests::{self as source, Half, NcclRun, NcclTests, Wrong};
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Prints what was read from each file; `-` is standard input. The exit code is the worst of all files: 2 where one
+/// cannot be opened, then 1 where `fail_on_findings` holds and one has a failure or finding, then 3 where nothing in
+/// one was understood.
 pub fn nccl_tests(
-    _files: &[PathBuf],
-    _json: bool,
-    _f: bool,
-    _out: &mut dyn Write,
-    _err: &mut dyn Write,
+    files: &[PathBuf],
+    json: bool,
+    fail_on_findings: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
 ) -> i32 {
-    3
+    let (mut unopened, mut found, mut not_understood) = (false, false, false);
+    for path in files {
+        let file = path.display().to_string();
+        let bytes = match bytes_of(path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                unopened = true;
+                // When nobody listens any more, there is nobody to tell.
+                let _ = writeln!(err, "{}: cannot be read: {error}", shown(&file));
+                continue;
+            }
+        };
+        let written = match source::read(&bytes, &file) {
+            Ok(mut read) => {
+                for run in &read.runs {
+                    let disagreeing = source::recompute(run, None);
+                    read.findings.extend(disagreeing.into_iter().map(|finding| finding.file(&file)));
+                }
+                found |= !read.findings.is_empty() || read.runs.iter().any(|run| run.failure.is_some());
+                if json { write_json(out, &file, &read) } else { write_file(out, &file, &read) }
+            }
+            Err(error) => {
+                not_understood = true;
+                let told = writeln!(err, "{}: not understood: {}", shown(&file), shown(&error.reason));
+                if json { write_json(out, &file, &error) } else { told }
+            }
+        };
+        if written.is_err() {
+            break;
+        }
+    }
+    match () {
+        () if unopened => exit_code::USAGE,
+        () if fail_on_findings && found => exit_code::FAILED,
+        () if not_understood => exit_code::COULD_NOT_TELL,
+        () => exit_code::PASSED,
+    }
+}
+
+fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
+    if path.as_os_str() != "-" {
+        return std::fs::read(path);
+    }
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// One line per file, with what was read or the reason why not.
+fn write_json(out: &mut dyn Write, file: &str, read: &impl Serialize) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Line<'a, T> {
+        file: &'a str,
+        #[serde(flatten)]
+        read: &'a T,
+    }
+    let line = serde_json::to_string(&Line { file, read })?;
+    // JSON leaves alone some of what terminals obey; these stand in strings only, where an escape means the same.
+    for c in line.chars() {
+        match c {
+            '\x7f'..='\u{9f}' => write!(out, "\\u{:04x}", u32::from(c))?,
+            c => write!(out, "{c}")?,
+        }
+    }
+    writeln!(out)
+}
+
+fn write_file(out: &mut dyn Write, file: &str, read: &NcclTests) -> io::Result<()> {
+    writeln!(out, "{}: {} lines, {} understood", shown(file), read.lines, read.understood)?;
+    for (run, number) in read.runs.iter().zip(1..) {
+        if read.runs.len() > 1 {
+            writeln!(out, "  run {number} of {}", read.runs.len())?;
+        }
+        write_run(out, run)?;
+    }
+    for finding in &read.findings {
+        write_finding(out, finding)?;
+    }
+    Ok(())
+}
+
+fn write_run(out: &mut dyn Write, run: &NcclRun) -> io::Result<()> {
+    let or_not_said = |text: &Option<String>| text.as_deref().map_or_else(|| "not said".to_owned(), shown);
+    writeln!(out, "  program: {}", or_not_said(&run.program))?;
+    let hosts: BTreeSet<&str> = run.ranks.iter().map(|rank| rank.host.as_str()).collect();
+    match run.ranks.len() {
+        0 => writeln!(out, "  ranks: not said")?,
+        ranks => writeln!(out, "  ranks: {ranks} on {} hosts", hosts.len())?,
+    }
+    if let Some((ratio, implied)) = source::ranks_from_ratio(run) {
+        let implied = implied.map_or_else(String::new, |ranks| format!(", which {ranks} ranks give"));
+        writeln!(out, "  busbw/algbw: {ratio:.3}{implied}")?;
+    }
+    writeln!(out, "  NCCL: {}", or_not_said(&run.nccl_version))?;
+    if !run.rows.is_empty() {
+        let halves = "    time us    algbw    busbw   #wrong";
+        writeln!(out, "  {:>14} {:>9} {:>6}{halves}{halves}", "size", "type", "redop")?;
+    }
+    for row in &run.rows {
+        let redop = row.redop.as_deref().unwrap_or("-");
+        write!(out, "  {:>14} {:>9} {redop:>6}", row.size_bytes, shown(&row.dtype))?;
+        write_half(out, row.out_of_place.as_ref())?;
+        write_half(out, row.in_place.as_ref())?;
+        writeln!(out)?;
+    }
+    if let Some(bounds) = run.out_of_bounds {
+        writeln!(out, "  values out of bounds: {}", bounds.count)?;
+    }
+    if let Some(average) = run.average_busbw_gb_s {
+        writeln!(out, "  average busbw, comparable between equal sweeps only: {average}")?;
+    }
+    if let Some(failure) = &run.failure {
+        let node = failure.node.as_ref().map_or_else(String::new, |node| format!(" on {}", shown(node)));
+        writeln!(
+            out,
+            "  failure: {}{node}, line {}: {}",
+            failure.class.name(),
+            failure.line,
+            shown(&failure.cause)
+        )?;
+    }
+    Ok(())
+}
+
+fn write_half(out: &mut dyn Write, half: Option<&Half>) -> io::Result<()> {
+    let Some(half) = half else { return write!(out, "  {:>9} {:>8} {:>8} {:>8}", "-", "-", "-", "-") };
+    let wrong = match half.wrong {
+        Wrong::Count(count) => format!("{count}"),
+        Wrong::MaxError(error) => format!("<{error:.0e}"),
+        Wrong::NotChecked => "-".to_owned(),
+    };
+    write!(out, "  {:>9.2} {:>8.2} {:>8.2} {wrong:>8}", half.time_us, half.algbw_gb_s, half.busbw_gb_s)
+}
+
+fn write_finding(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {
+    let line = finding.line.map_or_else(String::new, |line| format!(", line {line}"));
+    writeln!(out, "  finding: {}{line}: {}", shown(&finding.code), shown(&finding.message))
+}
+
+/// Text of a file without what a terminal would obey.
+fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if c.is_control() => shown.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROW: &str = "1024 256 float sum -1 34.94 0.03 0.05 0 35.20 0.03 0.05 N/A\n";
+    const END: &str = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 0.05 \n";
+
+    fn show(texts: &[&str], json: bool, fail: bool) -> (i32, String, String) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut files = Vec::new();
+        for (text, number) in texts.iter().zip(1..) {
+            let path = folder.path().join(format!("{number}.log"));
+            std::fs::write(&path, text).expect("a file");
+            files.push(path);
+        }
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code = nccl_tests(&files, json, fail, &mut out, &mut err);
+        (code, String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned())
+    }
+
+    #[test]
+    fn what_was_read_is_shown_with_its_findings_and_failure() {
+        let failure = "n1: Test CUDA failure common.cu:9 'out of memory\x07'\n";
+        let (code, out, err) = show(&[&format!("{ROW}{failure}")], false, false);
+        assert_eq!((code, err.as_str()), (0, ""));
+        assert!(out.contains("program: not said") && out.contains("34.94"), "{out}");
+        assert!(
+            out.contains(
+                r"failure: out-of-memory on n1, line 2: n1: Test CUDA failure common.cu:9 'out of memory\x07'"
+            ),
+            "{out}"
+        );
+    }
+
+    #[test]
+    fn the_exit_code_is_that_of_the_worst_file() {
+        let whole = format!("{ROW}{END}");
+        assert_eq!(show(&[&whole], false, true).0, 0);
+        assert_eq!(show(&[ROW], false, false).0, 0, "findings alone are no failure");
+        assert_eq!(show(&[ROW], false, true).0, 1);
+        assert_eq!(show(&[&whole, "prose\n"], false, false).0, 3);
+        assert_eq!(show(&[ROW, "prose\n"], false, true).0, 1);
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        assert_eq!(nccl_tests(&[PathBuf::from("/no/such/file")], false, false, &mut out, &mut err), 2);
+        assert!(String::from_utf8_lossy(&err).starts_with("/no/such/file: cannot be read: "));
+    }
+
+    #[test]
+    fn json_is_one_object_per_file() {
+        let (code, out, _) = show(&[ROW, "prose\n"], true, false);
+        assert_eq!(code, 3);
+        let lines: Vec<serde_json::Value> =
+            out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let [read, refused] = lines.as_slice() else { panic!("{out}") };
+        assert_eq!(read["runs"][0]["rows"][0]["size_bytes"], 1024);
+        assert_eq!(refused["reason"], "no row, no head and no failure of nccl-tests");
+    }
 }

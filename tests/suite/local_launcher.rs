@@ -88,7 +88,7 @@ RANKS#
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("made executable");
     let workload =
         "{ kind = \"nccl-tests\", op = \"all_reduce\", from = \"1MiB\", to = \"1MiB\", factor = 2 }";
-    let off = "counters = { enabled = false }";
+    let off = "counters = false";
     let ok = "metric = \"nccl.algbw\"\nsize = \"1MiB\"\nat_least = \"20 GB/s\"";
     let ran = run(&project, &suite(workload, "nccl_tests", ok, off));
     assert_eq!(ran.code, Some(0), "{}", ran.all());

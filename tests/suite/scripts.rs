@@ -35,6 +35,8 @@ fn container() -> Option<Container> {
     Some(Container {
         image: "/fsx/nccl.sqsh".into(),
         mounts: vec!["/fsx:/fsx".into(), "/dev/shm:/dev/shm".into()],
+        mount_home: true,
+        remap_root: false,
     })
 }
 
@@ -150,7 +152,7 @@ proptest! {
                 argv: vec!["program".into(), argument],
                 tasks_per_node: 8,
                 mpi: None,
-                container: Some(Container { image, mounts: Vec::new() }),
+                container: Some(Container { image, mounts: Vec::new(), mount_home: false, remap_root: true }),
             }),
         ];
         let text = render(&script);

@@ -5,7 +5,6 @@ use super::gate::JobOutcome;
 use super::nic_rate::NicRateCache;
 use super::{CaseData, Verdict};
 use crate::artefact::{Culprit, PlannedAssertion, Status};
-use recipes::unit::Unit;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The parts that this case's measurements name by themselves.
@@ -28,26 +27,21 @@ fn named_by(data: &CaseData, assertion: &PlannedAssertion, verdict: &Verdict) ->
         (Some(_), None) => return Vec::new(),
         (None, _) => odd_parts(data, assertion),
     };
-    let unit = assertion.unit;
+    let evidence = |part: &str, observed: f64| match assertion.metric.as_str() {
+        "nic.present" if observed == 0.0 => {
+            Some(format!("not listed, though the profile of {} has it", data.instance.name))
+        }
+        // A share is no rate; a NIC that moved something is never named by it.
+        "nic.share" if observed == 0.0 => {
+            Some(format!("listed, but moved no byte in `{}` while its namesakes did", data.case.name))
+        }
+        name if part.starts_with("gpu") && name.starts_with("nccl.") => Some(verdict.message.clone()),
+        _ => None,
+    };
     parts
         .into_iter()
         .filter_map(|(part, observed)| {
-            let evidence = match assertion.metric.as_str() {
-                "nic.present" if observed == 0.0 => {
-                    format!("not listed, though the profile of {} has it", data.instance.name)
-                }
-                // A share is no rate; a NIC that moved something is never named by it.
-                "nic.share" if observed == 0.0 => {
-                    format!("listed, but moved no byte in `{}` while its namesakes did", data.case.name)
-                }
-                name if part.starts_with("gpu") && name.starts_with("nccl.") => verdict.message.clone(),
-                _ => return None,
-            };
-            let evidence = if unit == Unit::Count || evidence.contains(&unit.show(observed)) {
-                evidence
-            } else {
-                format!("{evidence} ({})", unit.show(observed))
-            };
+            let evidence = evidence(&part, observed)?;
             Some(Culprit::Culprit { node: node.clone(), part, evidence })
         })
         .collect()

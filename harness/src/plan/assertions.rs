@@ -21,10 +21,11 @@ pub fn assertions(
     jobs: &[PlannedJob],
 ) -> Result<Vec<PlannedAssertion>, String> {
     let mut planned = Vec::new();
+    let index = Index::of(jobs);
     for assertion in &case.assertions {
         let (_, metric) = recipe::metric(&assertion.metric)
             .ok_or_else(|| format!("no recipe gives this metric: `{}`", assertion.metric))?;
-        let one = One { context, suite, case, jobs, assertion, metric };
+        let one = One { context, suite, case, jobs, index: &index, assertion, metric };
         one.expand(&mut planned);
     }
     Ok(planned)
@@ -37,7 +38,7 @@ pub fn of_skipped(context: &Context, suite: &Suite, case: &Case) -> Vec<PlannedA
         .iter()
         .filter_map(|assertion| {
             let (_, metric) = recipe::metric(&assertion.metric)?;
-            let one = One { context, suite, case, jobs: &[], assertion, metric };
+            let one = One { context, suite, case, jobs: &[], index: &Index::of(&[]), assertion, metric };
             let sizes: Vec<String> = assertion.sizes.iter().map(|size| size::show(*size)).collect();
             let label =
                 if sizes.is_empty() { one.label() } else { format!("{}/{}", one.label(), sizes.join("+")) };
@@ -56,11 +57,36 @@ pub fn of_skipped(context: &Context, suite: &Suite, case: &Case) -> Vec<PlannedA
         .collect()
 }
 
+/// What is asked of the jobs again and again, for hundreds of nodes.
+struct Index<'a> {
+    /// Each job's nodes, folded.
+    folded: Vec<String>,
+    /// How many jobs run on the very same nodes.
+    alike: BTreeMap<String, usize>,
+    of_node: BTreeMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> Index<'a> {
+    fn of(jobs: &'a [PlannedJob]) -> Index<'a> {
+        let mut index = Index { folded: Vec::new(), alike: BTreeMap::new(), of_node: BTreeMap::new() };
+        for (at, job) in jobs.iter().enumerate() {
+            let folded = nodeset::fold(&job.nodes);
+            *index.alike.entry(folded.clone()).or_default() += 1;
+            index.folded.push(folded);
+            for node in &job.nodes {
+                index.of_node.entry(node).or_default().push(at);
+            }
+        }
+        index
+    }
+}
+
 struct One<'a> {
     context: &'a Context<'a>,
     suite: &'a Suite,
     case: &'a Case,
     jobs: &'a [PlannedJob],
+    index: &'a Index<'a>,
     assertion: &'a Assertion,
     metric: &'static MetricSpec,
 }
@@ -71,8 +97,9 @@ impl One<'_> {
         let all_nics = nics.len() * self.context.request.nodes.len();
         match self.assertion.per {
             Per::Job => {
-                for job in self.jobs {
-                    self.per_size(planned, &self.job_subject(job), Dims::new(), job, None, None);
+                for (at, job) in self.jobs.iter().enumerate() {
+                    let subject = self.job_subject(at, job);
+                    self.per_size(planned, &subject, Dims::new(), at, None, None);
                 }
             }
             Per::Node => self.per_node(planned, &[None]),
@@ -95,8 +122,8 @@ impl One<'_> {
     fn per_node(&self, planned: &mut Vec<PlannedAssertion>, parts: &[Option<(Dim, String)>]) {
         let over_all_jobs = self.metric.name == nic_flows::NIC_RATE.name;
         for node in &self.context.request.nodes {
-            let of_node: Vec<&PlannedJob> = self.jobs.iter().filter(|job| job.nodes.contains(node)).collect();
-            let jobs: Vec<Vec<&PlannedJob>> = if over_all_jobs {
+            let of_node = self.index.of_node.get(node.as_str()).cloned().unwrap_or_default();
+            let jobs: Vec<Vec<usize>> = if over_all_jobs {
                 vec![of_node]
             } else {
                 of_node.into_iter().map(|job| vec![job]).collect()
@@ -117,10 +144,10 @@ impl One<'_> {
                         name = Some(shown);
                     }
                     if several {
-                        subject = format!("{subject}#{}", jobs[0].name);
+                        subject = format!("{subject}#{}", self.jobs[jobs[0]].name);
                     }
                     if over_all_jobs {
-                        let names = jobs.iter().map(|job| job.name.clone()).collect();
+                        let names = jobs.iter().map(|job| self.jobs[*job].name.clone()).collect();
                         let parts = if name.is_none() { self.parts(&dims) } else { Vec::new() };
                         let baseline = self.baseline(2, None);
                         planned.push(self.planned(
@@ -147,10 +174,11 @@ impl One<'_> {
         planned: &mut Vec<PlannedAssertion>,
         subject: &str,
         dims: Dims,
-        job: &PlannedJob,
+        at: usize,
         node: Option<String>,
         part: Option<String>,
     ) {
+        let job = &self.jobs[at];
         let mut dims = dims;
         if self.metric.dims.contains(&Dim::Op)
             && let Some(op) = self.op()
@@ -161,7 +189,7 @@ impl One<'_> {
         if has_place && let Some(place) = place_name(self.assertion.place) {
             dims.set(Dim::Place, place);
         }
-        let nodes = node.clone().unwrap_or_else(|| nodeset::fold(&job.nodes));
+        let nodes = node.clone().unwrap_or_else(|| self.index.folded[at].clone());
         let jobs = vec![job.name.clone()];
         let sizes: Vec<Option<u64>> = if self.assertion.sizes.is_empty() {
             vec![None]
@@ -247,10 +275,12 @@ impl One<'_> {
         }
     }
 
-    fn job_subject(&self, job: &PlannedJob) -> String {
-        let folded = nodeset::fold(&job.nodes);
-        let alike = self.jobs.iter().filter(|other| nodeset::fold(&other.nodes) == folded).count();
-        if alike > 1 { job.name.clone() } else { folded }
+    fn job_subject(&self, at: usize, job: &PlannedJob) -> String {
+        let folded = &self.index.folded[at];
+        match self.index.alike.get(folded) {
+            Some(1) => folded.clone(),
+            _ => job.name.clone(),
+        }
     }
 
     fn baseline(&self, nodes: u32, size: Option<u64>) -> Option<PlannedBaseline> {

@@ -83,10 +83,12 @@ fn workload(
     placed: &Placed,
 ) -> Result<(Step, u32, u32, Option<&'static str>), String> {
     let gpus = inventory.instance.gpus;
-    let container = inventory
-        .container
-        .as_ref()
-        .map(|container| Container { image: container.image.clone(), mounts: container.mounts.clone() });
+    let container = inventory.container.as_ref().map(|container| Container {
+        image: container.image.clone(),
+        mounts: container.mounts.clone(),
+        mount_home: container.mount_home,
+        remap_root: container.remap_root,
+    });
     let under_slurm = match &inventory.reach {
         ReachBy::Slurm(slurm) => Some(slurm),
         _ => None,
@@ -150,6 +152,9 @@ fn nccl_argv(inventory: &Inventory, tests: &NcclTests, gpus_per_rank: u32) -> Ve
     option("-d", tests.dtype.clone());
     if matches!(tests.op.name(), "all_reduce" | "reduce" | "reduce_scatter") {
         option("-o", tests.redop.clone());
+    }
+    if let Some(root) = tests.root {
+        option("-r", root.to_string());
     }
     option("-c", u8::from(tests.check).to_string());
     option("-g", gpus_per_rank.to_string());

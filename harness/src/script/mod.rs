@@ -101,6 +101,8 @@ pub struct Flows {
 pub struct Container {
     pub image: String,
     pub mounts: Vec<String>,
+    pub mount_home: bool,
+    pub remap_root: bool,
 }
 
 /// The names of the files that a script leaves in its folder.

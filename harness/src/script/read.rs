@@ -205,12 +205,24 @@ fn launched(words: &[String]) -> Option<(Launch, &[String])> {
             "ntasks-per-node" => launch.tasks_per_node = Some(value.parse().ok()?),
             "mpi" => launch.mpi = Some(value.to_owned()),
             "container-image" => {
-                launch.container = Some(Container { image: value.to_owned(), mounts: Vec::new() });
+                launch.container = Some(Container {
+                    image: value.to_owned(),
+                    mounts: Vec::new(),
+                    mount_home: false,
+                    remap_root: false,
+                });
             }
             "container-mounts" => {
                 launch.container.as_mut()?.mounts = value.split(',').map(str::to_owned).collect();
             }
-            "nodes" | "cpu-bind" | "overlap" | "gres" | "no-container-mount-home" => {}
+            "container-mount-home" => launch.container.as_mut()?.mount_home = true,
+            "container-remap-root" => launch.container.as_mut()?.remap_root = true,
+            "nodes"
+            | "cpu-bind"
+            | "overlap"
+            | "gres"
+            | "no-container-mount-home"
+            | "no-container-remap-root" => {}
             _ => return None,
         }
         rest = more;

@@ -157,7 +157,10 @@ fn spread(
         if !container.mounts.is_empty() {
             words.push(format!("--container-mounts={}", container.mounts.join(",")));
         }
-        words.push("--no-container-mount-home".to_owned());
+        // Both said either way: what a cluster's own settings default to is not known here.
+        let no = |wanted: bool| if wanted { "" } else { "no-" };
+        words.push(format!("--{}container-mount-home", no(container.mount_home)));
+        words.push(format!("--{}container-remap-root", no(container.remap_root)));
     }
     words
 }

@@ -85,6 +85,12 @@ fn read_file(job: &JobInput, file: &InputFile, op: Op, ranks: Option<u32>, dims:
             return;
         }
     };
+    // Several heads in a burst, with nothing that tells their rows apart.
+    if read.findings.iter().any(|finding| finding.code == "interleaved-tables") {
+        output
+            .not_comparable
+            .get_or_insert(format!("{}: several tables in one: the ranks did not form one job", file.shown));
+    }
     output.findings.extend(read.findings.into_iter().map(|finding| about(file, finding)));
     for run in &read.runs {
         if let Some(failure) = &run.failure {
@@ -148,10 +154,7 @@ fn metrics_of(job: &JobInput, run: &NcclRun, op: Op, ranks: Option<u32>, dims: &
         for (place, half) in [("out", &row.out_of_place), ("in", &row.in_place)] {
             let Some(half) = half else { continue };
             let dims = || {
-                dims.clone()
-                    .with(Dim::Op, op.name())
-                    .with(Dim::SizeBytes, size_bytes)
-                    .with(Dim::Place, place)
+                dims.clone().with(Dim::Op, op.name()).with(Dim::SizeBytes, size_bytes).with(Dim::Place, place)
             };
             output.metrics.push(BUSBW.of(dims(), half.busbw_gb_s));
             output.metrics.push(ALGBW.of(dims(), half.algbw_gb_s));

@@ -1,0 +1,321 @@
+//! Lines that say why a run came to nothing, each with its class and with how near to the root it stands.
+//! Which of a run's complaints is its cause is decided in `text`, by `first`.
+
+use super::nccl_log::LogLine;
+use super::{Failure, FailureClass};
+
+/// How near to the root a complaint stands: of several, the nearest is the cause, and among equals the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// Says it all: a node failed, a limit was reached, data was wrong.
+    Root,
+    /// Names a reason.
+    Reason,
+    /// Names only who noticed.
+    Symptom,
+    /// What launchers say of a process that ended badly.
+    Aftermath,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Complaint {
+    pub failure: Failure,
+    pub depth: Depth,
+    /// Whether the run cannot have ended well. A warning alone may be harmless.
+    pub hard: bool,
+}
+
+/// The cause among a run's complaints. Warnings count only where the run broke off or something hard was said too.
+pub fn first(complaints: &[Complaint], concluded: bool) -> Option<Failure> {
+    if concluded && !complaints.iter().any(|complaint| complaint.hard) {
+        return None;
+    }
+    complaints.iter().min_by_key(|c| (c.depth, c.failure.line)).map(|c| c.failure.clone())
+}
+
+/// Reads a warning of NCCL; nothing where it gives no known reason.
+pub fn of_warning(log: &LogLine, line: u64) -> Option<Complaint> {
+    let class = reason(log.text)?;
+    let node = (!log.host.is_empty()).then(|| log.host.to_owned());
+    // A generic error in a warning only repeats what another line gives the reason of.
+    let depth = if class == FailureClass::NcclError { Depth::Symptom } else { Depth::Reason };
+    Some(complaint(class, depth, false, &format!("NCCL WARN {}", log.text), node, line))
+}
+
+/// Reads any other line; nothing where it is no known failure.
+pub fn of_line(text: &str, line: u64) -> Option<Complaint> {
+    let text = text.trim();
+    of_nccl_tests(text, line).or_else(|| of_slurm(text, line)).or_else(|| of_others(text, line))
+}
+
+pub fn complaint(
+    class: FailureClass,
+    depth: Depth,
+    hard: bool,
+    cause: &str,
+    node: Option<String>,
+    line: u64,
+) -> Complaint {
+    // A line may be as long as a file; the beginning tells.
+    let cause = cause.chars().take(400).collect::<String>().trim().to_owned();
+    Complaint { failure: Failure { class, cause, line, node }, depth, hard }
+}
+
+/// What nccl-tests itself prints: `HOST: Test NCCL failure FILE:LINE 'WHY'`, and `.. HOST pid 1: Test failure ...`.
+fn of_nccl_tests(text: &str, line: u64) -> Option<Complaint> {
+    let host = |before: &str| before.strip_suffix(": ").and_then(word);
+    if let Some((before, why)) = text.split_once("Test NCCL failure ") {
+        let class = reason(why).unwrap_or(FailureClass::NcclError);
+        let depth = if class == FailureClass::NcclError { Depth::Symptom } else { Depth::Reason };
+        // `unhandled cuda error` says that CUDA gave the reason elsewhere.
+        let depth = if why.contains("'unhandled ") { Depth::Symptom } else { depth };
+        return Some(complaint(class, depth, true, text, host(before), line));
+    }
+    if let Some((before, why)) = text.split_once("Test CUDA failure ") {
+        let class = match reason(why) {
+            Some(FailureClass::OutOfMemory) => FailureClass::OutOfMemory,
+            _ => FailureClass::CudaError,
+        };
+        return Some(complaint(class, Depth::Reason, true, text, host(before), line));
+    }
+    if let Some((before, _)) = text.split_once("Test timeout (") {
+        return Some(complaint(FailureClass::TimedOut, Depth::Reason, true, text, host(before), line));
+    }
+    if text.starts_with("..") && text.contains("Test failure ") {
+        let node = text.trim_start_matches('.').split_whitespace().next().map(str::to_owned);
+        return Some(complaint(FailureClass::NcclError, Depth::Aftermath, true, text, node, line));
+    }
+    let usage = ["Invalid number of GPUs:", "invalid size specified for", "Invalid value for"];
+    if usage.iter().any(|start| text.starts_with(start)) {
+        return Some(complaint(FailureClass::NotStarted, Depth::Reason, true, text, None, line));
+    }
+    None
+}
+
+fn of_slurm(text: &str, line: u64) -> Option<Complaint> {
+    let (_, said) = ["srun: error: ", "slurmstepd: error: ", "srun: ", "sbatch: error: "]
+        .iter()
+        .find_map(|start| text.split_once(start).filter(|(before, _)| before.len() <= 40))?;
+    let make = |class, depth, node| Some(complaint(class, depth, true, text, node, line));
+    if let Some((_, node)) = said.split_once("Node failure on ") {
+        return make(
+            FailureClass::NodeFailure,
+            Depth::Root,
+            node.split_whitespace().next().map(str::to_owned),
+        );
+    }
+    let step_host =
+        said.split_once(" ON ").and_then(|(_, rest)| rest.split_whitespace().next()).map(str::to_owned);
+    if said.contains("DUE TO NODE FAILURE") {
+        return make(FailureClass::NodeFailure, Depth::Root, None);
+    }
+    if said.contains("DUE TO TIME LIMIT") {
+        return make(FailureClass::TimeLimit, Depth::Root, None);
+    }
+    let lower = said.to_ascii_lowercase();
+    if lower.contains("oom_kill") || lower.contains("oom-kill") || lower.contains("out of memory") {
+        return make(FailureClass::OutOfMemory, Depth::Reason, step_host);
+    }
+    if said.contains("CANCELLED AT") {
+        return make(FailureClass::Cancelled, Depth::Aftermath, None);
+    }
+    // `NODE: task 3: Segmentation fault`, `NODE: tasks 0-7: Exited with exit code 1`, `*** STEP ... ***`
+    let task = said.split_once(": task");
+    let node = task.and_then(|(node, _)| word(node));
+    if let Some((_, end)) = task.and_then(|(_, rest)| rest.split_once(": ")) {
+        if end.starts_with("Exited with exit code") {
+            return make(FailureClass::Exited, Depth::Aftermath, node);
+        }
+        if let Some((class, depth)) = signal(end) {
+            return make(class, depth, node);
+        }
+    }
+    let refused = ["Unable to create step", "execve():", "Unable to allocate", "task launch failed"];
+    if refused.iter().any(|start| said.contains(start)) {
+        return make(FailureClass::NotStarted, Depth::Reason, None);
+    }
+    None
+}
+
+/// What shells, mpirun, watchdogs and libraries print.
+fn of_others(text: &str, line: u64) -> Option<Complaint> {
+    let make = |class, depth, node| Some(complaint(class, depth, true, text, node, line));
+    if text.contains("No space left on device") {
+        return make(FailureClass::NoSpace, Depth::Reason, None);
+    }
+    if text.starts_with("terminate called after")
+        || text.contains("Watchdog caught collective operation timeout")
+    {
+        let watchdog = text.contains("Watchdog");
+        let class = if watchdog { FailureClass::TimedOut } else { FailureClass::Aborted };
+        return make(class, Depth::Reason, None);
+    }
+    if text.contains("error while loading shared libraries") || text.ends_with("_perf: command not found") {
+        return make(FailureClass::NotStarted, Depth::Reason, None);
+    }
+    if text.starts_with("There are not enough slots available") {
+        return make(FailureClass::NotStarted, Depth::Reason, None);
+    }
+    if text.contains("Connection reset by peer")
+        || text.contains("remote process exited or there was a network")
+    {
+        return make(FailureClass::ConnectionLost, Depth::Reason, None);
+    }
+    // `mpirun noticed that process rank 3 with PID 1 on node NODE exited on signal 11 (Segmentation fault).`
+    if text.contains(" noticed that process rank ") && text.contains(" exited on signal ") {
+        let node = text.split_once(" on node ").and_then(|(_, rest)| rest.split_whitespace().next());
+        return make(FailureClass::Signal, Depth::Aftermath, node.map(str::to_owned));
+    }
+    if text.starts_with("MPI_ABORT was invoked") || text.contains("Primary job  terminated normally, but") {
+        return make(FailureClass::Aborted, Depth::Aftermath, None);
+    }
+    if text.contains("detected that one or more processes exited with non-zero status") {
+        return make(FailureClass::Exited, Depth::Aftermath, None);
+    }
+    // `[NODE:123] *** Process received signal ***` and `[NODE:123] Signal: Segmentation fault (11)` of Open MPI.
+    if let Some((before, _)) = text.split_once("*** Process received signal ***") {
+        let node = before.trim().strip_prefix('[').and_then(|inner| inner.split(':').next()).and_then(word);
+        return make(FailureClass::Signal, Depth::Reason, node);
+    }
+    if text.starts_with("Caught signal ") || text.contains("]: Caught signal ") {
+        return make(FailureClass::Signal, Depth::Reason, None);
+    }
+    // A shell says it alone, with the number of its job, or behind the script and its line.
+    let end = text.rsplit_once(": ").map_or(text, |(_, end)| end);
+    let from_shell = end.len() == text.len() || text.contains(": line ");
+    let end = end.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
+    if from_shell && let Some((class, depth)) = signal(end) {
+        return make(class, depth, None);
+    }
+    None
+}
+
+/// How a shell or launcher calls the signal that ended a process.
+fn signal(text: &str) -> Option<(FailureClass, Depth)> {
+    let is = |name: &str| {
+        text.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '.', ',']))
+            // A sentence that begins so is prose; a shell goes on with blanks or with what was dumped.
+            && (text.len() <= name.len() + 1 || text.contains("(core dumped)") || text.contains("  "))
+    };
+    let names: [(&str, FailureClass, Depth); 7] = [
+        ("Segmentation fault", FailureClass::Signal, Depth::Reason),
+        ("Bus error", FailureClass::Signal, Depth::Reason),
+        ("Illegal instruction", FailureClass::Signal, Depth::Reason),
+        ("Floating point exception", FailureClass::Signal, Depth::Reason),
+        ("Aborted", FailureClass::Aborted, Depth::Symptom),
+        ("Killed", FailureClass::Signal, Depth::Aftermath),
+        ("Terminated", FailureClass::Signal, Depth::Aftermath),
+    ];
+    names.iter().find(|(name, ..)| is(name)).map(|(_, class, depth)| (*class, *depth))
+}
+
+/// The reason that the text of an error gives.
+fn reason(text: &str) -> Option<FailureClass> {
+    let lower = text.to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    if has(&["no space left on device"]) {
+        return Some(FailureClass::NoSpace);
+    }
+    if has(&["out of memory", "cannot allocate memory", "failed to cuda calloc", "cuda failure 2 "]) {
+        return Some(FailureClass::OutOfMemory);
+    }
+    if lower.contains("network") && lower.contains("not found") || has(&["failed to load net plugin"]) {
+        return Some(FailureClass::NetworkNotFound);
+    }
+    let lost = [
+        "connection reset",
+        "connection refused",
+        "connection closed",
+        "connection timed out",
+        "broken pipe",
+        "no route to host",
+        "remote process exited",
+        "unreachable",
+    ];
+    if has(&lost) || (lower.contains("socket") && lower.contains("closed")) {
+        return Some(FailureClass::ConnectionLost);
+    }
+    if has(&["watchdog", "timed out", "timeout"]) {
+        return Some(FailureClass::TimedOut);
+    }
+    if has(&["cuda failure", "unhandled cuda error", "cuda error", "cuda driver version is insufficient"]) {
+        return Some(FailureClass::CudaError);
+    }
+    has(&[
+        "unhandled system error",
+        "internal error",
+        "remote error",
+        "invalid usage",
+        "completion with error",
+    ])
+    .then_some(FailureClass::NcclError)
+}
+
+/// A text that is one word.
+fn word(text: &str) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty() && !text.contains(char::is_whitespace)).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_known_by_their_lines() {
+        use FailureClass::*;
+        let table: [(&str, FailureClass, Depth, Option<&str>); 17] = [
+            ("n1: Test NCCL failure common.cu:958 'invalid usage (x)", NcclError, Depth::Symptom, Some("n1")),
+            (
+                "n1: Test NCCL failure common.cu:39 'unhandled cuda error / '",
+                CudaError,
+                Depth::Symptom,
+                Some("n1"),
+            ),
+            ("n1: Test CUDA failure common.cu:39 'out of memory'", OutOfMemory, Depth::Reason, Some("n1")),
+            ("n1: Test CUDA failure common.cu:39 'invalid device'", CudaError, Depth::Reason, Some("n1")),
+            ("n1: Test timeout (30s) common.cu:1", TimedOut, Depth::Reason, Some("n1")),
+            (" .. n1 pid 5: Test failure all_reduce.cu:90", NcclError, Depth::Aftermath, Some("n1")),
+            ("srun: error: Node failure on n7", NodeFailure, Depth::Root, Some("n7")),
+            ("srun: error: n7: task 3: Segmentation fault (core dumped)", Signal, Depth::Reason, Some("n7")),
+            ("srun: error: n7: tasks 0-7: Exited with exit code 1", Exited, Depth::Aftermath, Some("n7")),
+            ("srun: error: n7: task 1: Killed", Signal, Depth::Aftermath, Some("n7")),
+            (
+                "slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2025-01-31T12:00:00 DUE TO TIME LIMIT ***",
+                TimeLimit,
+                Depth::Root,
+                None,
+            ),
+            ("run.sh: line 3: 77 Killed                  ./all_reduce_perf", Signal, Depth::Aftermath, None),
+            ("Segmentation fault (core dumped)", Signal, Depth::Reason, None),
+            ("write error: No space left on device", NoSpace, Depth::Reason, None),
+            ("[n3:77] *** Process received signal ***", Signal, Depth::Reason, Some("n3")),
+            ("read socket: Connection reset by peer", ConnectionLost, Depth::Reason, None),
+            ("slurmstepd: error: Detected 1 oom_kill event in StepId=1.0.", OutOfMemory, Depth::Reason, None),
+        ];
+        for (text, class, depth, node) in table {
+            let read = of_line(text, 1).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(
+                (read.failure.class, read.depth, read.failure.node.as_deref()),
+                (class, depth, node),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn prose_is_no_failure() {
+        for text in
+            ["Killed processes leave no trace", "# Using devices", "Test it first", "Aborted runs are kept"]
+        {
+            assert_eq!(of_line(text, 1), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn json_and_text_call_a_class_the_same() {
+        for class in [FailureClass::OutOfBounds, FailureClass::NetworkNotFound, FailureClass::NotStarted] {
+            assert_eq!(serde_json::to_value(class).ok(), Some(class.name().into()));
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Lines of NCCL's own log, alone or in the middle of a line of nccl-tests, and where the one ends and the other begins.
+//! What a warning means is `failure`'s business.
+
+use super::cell::{self, Cell};
+use super::row;
+use std::collections::HashSet;
+
+/// A line of NCCL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine<'a> {
+    pub host: &'a str,
+    pub warns: bool,
+    pub text: &'a str,
+}
+
+/// Hosts that lines of NCCL begin with or that the list of devices names.
+#[derive(Debug, Default)]
+pub struct Hosts(HashSet<String>);
+
+impl Hosts {
+    /// Notes the host of a line that begins with one, so that it is known where one sticks to a cell.
+    pub fn note(&mut self, line: &str) {
+        let line = line.trim_start();
+        if let Some((before, log)) = split(line, None)
+            && before.is_empty()
+            && !log.host.is_empty()
+            && !self.0.contains(log.host)
+        {
+            self.0.insert(log.host.to_owned());
+        } else if let Some((_, rest)) = line.split_once(" on ")
+            && let Some(host) = rest.split_whitespace().next()
+            && line.contains("Rank ")
+        {
+            self.0.insert(host.to_owned());
+        }
+    }
+}
+
+/// Parts a line into what nccl-tests printed and the line of NCCL that broke into it; nothing where NCCL is not in it.
+pub fn split<'a>(line: &'a str, hosts: Option<&Hosts>) -> Option<(&'a str, LogLine<'a>)> {
+    let kinds = [("NCCL INFO ", false), ("NCCL WARN ", true), ("NCCL TRACE ", false), ("NCCL CALL ", false)];
+    let marker = kinds.iter().filter_map(|(mark, warns)| line.find(mark).map(|at| (at, *mark, *warns))).min();
+    let Some((at, mark, warns)) = marker else {
+        let at = line.find("NCCL version ")?;
+        let before = line.get(..at)?;
+        // In the middle of words it is prose.
+        let text = line.get(at..)?;
+        let ours = before.trim().is_empty() || row::begins(&before.split_whitespace().collect::<Vec<_>>());
+        return ours.then_some((before, LogLine { host: "", warns: false, text }));
+    };
+    let text = line.get(at + mark.len()..)?.trim_end();
+    let before = line.get(..at)?;
+    let Some((before, host)) = head(before, hosts) else {
+        // No `host:pid:tid [gpu]`: the line is NCCL's all the same.
+        return Some(("", LogLine { host: "", warns, text }));
+    };
+    Some((before, LogLine { host, warns, text }))
+}
+
+/// Takes `host:pid:tid [gpu] file.cc:12 ` off the end of a text.
+fn head<'a>(text: &'a str, hosts: Option<&Hosts>) -> Option<(&'a str, &'a str)> {
+    // The place in NCCL's source stands before a warning only.
+    let mut text = text.trim_end();
+    if !text.ends_with(']') {
+        text = text.rsplit_once(' ')?.0.trim_end();
+    }
+    let (text, gpu) = text.strip_suffix(']')?.rsplit_once('[')?;
+    cell::whole(gpu)?;
+    let (text, tid) = text.trim_end().rsplit_once(':')?;
+    let (text, pid) = text.rsplit_once(':')?;
+    cell::whole(tid)?;
+    cell::whole(pid)?;
+    let begin = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+    let (before, word) = text.split_at_checked(begin)?;
+    // A time stamp may stand before the host, and what it sticks to ends where its bracket opens.
+    if word.is_empty() {
+        return None;
+    }
+    if let Some((cells, stamp)) = before.trim_end().rsplit_once('[')
+        && let Some(stamp) = stamp.strip_suffix(']')
+        && stamp.starts_with(|c: char| c.is_ascii_digit())
+    {
+        return (stamp.len() < 40).then_some((cells, word));
+    }
+    let words: Vec<&str> = before.split_whitespace().collect();
+    let in_a_row =
+        row::begins(&words) || (!words.is_empty() && words.iter().all(|word| row::may_continue(word)));
+    if !in_a_row {
+        return Some((before, word));
+    }
+    let cut = stuck(word, hosts);
+    let (cell, host) = word.split_at_checked(cut)?;
+    text.get(..begin + cell.len()).map(|before| (before, host))
+}
+
+/// Where the host begins in a word of a cell and a host. A host that is known decides; otherwise the number does, as
+/// far as it goes.
+fn stuck(word: &str, hosts: Option<&Hosts>) -> usize {
+    let is_cell = |text: &str| {
+        text.is_empty()
+            || text == "-1"
+            || row::may_continue(text) && !matches!(cell::figure(text), Cell::NotANumber)
+    };
+    if let Some(Hosts(known)) = hosts
+        && word.len() <= 300
+    {
+        for (at, _) in word.char_indices() {
+            if let Some((cell, host)) = word.split_at_checked(at)
+                && known.contains(host)
+                && is_cell(cell)
+            {
+                return at;
+            }
+        }
+    }
+    let rest = word.trim_start_matches("N/A");
+    if rest.len() < word.len() {
+        return word.len() - rest.len();
+    }
+    let rest =
+        word.strip_prefix('-').unwrap_or(word).trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    word.len() - rest.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_that_sticks_to_a_cell_is_told_from_it() {
+        let mut hosts = Hosts::default();
+        hosts.note("10-0-0-1:22:23 [0] NCCL INFO Bootstrap");
+        let table = [
+            ("  8  2  float  sum  -1mew0:64:65 [1] NCCL INFO AllReduce", "  8  2  float  sum  -1", "mew0"),
+            ("  8  2  float  sum  -110-0-0-1:64:65 [1] NCCL INFO x", "  8  2  float  sum  -1", "10-0-0-1"),
+            ("  8  2  float  sum  -1 a:64:65 [1] NCCL INFO x", "  8  2  float  sum  -1 ", "a"),
+            (
+                "  83.33  100.66  100.66      0mew0:6:6 [1] NCCL INFO x",
+                "  83.33  100.66  100.66      0",
+                "mew0",
+            ),
+            ("a:6:6 [1] NCCL INFO x", "", "a"),
+            ("a:6:6 [1] net.cc:626 NCCL WARN x", "", "a"),
+            (
+                "  8  2  float  sum  -1[2025-01-31 12:00:00] a:6:6 [1] NCCL INFO x",
+                "  8  2  float  sum  -1",
+                "a",
+            ),
+        ];
+        for (line, before, host) in table {
+            let read = split(line, Some(&hosts)).map(|(before, log)| (before, log.host));
+            assert_eq!(read, Some((before, host)), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_first_cell_of_a_continued_row_may_have_a_host_stuck_to_it() {
+        let read = split("39657a:6:6 [1] NCCL INFO x", None).map(|(before, log)| (before, log.host));
+        assert_eq!(read, Some(("", "39657a")), "a word alone is a host, whatever it begins with");
+    }
+}

@@ -1,0 +1,141 @@
+//! Runs that came to nothing: the class, the line and the host of the first cause; and figures that disagree.
+
+use super::super::*;
+use super::{WHOLE, codes, only, text};
+
+/// `WHOLE` up to its first row, and then what went wrong.
+fn after_one_row(end: &str) -> String {
+    let mut log: String = WHOLE.split_inclusive('\n').take(12).collect();
+    log.push_str(end);
+    log
+}
+
+#[test]
+fn the_first_cause_is_told_and_not_the_last_complaint() {
+    use FailureClass::*;
+    let table: [(&str, FailureClass, u64, Option<&str>); 9] = [
+        (
+            "alpha-1: Test NCCL failure common.cu:392 'unhandled system error / '\n\
+             alpha-1:1001:1003 [0] socket.cc:9 NCCL WARN read: Connection reset by peer\n\
+             srun: error: alpha-1: task 0: Exited with exit code 3\n",
+            ConnectionLost,
+            14,
+            Some("alpha-1"),
+        ),
+        (
+            "alpha-1: Test NCCL failure common.cu:392 'remote process exited or there was a network error / '\n\
+             .. alpha-1 pid 1001: Test failure common.cu:590\n\
+             srun: error: Node failure on alpha-2\n",
+            NodeFailure,
+            15,
+            Some("alpha-2"),
+        ),
+        ("alpha-1: Test CUDA failure common.cu:9 'out of memory'\n", OutOfMemory, 13, Some("alpha-1")),
+        ("alpha-1: Test timeout (30s) common.cu:1\n", TimedOut, 13, Some("alpha-1")),
+        (
+            "slurmstepd: error: *** STEP 7.0 ON alpha-1 CANCELLED AT 2025-01-31T12:00:00 DUE TO TIME LIMIT ***\n",
+            TimeLimit,
+            13,
+            None,
+        ),
+        ("Segmentation fault (core dumped)\n", Signal, 13, None),
+        ("srun: error: alpha-1: tasks 0-1: Exited with exit code 1\n", Exited, 13, Some("alpha-1")),
+        ("alpha-1:1:2 [0] NCCL WARN network Libfabric not found.\n", NetworkNotFound, 13, Some("alpha-1")),
+        ("write: No space left on device\n", NoSpace, 13, None),
+    ];
+    for (end, class, line, node) in table {
+        let read = text(&after_one_row(end));
+        let run = only(&read);
+        let failure = run.failure.clone().unwrap_or_else(|| panic!("{end}"));
+        assert_eq!((failure.class, failure.line, failure.node.as_deref()), (class, line, node), "{end}");
+        assert_eq!((run.rows.len(), run.concluded), (1, false), "{end}");
+    }
+}
+
+#[test]
+fn wrong_data_is_a_failure_that_concludes() {
+    let read = text(&WHOLE.replace("values : 0 OK", "values : 12 FAILED"));
+    let run = only(&read);
+    assert_eq!(run.out_of_bounds, Some(OutOfBounds { count: 12, ok: false }));
+    assert_eq!(run.failure.as_ref().map(|f| (f.class, f.line)), Some((FailureClass::OutOfBounds, 15)));
+    let read = text(&WHOLE.replace(": 128.462 ", ": 128.462 FAILED"));
+    assert_eq!(only(&read).failure.as_ref().map(|f| f.class), Some(FailureClass::BelowMinimum));
+}
+
+#[test]
+fn a_warning_of_a_run_that_ended_well_is_no_failure() {
+    let log = WHOLE.replacen("# Out", "a:1:2 [0] x.cc:1 NCCL WARN Connection refused\n# Out", 1);
+    assert_eq!((only(&text(&log)).failure.clone(), codes(&text(&log))), (None, vec!["nccl-warn"]));
+    let read = text(&format!("{}\n# error: Connection refused\n", log.trim_end()));
+    assert_eq!((only(&read).failure.clone(), codes(&read)), (None, vec!["nccl-warn", "error-noted"]));
+}
+
+#[test]
+fn a_table_without_an_end_is_told() {
+    assert_eq!(codes(&text(&after_one_row(""))), ["not-concluded"]);
+    let head: String = WHOLE.split_inclusive('\n').take(7).collect();
+    assert_eq!(codes(&text(&head)), ["no-rows"]);
+}
+
+#[test]
+fn a_failure_after_a_whole_run_is_another_runs() {
+    let read = text(&format!("{WHOLE}b: Test CUDA failure common.cu:9 'no device'\n{WHOLE}"));
+    let failures: Vec<_> = read.runs.iter().map(|run| (run.rows.len(), run.failure.is_some())).collect();
+    assert_eq!(failures, [(3, false), (0, true), (3, false)]);
+}
+
+#[test]
+fn bandwidths_that_do_not_follow_are_told() {
+    let read = text(&WHOLE.replacen("100.67  100.67", "100.67  188.76", 1));
+    let findings = recompute(only(&read), None);
+    assert_eq!(
+        findings.iter().map(|f| (f.code.as_str(), f.line)).collect::<Vec<_>>(),
+        [("bandwidth-disagrees", Some(12))]
+    );
+    let read = text(&WHOLE.replacen("100.67  100.67", "101.67  101.67", 1));
+    assert_eq!(recompute(only(&read), None).len(), 1);
+    assert_eq!(recompute(only(&text(WHOLE)), Some(16)).len(), 6, "of two ranks, not of sixteen");
+}
+
+#[test]
+fn each_operation_is_recomputed_by_its_own_rule() {
+    for op in Op::ALL {
+        for ranks in [2, 3, 8, 16, 128, 1440] {
+            for (size, time) in
+                [(0, 6.25), (16, 35.5), (1 << 20, 123.45), (1 << 30, 4321.5), (1 << 34, 66132.0)]
+            {
+                let algbw = op.algbw_gb_s(size, ranks, time);
+                let busbw = algbw * if op == Op::Hypercube { 1.0 } else { op.bus_factor(ranks) };
+                let half = Half::printed(time, algbw, busbw, Wrong::Count(0.0));
+                let row = Row {
+                    size_bytes: size,
+                    count: size / 4,
+                    dtype: "float".to_owned(),
+                    redop: None,
+                    root: None,
+                    out_of_place: half.clone(),
+                    in_place: None,
+                    timestamp: None,
+                    line: 1,
+                };
+                let run = NcclRun { op: Some(op), rows: vec![row], ..NcclRun::default() };
+                assert_eq!(recompute(&run, Some(ranks)), [], "{op} {ranks} {size}");
+                let half = half.expect("figures");
+                assert!(ratio_matches(op, ranks, half.algbw_gb_s, half.busbw_gb_s), "{op} {ranks} {size}");
+                assert_eq!(recompute(&run, None), [], "{op} {ranks} {size}");
+            }
+        }
+    }
+    assert!(!ratio_matches(Op::AllReduce, 16, 200.0, 350.0));
+    assert!(!ratio_matches(Op::AllReduce, 0, 1.0, 1.0));
+}
+
+#[test]
+fn the_old_form_of_gathering_is_a_convention_of_its_own() {
+    let row = "1073741824 33554432 float 4194.3 224.00 224.00 0e+00 4194.3 224.00 224.00 0e+00\n";
+    let mut read = text(row);
+    let run = read.runs.first_mut().expect("a run");
+    run.op = Some(Op::AllGather);
+    assert_eq!(recompute(run, Some(8)), []);
+    assert_eq!(recompute(run, Some(4)).len(), 2);
+}
