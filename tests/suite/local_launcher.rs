@@ -67,16 +67,16 @@ fn a_program_over_its_limit_is_ended_with_all_that_it_started() {
 fn a_collective_is_read_from_what_the_program_printed() {
     let project = Project::new();
     let table = "\
-# nThread 1 nGpus 8 minBytes 1048576 maxBytes 1048576 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
+# nThread 1 nGpus 8 minBytes 1073741824 maxBytes 1073741824 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
 #
 # Using devices
 RANKS#
 #                                                              out-of-place                       in-place
 #       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
 #        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
-     1048576        262144     float     sum      -1    50.00   20.97   36.70      0    50.00   20.97   36.70      0
+  1073741824     268435456     float     sum      -1   5000.0  214.75  375.81      0   5000.0  214.75  375.81      0
 # Out of bounds values : 0 OK
-# Avg bus bandwidth    : 36.7
+# Avg bus bandwidth    : 375.81
 #
 ";
     let ranks: String = (0..8)
@@ -87,16 +87,16 @@ RANKS#
     project.write("nccl-tests/all_reduce_perf", &program);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("made executable");
     let workload =
-        "{ kind = \"nccl-tests\", op = \"all_reduce\", from = \"1MiB\", to = \"1MiB\", factor = 2 }";
+        "{ kind = \"nccl-tests\", op = \"all_reduce\", from = \"1GiB\", to = \"1GiB\", factor = 2 }";
     let off = "counters = false";
-    let ok = "metric = \"nccl.algbw\"\nsize = \"1MiB\"\nat_least = \"20 GB/s\"";
+    let ok = "metric = \"nccl.algbw\"\nsize = \"1GiB\"\nat_least = \"200 GB/s\"";
     let ran = run(&project, &suite(workload, "nccl_tests", ok, off));
     assert_eq!(ran.code, Some(0), "{}", ran.all());
-    let slow = "metric = \"nccl.algbw\"\nsize = \"1MiB\"\nat_least = \"21 GB/s\"";
+    let slow = "metric = \"nccl.algbw\"\nsize = \"1GiB\"\nat_least = \"220 GB/s\"";
     let ran = run(&project, &suite(workload, "nccl_tests", slow, off));
     assert_eq!(ran.code, Some(1), "{}", ran.all());
     // Without a baseline nothing can be told.
-    let unknown = "metric = \"nccl.algbw\"\nsize = \"1MiB\"\nagainst = \"baseline\"";
+    let unknown = "metric = \"nccl.algbw\"\nsize = \"1GiB\"\nagainst = \"baseline\"";
     let ran = run(&project, &suite(workload, "nccl_tests", unknown, off));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
 }
