@@ -1,6 +1,7 @@
 //! Real logs that nobody here wrote, where they lie beside the project: each is read, or refused with a reason.
 
 use harness::launch::slurm_state::{JobState, StateSet};
+use recipes::source::efa_counters;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -16,63 +17,87 @@ fn corpus(folder: &str) -> Option<Vec<PathBuf>> {
     Some(files)
 }
 
-/// States in the columns of squeue, sinfo and sacct text, and in the fields of their JSON, by where they were found.
+/// The states that a file holds, by whether they are of jobs or of nodes: in JSON by their keys, in `State=` pairs, in
+/// the column that a heading names, or in the one column where nearly every line has a state.
 fn states(text: &str) -> BTreeMap<&'static str, Vec<String>> {
     let mut found: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
-    if let Ok(value) = serde_json::from_str::<serde_json::Value>(text) {
-        walk(&value, &mut found);
+    for part in std::iter::once(text).chain(text.lines()) {
+        if let Ok(value) = serde_json::from_str::<serde_json::Value>(part)
+            && value.is_object()
+        {
+            walk(&value, text.contains("\"nodes\"") && !text.contains("\"jobs\""), &mut found);
+            if part.len() == text.len() {
+                return found;
+            }
+        }
+    }
+    // Partitions have a `State=` too, of another kind.
+    let nodes = if text.contains("NodeName=") { text } else { "" };
+    for word in nodes.split_whitespace().filter_map(|word| word.strip_prefix("State=")) {
+        found.entry("node").or_default().push(word.to_owned());
+    }
+    if !found.is_empty() {
         return found;
     }
-    let mut lines = text.lines();
-    let Some(head) = lines.find(|line| !line.trim().is_empty()) else { return found };
-    let separator = if head.contains('|') { Some('|') } else { None };
     let split = |line: &str| -> Vec<String> {
-        match separator {
+        let bar = ["|#", "|", ","].into_iter().find(|bar| {
+            line.matches(bar).count() > 3 || text.lines().all(|l| l.is_empty() || l.contains(bar))
+        });
+        match bar {
             Some(bar) => line.split(bar).map(|word| word.trim().to_owned()).collect(),
             None => line.split_whitespace().map(str::to_owned).collect(),
         }
     };
-    let head = split(head);
-    let is_nodes = head.iter().any(|name| ["NODELIST", "HOSTNAMES", "AVAIL"].contains(&name.as_str()))
-        && !head.iter().any(|name| name == "JOBID" || name == "JobID");
-    for (at, name) in head.iter().enumerate() {
-        if !matches!(name.as_str(), "STATE" | "State" | "ST") {
-            continue;
-        }
-        for line in text.lines().skip_while(|line| split(line) != head).skip(1) {
-            let words = split(line);
-            if words.len() >= head.len()
-                && let Some(word) = words.get(at)
-            {
-                found.entry(if is_nodes { "node" } else { "job" }).or_default().push(word.clone());
-            }
-        }
+    let rows: Vec<Vec<String>> = text.lines().map(split).collect();
+    let heading = rows.iter().position(|row| row.iter().any(|word| word.eq_ignore_ascii_case("state")));
+    if let Some(at) = heading {
+        let head = &rows[at];
+        let column = head.iter().position(|word| word.eq_ignore_ascii_case("state")).unwrap_or_default();
+        let of_jobs = head.iter().any(|name| name.eq_ignore_ascii_case("jobid"));
+        let kind = if of_jobs { "job" } else { "node" };
+        // Names with blanks shift the columns of a table for people, so a word is taken where it stands alone.
+        let words =
+            rows[at + 1..].iter().filter(|row| row.len() == head.len()).filter_map(|row| row.get(column));
+        found.entry(kind).or_default().extend(words.cloned());
+        return found;
+    }
+    let width = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let known = |word: &String| !matches!(JobState::of(word), JobState::Unknown(_)) && word.len() > 3;
+    let filled = |column: usize| rows.iter().filter(|row| row.get(column).is_some_and(known)).count();
+    let best = (0..width)
+        .max_by_key(|column| filled(*column))
+        .filter(|column| filled(*column) * 10 > rows.len() * 7);
+    if let Some(column) = best {
+        let words = rows.iter().filter_map(|row| row.get(column)).filter(|word| !word.is_empty());
+        found.entry("job").or_default().extend(words.cloned());
     }
     found
 }
 
-fn walk(value: &serde_json::Value, found: &mut BTreeMap<&'static str, Vec<String>>) {
+fn walk(value: &serde_json::Value, of_nodes: bool, found: &mut BTreeMap<&'static str, Vec<String>>) {
     match value {
         serde_json::Value::Object(map) => {
             for (key, value) in map {
                 let kind = match key.as_str() {
                     "job_state" => Some("job"),
                     "node_state" => Some("node"),
+                    "state" if of_nodes => Some("node"),
+                    "state" => Some("job"),
                     _ => None,
                 };
                 match (kind, value) {
                     (Some(kind), serde_json::Value::String(word)) => {
-                        found.entry(kind).or_default().push(word.clone())
+                        found.entry(kind).or_default().push(word.clone());
                     }
                     (Some(kind), serde_json::Value::Array(words)) => {
                         let words = words.iter().filter_map(|word| word.as_str()).map(str::to_owned);
                         found.entry(kind).or_default().extend(words);
                     }
-                    _ => walk(value, found),
+                    _ => walk(value, of_nodes, found),
                 }
             }
         }
-        serde_json::Value::Array(values) => values.iter().for_each(|value| walk(value, found)),
+        serde_json::Value::Array(values) => values.iter().for_each(|value| walk(value, of_nodes, found)),
         _ => {}
     }
 }
@@ -86,7 +111,10 @@ fn every_slurm_state_of_the_corpus_is_known() {
         let text = String::from_utf8_lossy(&fs::read(&file).expect("read")).into_owned();
         let states = states(&text);
         let (jobs, nodes) = (states.get("job").map_or(0, Vec::len), states.get("node").map_or(0, Vec::len));
-        println!("{name}: {jobs} job states, {nodes} node states");
+        match jobs + nodes {
+            0 => println!("{name}: refused: no states of jobs or nodes in it"),
+            _ => println!("{name}: {jobs} job states, {nodes} node states"),
+        }
         for word in states.get("job").into_iter().flatten() {
             if let JobState::Unknown(word) = JobState::of(word) {
                 unknown.push(format!("{name}: job {word}"));
@@ -99,4 +127,26 @@ fn every_slurm_state_of_the_corpus_is_known() {
     unknown.sort();
     unknown.dedup();
     assert!(unknown.is_empty(), "{unknown:#?}");
+}
+
+#[test]
+fn every_counter_file_of_the_corpus_is_read_or_refused_with_a_reason() {
+    let Some(files) = corpus("efa") else { return };
+    let mut read = 0;
+    for file in files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let bytes = fs::read(&file).expect("read");
+        match (efa_counters::read_exporter(&bytes, &name), efa_counters::read_listing(&bytes, &name)) {
+            (Ok(devices), _) => {
+                println!("{name}: {} devices, {} counters each", devices.len(), devices[0].counters.len());
+                read += 1;
+            }
+            (_, Ok(device)) => {
+                println!("{name}: one device, {} counters", device.counters.len());
+                read += 1;
+            }
+            (Err(as_exporter), Err(as_listing)) => println!("{name}: refused: {as_exporter}; {as_listing}"),
+        }
+    }
+    assert!(read >= 2, "the exporter's text and the plain listing are read");
 }
