@@ -6,6 +6,7 @@
 use recipes::finding::Finding;
 use recipes::metric::Dims;
 use recipes::op::Op;
+use recipes::recipe::NotComparable;
 use recipes::unit::{Better, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -400,9 +401,9 @@ pub struct JobAnalysis {
     /// The workload's own account of why it did not end well, first cause first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<WorkloadFailure>,
-    /// Why the numbers of this job cannot be compared with what was declared: the wrong number of ranks.
+    /// Why the numbers of this job say nothing, though they stand there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub not_comparable: Option<String>,
+    pub not_comparable: Option<NotComparable>,
     /// The workload said itself that its data were wrong; its exit code is then no failure of the machinery.
     pub data_wrong: bool,
     pub findings: Vec<Finding>,

@@ -90,11 +90,19 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
                 "look at stderr of the job",
             );
         }
-        if let Some(why) = analysis.and_then(|analysis| analysis.not_comparable.as_ref()) {
+        if let Some(not) = analysis.and_then(|analysis| analysis.not_comparable.as_ref()) {
+            let next = match not.cause.as_str() {
+                "wrong-ranks" => {
+                    "check that the launcher's MPI plugin and nccl-tests' MPI are the same; see `srun --mpi=list`"
+                }
+                _ => {
+                    "look at the output of the job, and at the space on the shared folder; run the case again"
+                }
+            };
             return Gate::Inconclusive {
-                cause: "wrong-ranks".to_owned(),
-                message: why.clone(),
-                next: "check that the launcher's MPI plugin and nccl-tests' MPI are the same; see `srun --mpi=list`".to_owned(),
+                cause: not.cause.clone(),
+                message: not.why.clone(),
+                next: next.to_owned(),
             };
         }
         return Gate::Open;

@@ -366,7 +366,8 @@ fn wrong_data_is_a_measurement_whatever_the_exit_code() {
 fn a_job_on_other_ranks_than_declared_makes_nothing_but_inconclusive() {
     for value in [1.0, 100.0] {
         let mut world = World::new(at_least(10.0)).saw(value);
-        world.analysis().not_comparable = Some("8 ranks of 16".into());
+        world.analysis().not_comparable =
+            Some(recipes::recipe::NotComparable { cause: "wrong-ranks".into(), why: "8 ranks of 16".into() });
         let verdict = world.one();
         assert_eq!((verdict.status, verdict.cause.as_deref()), (Status::Inconclusive, Some("wrong-ranks")));
         // A job that ended badly is that first.

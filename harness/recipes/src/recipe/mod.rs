@@ -11,6 +11,7 @@ pub mod ring;
 use crate::finding::Finding;
 use crate::metric::{Dim, Dims, Metric, MetricSpec};
 use crate::op::Op;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Every recipe, by the name that suites use.
@@ -96,9 +97,18 @@ pub struct Output {
     /// The workload's own account of why it did not end well.
     pub failure: Option<Failure>,
     /// Why these numbers cannot be compared with what was declared.
-    pub not_comparable: Option<String>,
+    pub not_comparable: Option<NotComparable>,
     /// The workload itself says that its data came out wrong.
     pub data_wrong: bool,
+}
+
+/// Numbers that stand there, and still say nothing: of other ranks than declared, of a table that is cut, or such as
+/// contradict each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotComparable {
+    /// In a word.
+    pub cause: String,
+    pub why: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]

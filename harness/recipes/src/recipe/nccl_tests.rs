@@ -1,7 +1,7 @@
 //! Bandwidth, time and correctness of a collective, from what nccl-tests printed.
 //! How its output is read in all its forms is `source::nccl_tests`'s business.
 
-use super::{Failure, FileRole, InputFile, JobInput, Output, RecipeSpec, Workload, bytes_of};
+use super::{Failure, FileRole, InputFile, JobInput, NotComparable, Output, RecipeSpec, Workload, bytes_of};
 use crate::finding::Finding;
 use crate::metric::{Dim, Dims, MetricSpec};
 use crate::op::Op;
@@ -85,11 +85,10 @@ fn read_file(job: &JobInput, file: &InputFile, op: Op, ranks: Option<u32>, dims:
             return;
         }
     };
-    // Several heads in a burst, with nothing that tells their rows apart.
-    if read.findings.iter().any(|finding| finding.code == "interleaved-tables") {
-        output
-            .not_comparable
-            .get_or_insert(format!("{}: several tables in one: the ranks did not form one job", file.shown));
+    for finding in &read.findings {
+        if let Some(cause) = broken_by(&finding.code) {
+            not_comparable(output, cause, format!("{}: {}", file.shown, finding.message));
+        }
     }
     output.findings.extend(read.findings.into_iter().map(|finding| about(file, finding)));
     for run in &read.runs {
@@ -110,19 +109,39 @@ fn read_file(job: &JobInput, file: &InputFile, op: Op, ranks: Option<u32>, dims:
     let with_rows: Vec<&NcclRun> = read.runs.iter().filter(|run| !run.rows.is_empty()).collect();
     if with_rows.len() > 1 {
         let message = format!("{} tables in one output: the ranks did not form one job", with_rows.len());
-        output.not_comparable.get_or_insert(format!("{}: {message}", file.shown));
+        not_comparable(output, WRONG_RANKS, format!("{}: {message}", file.shown));
     }
     for run in with_rows {
         compare(run, file, op, ranks, output);
-        output.findings.extend(source::recompute(run, ranks).into_iter().map(|finding| about(file, finding)));
+        for finding in source::recompute(run, ranks) {
+            not_comparable(output, "bandwidth-disagrees", format!("{}: {}", file.shown, finding.message));
+            output.findings.push(about(file, finding));
+        }
         metrics_of(job, run, op, ranks, &dims, output);
     }
+}
+
+const WRONG_RANKS: &str = "wrong-ranks";
+
+/// What is left of a table that is cut or mangled was measured, but nobody knows what the rest would have said.
+fn broken_by(code: &str) -> Option<&'static str> {
+    match code {
+        "not-concluded" => Some("cut"),
+        "row-cut" | "row-odd" | "not-a-number" | "size-overflowed" | "truncated-json" => Some("garbled"),
+        // Several heads in a burst, with nothing that tells their rows apart.
+        "interleaved-tables" => Some(WRONG_RANKS),
+        _ => None,
+    }
+}
+
+fn not_comparable(output: &mut Output, cause: &str, why: String) {
+    output.not_comparable.get_or_insert(NotComparable { cause: cause.to_owned(), why });
 }
 
 /// The gate before any number is judged: was this the operation, on the ranks, that were declared?
 fn compare(run: &NcclRun, file: &InputFile, op: Op, ranks: Option<u32>, output: &mut Output) {
     let mut mismatch = |why: String| {
-        output.not_comparable.get_or_insert(format!("{}: {why}", file.shown));
+        not_comparable(output, WRONG_RANKS, format!("{}: {why}", file.shown));
     };
     if let Some(seen) = run.op
         && seen != op
@@ -207,27 +226,31 @@ pub fn named_node(text: &str, nodes: &[String]) -> Option<String> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_row_is_of_the_size_that_was_asked_for() {
-        let job = JobInput {
+    fn job(op: Op, sizes: &[u64], ranks: u32) -> JobInput {
+        JobInput {
             case: "c".into(),
             job: "j".into(),
             round: 1,
-            nodes: Vec::new(),
+            nodes: vec!["n1".into()],
             nics: Vec::new(),
             tx_counters: Vec::new(),
             rx_counters: Vec::new(),
             conservation_shown: false,
             workload: Workload::NcclTests {
-                op: Op::AllGather,
-                sizes: vec![8, 1024, 1 << 30],
-                ranks_per_communicator: Some(24),
+                op,
+                sizes: sizes.to_vec(),
+                ranks_per_communicator: Some(ranks),
                 checked: true,
             },
             exit_code: Some(0),
             seconds: None,
             files: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn a_row_is_of_the_size_that_was_asked_for() {
+        let job = job(Op::AllGather, &[8, 1024, 1 << 30], 24);
         let table = [
             (0, None),
             (1024, Some(1024)),
@@ -247,5 +270,98 @@ mod tests {
         let nodes = ["p5-1", "p5-11"].map(str::to_owned);
         assert_eq!(named_node("srun: error: p5-11: task 3: Killed", &nodes), Some("p5-11".into()));
         assert_eq!(named_node("p5-111 is not ours", &nodes), None);
+    }
+
+    /// Two ranks, two sizes, all well.
+    const WHOLE: &str = "\
+# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 1 minBytes 8388608 maxBytes 16777216 step: 2(factor) warmup iters: 1 iters: 20 agg iters: 1 validation: 1 graph: 0
+#
+# Using devices
+#  Rank  0 Group  0 Pid   1001 on         n1 device  0 [0000:17:00] NVIDIA Test GPU
+#  Rank  1 Group  0 Pid   1002 on         n1 device  1 [0000:65:00] NVIDIA Test GPU
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)
+     8388608       2097152     float     sum      -1    83.33  100.67  100.67       0    80.98  103.59  103.59       0
+    16777216       4194304     float     sum      -1   128.30  130.77  130.77       0   127.00  132.10  132.10       0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 116.782
+#
+# Collective test concluded: all_reduce_perf
+#
+";
+
+    fn output_of(text: &str) -> Output {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), text).expect("written");
+        let mut job = job(Op::AllReduce, &[8 << 20, 16 << 20], 2);
+        job.files.push(InputFile {
+            role: FileRole::NcclTests,
+            path: file.path().to_owned(),
+            shown: "raw/j/stdout".into(),
+            node: None,
+            part: None,
+        });
+        run(&job)
+    }
+
+    fn cause(text: &str) -> Option<String> {
+        output_of(text).not_comparable.map(|not| not.cause)
+    }
+
+    #[test]
+    fn a_whole_table_gives_every_number_of_both_placements() {
+        let output = output_of(WHOLE);
+        assert_eq!(output.not_comparable, None);
+        assert_eq!(output.findings, []);
+        let count = |name: &str| output.metrics.iter().filter(|metric| &*metric.name == name).count();
+        assert_eq!(
+            ["nccl.busbw", "nccl.algbw", "nccl.time", "nccl.wrong", "nccl.ranks"].map(count),
+            [4, 4, 4, 4, 1]
+        );
+    }
+
+    #[test]
+    fn numbers_that_stand_there_and_say_nothing_are_told_apart() {
+        let cut = WHOLE.split("# Out of bounds").next().unwrap_or_default();
+        // A row of which half is missing, in a table that concludes.
+        let torn = WHOLE.replace("       0   127.00  132.10  132.10       0", "");
+        let one_rank: String =
+            WHOLE.lines().filter(|line| !line.contains("Rank  1")).map(|line| format!("{line}\n")).collect();
+        let table = [
+            (WHOLE.to_owned(), None),
+            (cut.to_owned(), Some("cut")),
+            (torn, Some("garbled")),
+            (WHOLE.replace("128.30  130.77", "128.30  190.77"), Some("wrong-ranks")),
+            (WHOLE.replace("128.30  130.77  130.77", "128.30  190.77  190.77"), Some("bandwidth-disagrees")),
+            (WHOLE.replace("130.77  130.77", "NaN  130.77"), Some("garbled")),
+            (one_rank, Some("wrong-ranks")),
+            (format!("{WHOLE}{WHOLE}"), Some("wrong-ranks")),
+            (WHOLE.replace("all_reduce_perf", "all_gather_perf"), Some("wrong-ranks")),
+        ];
+        for (text, expected) in table {
+            assert_eq!(cause(&text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn wrong_data_is_a_number_and_no_failure_of_the_machinery() {
+        let text = WHOLE
+            .replace("132.10  132.10       0", "132.10  132.10      77")
+            .replace("values : 0 OK", "values : 1 FAILED");
+        let output = output_of(&text);
+        assert!(output.data_wrong && output.failure.is_none() && output.not_comparable.is_none());
+        assert!(output.metrics.iter().any(|metric| &*metric.name == "nccl.wrong" && metric.value == 77.0));
+    }
+
+    #[test]
+    fn an_output_of_something_else_gives_no_number() {
+        for text in ["", "hello\n", "\0\0\0"] {
+            let output = output_of(text);
+            assert_eq!(output.metrics, []);
+            assert_eq!(output.findings[0].code, "not-understood");
+        }
     }
 }
