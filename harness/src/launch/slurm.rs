@@ -187,3 +187,148 @@ async fn down_node(reach: &dyn Reach, job: &PlannedJob) -> Option<Blamed> {
         lost.then(|| Blamed { node: node.to_owned(), evidence: format!("`sinfo` says {state}: {reason}") })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reach::{Answer, ReachError};
+
+    /// Answers each program with what was written down for it.
+    struct Scripted(Vec<(&'static str, Result<Answer, ReachError>)>);
+
+    impl Reach for Scripted {
+        fn exec<'a>(&'a self, _: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+            let program = command.argv[0].as_str();
+            let found = self.0.iter().find(|(name, _)| *name == program).map(|(_, answer)| answer.clone());
+            let missing = ReachError::NoProgram { host: "here".into(), program: program.into() };
+            Box::pin(async move { found.unwrap_or(Err(missing)) })
+        }
+        fn put<'a>(&'a self, _: &'a Host, _: &'a str, _: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+            Box::pin(async { Ok(()) })
+        }
+        fn get<'a>(&'a self, _: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+            Box::pin(async move { Err(ReachError::NotFound { path: path.into() }) })
+        }
+    }
+
+    fn job() -> PlannedJob {
+        PlannedJob {
+            name: "j".into(),
+            nodes: vec!["n1".into(), "n2".into()],
+            round: 1,
+            ranks: 16,
+            folder: "/f".into(),
+            files: Vec::new(),
+            launch: vec!["sbatch".into(), "--parsable".into(), "/f/job.sh".into()],
+            expected: Vec::new(),
+            estimate_s: 1,
+            limit_s: 60,
+        }
+    }
+
+    fn wait<T>(future: Wait<'_, T>) -> T {
+        tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
+    }
+
+    fn poll(answers: Vec<(&'static str, Result<Answer, ReachError>)>) -> Poll {
+        let (job, reach) = (job(), Scripted(answers));
+        wait(Slurm.poll(&reach, &[(&job, "7")])).remove(0)
+    }
+
+    fn said(text: &str) -> Result<Answer, ReachError> {
+        Ok(Answer::ok(text))
+    }
+
+    #[test]
+    fn a_failed_query_is_unknown_and_never_the_end_of_a_job() {
+        let down = || Ok(Answer::failed(1, "slurm_load_jobs error: Unable to contact slurm controller"));
+        let late = || Err(ReachError::TimedOut { what: "`squeue`".into(), limit_s: 60 });
+        for answers in [
+            vec![("squeue", down())],
+            vec![("squeue", late())],
+            vec![],
+            vec![("squeue", said("")), ("scontrol", down())],
+            vec![("squeue", said("")), ("scontrol", late())],
+            vec![("squeue", said("7|COMPLETED|None|n1\n")), ("scontrol", down())],
+            vec![("squeue", said("7|BLORP|None|n1\n"))],
+            vec![("squeue", said("")), ("scontrol", said("JobId=7"))],
+            vec![("squeue", Ok(Answer::failed(1, "Invalid job id specified"))), ("scontrol", down())],
+        ] {
+            let shown = format!("{answers:?}");
+            assert!(matches!(poll(answers), Poll::Unknown(_)), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_waiting_job_tells_its_reason_and_whether_it_ever_clears() {
+        for (reason, never) in [
+            ("Resources", false),
+            ("ReqNodeNotAvail, UnavailableNodes:n2", false),
+            ("PartitionNodeLimit", true),
+            ("(BadConstraints)", true),
+            ("launch failed requeued held", true),
+        ] {
+            let line = format!("7|PENDING|{reason}|\n");
+            assert_eq!(poll(vec![("squeue", said(&line))]), Poll::Waiting { reason: reason.into(), never });
+        }
+        assert_eq!(poll(vec![("squeue", said("7|RUNNING|None|n[1-2]\n"))]), Poll::Running);
+        assert_eq!(poll(vec![("squeue", said("7|COMPLETING|None|n[1-2]\n"))]), Poll::Running);
+    }
+
+    #[test]
+    fn the_end_of_a_job_is_what_scontrol_says() {
+        let table = [
+            ("COMPLETED", "0:0", Ended::Exited { code: 0 }),
+            ("FAILED", "7:0", Ended::Exited { code: 7 }),
+            ("FAILED", "0:11", Ended::Killed { signal: 11 }),
+            ("TIMEOUT", "0:15", Ended::TimeLimit { limit_s: 60 }),
+            ("NODE_FAIL", "0:1", Ended::NodeFail),
+            ("BOOT_FAIL", "0:0", Ended::NodeFail),
+            ("PREEMPTED", "0:15", Ended::Preempted),
+            ("CANCELLED", "0:15", Ended::Cancelled),
+            ("OUT_OF_MEMORY", "0:125", Ended::Killed { signal: 9 }),
+        ];
+        for (state, code, expected) in table {
+            let shown =
+                format!("JobId=7 JobName=x JobState={state} Reason=None ExitCode={code} NodeList=n[1-2]\n");
+            let answers = vec![("squeue", said("")), ("scontrol", said(&shown))];
+            match poll(answers) {
+                Poll::Ended { end, .. } => assert_eq!(end, expected, "{state} {code}"),
+                other => panic!("{state} {code}: {other:?}"),
+            }
+        }
+        // An exit code that is not there, or that contradicts the state, is no success.
+        for shown in ["JobState=COMPLETED", "JobState=COMPLETED ExitCode=x:y", "JobState=FAILED ExitCode=0:0"]
+        {
+            let answers = vec![("squeue", said("")), ("scontrol", said(shown))];
+            assert!(matches!(poll(answers), Poll::Ended { end: Ended::Lost { .. }, .. }), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_lost_node_is_named_by_sinfo_if_it_is_the_jobs() {
+        let ended = |sinfo: &str| {
+            let shown = "JobState=NODE_FAIL ExitCode=0:1";
+            let answers = vec![("squeue", said("")), ("scontrol", said(shown)), ("sinfo", said(sinfo))];
+            match poll(answers) {
+                Poll::Ended { blamed, .. } => blamed.map(|blamed| blamed.node),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(ended("n1|idle|none\nn2|down*|Not responding\n"), Some("n2".into()));
+        assert_eq!(ended("n1|allocated+|none\nn9|down*|Not responding\n"), None);
+        assert_eq!(ended(""), None);
+    }
+
+    #[test]
+    fn a_submission_without_a_number_is_no_submission() {
+        let submit = |answer| wait(Slurm.submit(&Scripted(vec![("sbatch", answer)]), &job()));
+        assert_eq!(submit(said("1234\n")), Ok("1234".into()));
+        assert_eq!(submit(said("1234;cluster\n")), Ok("1234".into()));
+        for answer in [said(""), said("Submitted batch job 7\n"), Ok(Answer::failed(1, "sbatch: error: no"))]
+        {
+            assert!(submit(answer.clone()).is_err(), "{answer:?}");
+        }
+        assert!(wait(Slurm.submit(&Scripted(Vec::new()), &job())).is_err());
+    }
+}
