@@ -13,6 +13,7 @@ mod faults;
 mod flows_script;
 mod gpus_script;
 mod interruption;
+mod invariants;
 mod job_script;
 mod local_launcher;
 mod pretend_baselines;
