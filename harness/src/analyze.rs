@@ -44,7 +44,7 @@ pub fn analyze(
         }
         result.findings.extend(missing_files(planned, collected));
         // The launcher's word on which node failed comes before the workload's.
-        if let Some(blamed) = launcher_blame(planned, collected, folder) {
+        if let Some(blamed) = launcher_blame(planned, &record.end, collected, folder) {
             result.failure = Some(match result.failure.take() {
                 Some(own) => WorkloadFailure { node: blamed.node, ..own },
                 None => blamed,
@@ -124,15 +124,30 @@ fn missing_files(planned: &PlannedJob, collected: &Collected) -> Vec<Finding> {
         .collect()
 }
 
-fn launcher_blame(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Option<WorkloadFailure> {
-    collected
+/// What the launcher's chatter says of a node. Where a job was ended from outside, by its limit or by somebody, the
+/// chatter names whose tasks were ended first, and that is nobody's fault.
+fn launcher_blame(
+    planned: &PlannedJob,
+    end: &Ended,
+    collected: &Collected,
+    folder: &Path,
+) -> Option<WorkloadFailure> {
+    let failed_by_itself = match end {
+        Ended::Exited { code } => *code != 0,
+        Ended::Killed { .. } | Ended::NodeFail | Ended::Lost { .. } => true,
+        _ => false,
+    };
+    if !failed_by_itself {
+        return None;
+    }
+    let texts: Vec<String> = collected
         .files
         .iter()
         .filter(|file| file.job == planned.name && matches!(file.kind, FileKind::Stderr | FileKind::Log))
-        .find_map(|file| {
-            let bytes = std::fs::read(folder.join(&file.path)).ok()?;
-            chatter::first_blamed(&String::from_utf8_lossy(&bytes), &planned.nodes)
-        })
+        .filter_map(|file| std::fs::read(folder.join(&file.path)).ok())
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .collect();
+    chatter::first_blamed(&texts.concat(), &planned.nodes)
 }
 
 /// The rate of a NIC in a direction: the best of its flows over all rounds.

@@ -272,7 +272,9 @@ pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdi
             }
         }
     }
-    let ran = |end: &Ended| !matches!(end, Ended::NotRun { .. } | Ended::Interrupted { .. });
+    // What somebody stopped speaks against no node.
+    let ran =
+        |end: &Ended| !matches!(end, Ended::NotRun { .. } | Ended::Interrupted { .. } | Ended::Cancelled);
     data.case
         .jobs
         .iter()

@@ -232,6 +232,11 @@ fn a_baseline_judges_by_its_state() {
         let verdict = World::new(with(baseline.clone())).saw(value).one();
         assert_eq!((verdict.status, verdict.provisional), (status, provisional), "{baseline:?} {value}");
         assert_eq!(verdict.observed, Some(value));
+        if verdict.lower == Some(95.0) && verdict.upper == Some(105.0) {
+            let told = "expected 95.00 GB/s to 105.0 GB/s (baseline k, n = 5, median 100.0 GB/s)";
+            assert!(verdict.message.ends_with(told), "{}", verdict.message);
+            assert_eq!(verdict.baseline.as_deref(), Some("k (n = 5, median 100; s)"));
+        }
     }
 }
 
@@ -300,6 +305,9 @@ fn every_part_must_have_its_number() {
     let odd = world(&[("a", 11.0), ("b", 1.0)]);
     assert_eq!((odd.status, odd.observed), (Status::Fail, Some(1.0)));
     assert!(odd.message.contains("(b)"), "{}", odd.message);
+    // At its bound a part is within it.
+    let odd = world(&[("a", 10.0), ("b", 1.0)]);
+    assert!(odd.message.contains("(b)"), "{}", odd.message);
     // Bad is bad, whatever else is missing.
     assert_eq!(world(&[("b", 1.0)]).status, Status::Fail);
 }
@@ -341,6 +349,21 @@ fn a_job_that_did_not_end_well_makes_errors_and_never_failures() {
     let mut world = World::new(at_least(10.0)).saw(100.0);
     world.jobs.jobs.clear();
     assert_eq!(world.status(), Status::Error, "a job without a record");
+}
+
+#[test]
+fn what_somebody_stopped_speaks_against_no_node() {
+    for (end, speaks) in [
+        (Ended::Cancelled, false),
+        (Ended::Interrupted { why: "w".into() }, false),
+        (Ended::NotRun { why: "w".into() }, false),
+        (Ended::Preempted, true),
+        (Ended::TimeLimit { limit_s: 1 }, true),
+    ] {
+        let mut world = World::new(at_least(10.0));
+        world.jobs.jobs[0].end = end.clone();
+        assert_eq!(!world.judged().outcomes.is_empty(), speaks, "{end:?}");
+    }
 }
 
 #[test]
@@ -499,7 +522,26 @@ fn a_device_that_is_not_there_or_moved_nothing_is_named_and_a_smaller_share_is_n
     assert!(named("nic.present", 0.0)[0].starts_with("culprit n1 a: "));
     assert!(named("nic.share", 0.0)[0].starts_with("culprit n1 a: "));
     assert!(named("nic.share", 0.5).is_empty());
+    assert!(named("nic.present", 0.5).is_empty());
+    // A NIC is not named by a bandwidth.
+    assert!(named("nccl.busbw", 0.0).is_empty());
     assert!(named("nic.tx_bytes", 0.0).is_empty());
+}
+
+#[test]
+fn an_assertion_over_a_whole_node_names_the_parts_at_zero() {
+    let mut world = World::new(PlannedBound { equals: Some(1.0), ..PlannedBound::default() });
+    let asked = &mut world.case.assertions[0];
+    asked.metric = "nic.present".into();
+    asked.node = Some("n1".into());
+    asked.dims = Dims::new().with(Dim::Node, "n1");
+    asked.parts = ["a", "b"].map(|nic| Dims::new().with(Dim::Nic, nic)).to_vec();
+    for (nic, value) in [("a", 1.0), ("b", 0.0)] {
+        world.rows.push(row("nic.present", value, &[(Dim::Node, "n1"), (Dim::Nic, nic)]));
+    }
+    let culprits = world.judged().verdict.culprits;
+    assert_eq!(culprits.len(), 1, "{culprits:?}");
+    assert!(culprits[0].to_string().starts_with("culprit n1 b: not listed"), "{culprits:?}");
 }
 
 #[test]
@@ -536,6 +578,19 @@ fn coverage_counts_what_was_measured_of_what_was_to_be() {
     assert_eq!(shown(&world), "2/2 16/16 1/4 1/2");
     world.rows.push(row("nccl.time", f64::NAN, &[(Dim::SizeBytes, "2048")]));
     assert_eq!(shown(&world), "2/2 16/16 1/4 1/2");
+    // NICs are asked for by the recipes that read them, and by no other.
+    let nics = |recipe: &str, world: &mut World| {
+        world.case.recipes = vec![recipe.into()];
+        world.judged().coverage.counts().nics.expected
+    };
+    assert_eq!(nics("nic_flows", &mut world), 4);
+    assert_eq!(nics("nccl_tests", &mut world), 0);
+    assert_eq!(nics("efa_traffic", &mut world), 4);
+    // What several cases covered is united, and counted once.
+    let mut both = CoverageSets::default();
+    both.unite(world.judged().coverage);
+    both.unite(world.judged().coverage);
+    assert_eq!(both.counts(), world.judged().coverage.counts());
     // Numbers of a job that cannot be judged cover nothing.
     world.jobs.jobs[0].end = Ended::NodeFail;
     assert_eq!(shown(&world), "0/2 0/16 0/4 0/2");

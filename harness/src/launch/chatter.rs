@@ -1,17 +1,22 @@
-//! What srun and slurmstepd say of a node in a job's stderr: the first node that they blame, in their words.
+//! What srun and slurmstepd say of a node in a job's stderr: the node that they blame, in their words.
 //! Pure: text in, blame out. The workload's own account is read by the recipes.
 
 use crate::artefact::WorkloadFailure;
 
-/// The first line that names a node of the job as the one at fault.
+/// The line that names a node of the job as the one at fault: a node that was lost before all else, then the first.
 pub fn first_blamed(text: &str, nodes: &[String]) -> Option<WorkloadFailure> {
-    text.lines().find_map(|line| {
+    let blamed = |line: &str| {
         let cause = cause_of(line)?;
         let node = recipes::recipe::nccl_tests::named_node(line, nodes)?;
         let evidence = line.trim().chars().take(300).collect();
         Some(WorkloadFailure { cause: cause.to_owned(), node: Some(node), evidence })
-    })
+    };
+    // When a node is lost, the tasks of the others are killed, and their lines may come first.
+    let lost = text.lines().filter_map(blamed).find(|failure| failure.cause == NODE_FAIL);
+    lost.or_else(|| text.lines().find_map(blamed))
 }
+
+const NODE_FAIL: &str = "NODE_FAIL";
 
 /// The cause in a word, where the line is one that blames.
 fn cause_of(line: &str) -> Option<&'static str> {
@@ -28,7 +33,7 @@ fn cause_of(line: &str) -> Option<&'static str> {
         return None;
     }
     if lower.contains("node failure on") {
-        Some("NODE_FAIL")
+        Some(NODE_FAIL)
     } else if lower.contains("unable to create") || lower.contains("task launch") {
         Some("launch-failed")
     } else if lower.contains("oom") || lower.contains("out of memory") {
@@ -37,7 +42,6 @@ fn cause_of(line: &str) -> Option<&'static str> {
         || lower.contains("segmentation fault")
         || lower.contains("aborted")
         || lower.contains("bus error")
-        || lower.contains("terminated")
     {
         Some("rank-died")
     } else if lower.contains("exited with exit code") {
@@ -73,11 +77,19 @@ mod tests {
     }
 
     #[test]
+    fn a_lost_node_comes_before_the_tasks_that_were_killed_for_it() {
+        let text = "srun: error: p5-001: tasks 0-7: Killed\nsrun: error: Node failure on p5-002\n";
+        assert_eq!(blamed(text), Some(("NODE_FAIL".into(), "p5-002".into())));
+    }
+
+    #[test]
     fn a_cancelled_job_and_a_strange_node_blame_nobody() {
         for text in [
             "slurmstepd: error: *** JOB 7 ON p5-001 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***",
             "srun: error: p5-0021: task 9: Killed",
             "p5-002 said hello, and was Killed",
+            // srun ends tasks by SIGTERM when something else went wrong, or when it was told to.
+            "srun: error: p5-001: task 0: Terminated",
             "",
         ] {
             assert_eq!(blamed(text), None, "{text}");

@@ -98,7 +98,7 @@ fn read_file(job: &JobInput, file: &InputFile, op: Op, ranks: Option<u32>, dims:
             } else if output.failure.is_none() {
                 output.failure = Some(Failure {
                     cause: failure.class.name().to_owned(),
-                    node: failure.node.clone().or_else(|| named_node(&failure.cause, &job.nodes)),
+                    node: failure.node.clone().filter(|_| speaks_of_itself(failure.class)),
                     evidence: format!("{}:{}: {}", file.shown, failure.line, failure.cause),
                 });
             }
@@ -119,6 +119,19 @@ fn read_file(job: &JobInput, file: &InputFile, op: Op, ranks: Option<u32>, dims:
         }
         metrics_of(job, run, op, ranks, &dims, output);
     }
+}
+
+/// Whether a failure lies on the node that tells of it. Who reports a lost connection or a time-out is mostly the one
+/// that waited, and naming it would blame an innocent.
+fn speaks_of_itself(class: FailureClass) -> bool {
+    matches!(
+        class,
+        FailureClass::NodeFailure
+            | FailureClass::CudaError
+            | FailureClass::OutOfMemory
+            | FailureClass::NoSpace
+            | FailureClass::NetworkNotFound
+    )
 }
 
 const WRONG_RANKS: &str = "wrong-ranks";
