@@ -11,6 +11,7 @@ use recipes::unit::{Better, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 pub const FORMAT: u32 = 1;
 
@@ -185,7 +186,7 @@ pub struct PlannedAssertion {
     pub better: Better,
     pub dims: Dims,
     /// The parts that must each have a number: NICs or GPUs of a node; empty where the query itself is the part.
-    pub parts: Vec<Dims>,
+    pub parts: Arc<[Dims]>,
     /// The jobs whose metrics it reads, by name.
     pub jobs: Vec<String>,
     /// The nodes it speaks of, folded.

@@ -192,7 +192,7 @@ impl<'a> Measured<'a> {
         if assertion.parts.is_empty() {
             look(assertion.dims.clone(), String::new());
         }
-        for part in &assertion.parts {
+        for part in assertion.parts.iter() {
             let mut dims = assertion.dims.clone();
             for (dim, value) in part.iter() {
                 dims.set(dim, value.clone());

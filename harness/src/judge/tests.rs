@@ -36,7 +36,7 @@ fn assertion(metric: &str, bound: PlannedBound) -> PlannedAssertion {
         unit: Unit::GigabytesPerSecond,
         better: Better::Higher,
         dims: Dims::new(),
-        parts: Vec::new(),
+        parts: Arc::from([]),
         jobs: vec!["j".into()],
         nodes: "n[1-2]".into(),
         node: None,
@@ -291,7 +291,7 @@ fn every_part_must_have_its_number() {
         let asked = &mut world.case.assertions[0];
         asked.dims = Dims::new().with(Dim::Node, "n1");
         asked.node = Some("n1".into());
-        asked.parts = ["a", "b"].map(|nic| Dims::new().with(Dim::Nic, nic)).to_vec();
+        asked.parts = ["a", "b"].map(|nic| Dims::new().with(Dim::Nic, nic)).into();
         for (nic, value) in values {
             world.rows.push(row("nccl.busbw", *value, &[(Dim::Node, "n1"), (Dim::Nic, nic)]));
         }
@@ -535,7 +535,7 @@ fn an_assertion_over_a_whole_node_names_the_parts_at_zero() {
     asked.metric = "nic.present".into();
     asked.node = Some("n1".into());
     asked.dims = Dims::new().with(Dim::Node, "n1");
-    asked.parts = ["a", "b"].map(|nic| Dims::new().with(Dim::Nic, nic)).to_vec();
+    asked.parts = ["a", "b"].map(|nic| Dims::new().with(Dim::Nic, nic)).into();
     for (nic, value) in [("a", 1.0), ("b", 0.0)] {
         world.rows.push(row("nic.present", value, &[(Dim::Node, "n1"), (Dim::Nic, nic)]));
     }

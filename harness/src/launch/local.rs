@@ -89,19 +89,26 @@ async fn exit_code(reach: &dyn Reach, job: &PlannedJob) -> Result<Option<i32>, S
     }
 }
 
-/// Whether any process of the group is still there; a zombie that nobody has reaped is not.
+/// Succeeds while any process of the group `$1` is there that is no zombie: one that nobody has reaped yet is over.
+/// Read from /proc by bash alone, since a small machine may have neither `ps` nor `kill`.
+const ALIVE: &str = r#"for stat in /proc/[0-9]*/stat; do
+  { read -r line < "$stat"; } 2> /dev/null || continue
+  read -r state _ group _ <<< "${line##*) }"
+  [ "$group" = "$1" ] && [ "$state" != Z ] && exit 0
+done
+exit 1"#;
+
 async fn is_alive(reach: &dyn Reach, group: &str) -> bool {
-    let command = Command::new(["ps", "-o", "stat=", "-g", group], QUERY_LIMIT);
-    match reach.exec(&Host::Here, &command).await {
-        Ok(answer) => {
-            answer.stdout_text().lines().any(|state| !state.trim().is_empty() && !state.starts_with('Z'))
-        }
+    match reach.exec(&Host::Here, &Command::new(["bash", "-c", ALIVE, "alive", group], QUERY_LIMIT)).await {
+        Ok(answer) => answer.succeeded(),
         // Could not ask: alive until shown otherwise, and the time limit ends it.
         Err(_) => true,
     }
 }
 
 async fn signal(reach: &dyn Reach, signal: &str, group: &str) {
-    let command = Command::new(["kill", signal, "--", &format!("-{group}")], QUERY_LIMIT);
-    let _ = reach.exec(&Host::Here, &command).await;
+    let kill = "kill \"$1\" -- \"-$2\"";
+    let _ = reach
+        .exec(&Host::Here, &Command::new(["bash", "-c", kill, "kill", signal, group], QUERY_LIMIT))
+        .await;
 }

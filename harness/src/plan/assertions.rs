@@ -9,7 +9,9 @@ use crate::suite::{Assertion, Case, Per, Place, Placement, Suite, Workload};
 use recipes::metric::{Dim, Dims, MetricSpec};
 use recipes::op::Op;
 use recipes::recipe::{self, nic_flows};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Above this many NICs there is one assertion per node, which names the odd NICs: JUnit readers have their limits.
 const NICS_ONE_BY_ONE: usize = 4096;
@@ -25,7 +27,8 @@ pub fn assertions(
     for assertion in &case.assertions {
         let (_, metric) = recipe::metric(&assertion.metric)
             .ok_or_else(|| format!("no recipe gives this metric: `{}`", assertion.metric))?;
-        let one = One { context, suite, case, jobs, index: &index, assertion, metric };
+        let one =
+            One { context, suite, case, jobs, index: &index, assertion, metric, parts: OnceCell::new() };
         one.expand(&mut planned);
     }
     Ok(planned)
@@ -38,7 +41,16 @@ pub fn of_skipped(context: &Context, suite: &Suite, case: &Case) -> Vec<PlannedA
         .iter()
         .filter_map(|assertion| {
             let (_, metric) = recipe::metric(&assertion.metric)?;
-            let one = One { context, suite, case, jobs: &[], index: &Index::of(&[]), assertion, metric };
+            let one = One {
+                context,
+                suite,
+                case,
+                jobs: &[],
+                index: &Index::of(&[]),
+                assertion,
+                metric,
+                parts: OnceCell::new(),
+            };
             let sizes: Vec<String> = assertion.sizes.iter().map(|size| size::show(*size)).collect();
             let label =
                 if sizes.is_empty() { one.label() } else { format!("{}/{}", one.label(), sizes.join("+")) };
@@ -46,7 +58,7 @@ pub fn of_skipped(context: &Context, suite: &Suite, case: &Case) -> Vec<PlannedA
                 &label,
                 &nodes,
                 Dims::new(),
-                Vec::new(),
+                Vec::new().into(),
                 Vec::new(),
                 nodes.clone(),
                 None,
@@ -89,6 +101,8 @@ struct One<'a> {
     index: &'a Index<'a>,
     assertion: &'a Assertion,
     metric: &'static MetricSpec,
+    /// Made once, for the first subject.
+    parts: OnceCell<Arc<[Dims]>>,
 }
 
 impl One<'_> {
@@ -148,7 +162,7 @@ impl One<'_> {
                     }
                     if over_all_jobs {
                         let names = jobs.iter().map(|job| self.jobs[*job].name.clone()).collect();
-                        let parts = if name.is_none() { self.parts(&dims) } else { Vec::new() };
+                        let parts = self.parts.get_or_init(|| self.parts_of_node(&dims).into()).clone();
                         let baseline = self.baseline(2, None);
                         planned.push(self.planned(
                             &self.label(),
@@ -203,17 +217,7 @@ impl One<'_> {
                 dims.set(Dim::SizeBytes, size);
                 label = format!("{label}/{}", size::show(size));
             }
-            let mut parts = self.parts(&dims);
-            if size.is_none() && self.metric.dims.contains(&Dim::SizeBytes) {
-                parts = self
-                    .sizes_asked(job)
-                    .into_iter()
-                    .map(|size| Dims::new().with(Dim::SizeBytes, size))
-                    .collect();
-            }
-            if has_place && self.assertion.place == Place::Both {
-                parts = with_places(parts, self.places());
-            }
+            let parts = self.parts.get_or_init(|| self.parts_of(job, &dims)).clone();
             let baseline = self.baseline(job.nodes.len() as u32, size);
             planned.push(self.planned(
                 &label,
@@ -240,8 +244,22 @@ impl One<'_> {
         tests.sizes().into_iter().filter(|size| *size >= 16 * 4 * ranks).collect()
     }
 
-    /// The parts that an assertion over a whole node must each have a number for.
-    fn parts(&self, dims: &Dims) -> Vec<Dims> {
+    /// The parts that each job's assertion must have a number for. They are the same for every subject of one assertion
+    /// of the suite, and are shared between them: hundreds of nodes ask for the same NICs.
+    fn parts_of(&self, job: &PlannedJob, dims: &Dims) -> Arc<[Dims]> {
+        let mut parts = self.parts_of_node(dims);
+        if self.assertion.sizes.is_empty() && self.metric.dims.contains(&Dim::SizeBytes) {
+            let sizes = self.sizes_asked(job).into_iter();
+            parts = sizes.map(|size| Dims::new().with(Dim::SizeBytes, size)).collect();
+        }
+        if self.metric.dims.contains(&Dim::Place) && self.assertion.place == Place::Both {
+            parts = with_places(parts, self.places());
+        }
+        parts.into()
+    }
+
+    /// The parts of a whole node.
+    fn parts_of_node(&self, dims: &Dims) -> Vec<Dims> {
         if dims.get(Dim::Node).is_none() {
             return Vec::new();
         }
@@ -325,7 +343,7 @@ impl One<'_> {
         label: &str,
         subject: &str,
         dims: Dims,
-        parts: Vec<Dims>,
+        parts: Arc<[Dims]>,
         jobs: Vec<String>,
         nodes: String,
         node: Option<String>,

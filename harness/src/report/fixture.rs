@@ -222,7 +222,7 @@ pub fn plan() -> Plan {
         unit: Unit::GigabytesPerSecond,
         better: Better::Higher,
         dims: Dims::new(),
-        parts: vec![],
+        parts: vec![].into(),
         jobs: vec!["p5-001-p5-002".into()],
         nodes: "p5-001".into(),
         node: Some("p5-001".into()),
