@@ -272,6 +272,30 @@ mod tests {
     }
 
     #[test]
+    fn the_one_node_that_all_bad_jobs_share_is_named_though_nothing_went_well() {
+        let hang = Some(("hang", None));
+        let jobs = [outcome(&["n1", "n2"], hang), outcome(&["n2", "n3"], hang), outcome(&["n2", "n4"], hang)];
+        assert_eq!(lines(&jobs), ["culprit n2 node"]);
+        let jobs = [outcome(&["n1", "n2", "n3"], hang), outcome(&["n1", "n2", "n4"], hang)];
+        assert_eq!(lines(&jobs), ["suspects n1 n2"]);
+    }
+
+    #[test]
+    fn a_node_is_not_cleared_by_work_that_could_not_show_the_cause_nor_by_another_failure() {
+        let wrong = Some(("wrong-ranks", None));
+        let mut flows = outcome(&["n1", "n2"], None);
+        flows.kind = "flows";
+        let jobs = [outcome(&["n1", "n2"], wrong), outcome(&["n1"], None), flows];
+        assert_eq!(lines(&jobs), ["culprit n2 node"]);
+        let jobs = [
+            outcome(&["n1", "n2"], wrong),
+            outcome(&["n1"], None),
+            outcome(&["n2", "n3"], Some(("hang", Some("n3")))),
+        ];
+        assert_eq!(lines(&jobs), ["culprit n3 node", "culprit n2 node"]);
+    }
+
+    #[test]
     fn a_pair_alone_leaves_suspects() {
         let jobs = [outcome(&["n1", "n2"], Some(("hang", None))), outcome(&["n3", "n4"], None)];
         assert_eq!(lines(&jobs), ["suspects n1 n2"]);
