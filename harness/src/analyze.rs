@@ -35,6 +35,9 @@ pub fn analyze(
             rows.extend(output.metrics);
             result.findings.extend(output.findings);
             result.data_wrong |= output.data_wrong;
+            for (name, versions) in output.versions {
+                result.versions.entry(name).or_default().extend(versions);
+            }
             result.not_comparable = result.not_comparable.or(output.not_comparable);
             result.failure = result.failure.or(output.failure.map(|failure| WorkloadFailure {
                 cause: failure.cause,

@@ -9,7 +9,7 @@ use recipes::op::Op;
 use recipes::recipe::NotComparable;
 use recipes::unit::{Better, Unit};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -405,6 +405,9 @@ pub struct JobAnalysis {
     /// Why the numbers of this job say nothing, though they stand there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_comparable: Option<NotComparable>,
+    /// What the workload said of the software it ran on: by name, each version seen.
+    #[serde(default)]
+    pub versions: BTreeMap<String, BTreeSet<String>>,
     /// The workload said itself that its data were wrong; its exit code is then no failure of the machinery.
     pub data_wrong: bool,
     pub findings: Vec<Finding>,
@@ -427,6 +430,9 @@ pub struct CaseVerdict {
     pub end: CaseEnd,
     pub seconds: f64,
     pub coverage: Coverage,
+    /// What the workloads said of the software they ran on. More than one version of a thing is worth a look.
+    #[serde(default)]
+    pub versions: BTreeMap<String, BTreeSet<String>>,
     pub verdicts: Vec<Verdict>,
     pub findings: Vec<Finding>,
     pub culprits: Vec<Culprit>,

@@ -22,7 +22,7 @@ use gate::Gate;
 use nic_rate::NicRateCache;
 use recipes::finding::Finding;
 use recipes::metric::{Dim, Metric, Metrics, Query};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that is known of a case once its jobs have ended.
 pub struct CaseData<'a> {
@@ -66,6 +66,7 @@ pub fn judge(data: &CaseData) -> Judged {
             end: end_of(&verdicts),
             seconds: data.jobs.jobs.iter().filter_map(|job| job.seconds).fold(0.0, f64::max),
             coverage: coverage.counts(),
+            versions: versions(data),
             verdicts,
             findings: findings(data),
             culprits,
@@ -396,6 +397,15 @@ fn end_of(verdicts: &[Verdict]) -> CaseEnd {
     } else {
         CaseEnd::Pass
     }
+}
+
+/// Over all jobs, each version that was seen.
+fn versions(data: &CaseData) -> BTreeMap<String, BTreeSet<String>> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (name, versions) in data.analysis.jobs.values().flat_map(|analysis| &analysis.versions) {
+        all.entry(name.clone()).or_default().extend(versions.iter().cloned());
+    }
+    all
 }
 
 fn findings(data: &CaseData) -> Vec<Finding> {

@@ -125,6 +125,7 @@ pub fn case(name: &str) -> CaseVerdict {
             nics: Share { measured: 96, expected: 128 },
             ..Coverage::default()
         },
+        versions: [("nccl".to_owned(), ["2.28.9".to_owned()].into())].into(),
         verdicts: vec![],
         findings: vec![],
         culprits: vec![],

@@ -12,6 +12,7 @@ use crate::finding::Finding;
 use crate::metric::{Dim, Dims, Metric, MetricSpec};
 use crate::op::Op;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Every recipe, by the name that suites use.
@@ -98,6 +99,8 @@ pub struct Output {
     pub failure: Option<Failure>,
     /// Why these numbers cannot be compared with what was declared.
     pub not_comparable: Option<NotComparable>,
+    /// What the workload says of the software it ran on: by name, each version seen.
+    pub versions: BTreeMap<String, BTreeSet<String>>,
     /// The workload itself says that its data came out wrong.
     pub data_wrong: bool,
 }

@@ -92,6 +92,11 @@ fn read_file(job: &JobInput, file: &InputFile, op: Op, ranks: Option<u32>, dims:
     }
     output.findings.extend(read.findings.into_iter().map(|finding| about(file, finding)));
     for run in &read.runs {
+        for (name, version) in [("nccl-tests", &run.nccl_tests_version), ("nccl", &run.nccl_version)] {
+            if let Some(version) = version {
+                output.versions.entry(name.to_owned()).or_default().insert(version.clone());
+            }
+        }
         if let Some(failure) = &run.failure {
             if failure.class == FailureClass::OutOfBounds {
                 output.data_wrong = true;
@@ -287,6 +292,7 @@ mod tests {
 
     /// Two ranks, two sizes, all well.
     const WHOLE: &str = "\
+# nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22809
 # Collective test starting: all_reduce_perf
 # nThread 1 nGpus 1 minBytes 8388608 maxBytes 16777216 step: 2(factor) warmup iters: 1 iters: 20 agg iters: 1 validation: 1 graph: 0
 #
@@ -329,6 +335,9 @@ mod tests {
         let output = output_of(WHOLE);
         assert_eq!(output.not_comparable, None);
         assert_eq!(output.findings, []);
+        assert!(
+            output.versions["nccl-tests"].contains("2.17.6") && output.versions["nccl"].contains("2.28.9")
+        );
         let count = |name: &str| output.metrics.iter().filter(|metric| &*metric.name == name).count();
         assert_eq!(
             ["nccl.busbw", "nccl.algbw", "nccl.time", "nccl.wrong", "nccl.ranks"].map(count),

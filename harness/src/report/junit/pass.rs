@@ -171,9 +171,17 @@ fn of_suite(report: &Report, case: &CaseVerdict, detail: Detail) -> Vec<(&'stati
         ("seed", Some(summary.seed.to_string())),
         ("interrupted", summary.interrupted.as_deref().map(show)),
         ("left-out", detail.left_out().map(str::to_owned)),
+        ("version.nccl", versions(case, "nccl")),
+        ("version.nccl-tests", versions(case, "nccl-tests")),
     ];
     let shares = shares.into_iter().filter(|(_, share)| share.expected > 0);
     present(facts).chain(shares.map(|(name, share)| (name, share.to_string()))).collect()
+}
+
+/// Every version of a thing that the case's jobs ran on.
+fn versions(case: &CaseVerdict, name: &str) -> Option<String> {
+    let seen: Vec<String> = case.versions.get(name)?.iter().map(|version| show(version)).collect();
+    (!seen.is_empty()).then(|| seen.join(", "))
 }
 
 fn of_case(verdict: &Verdict) -> Vec<(&'static str, String)> {

@@ -52,6 +52,7 @@ fn a_document_has_properties_attachments_and_results_of_three_kinds() {
     <property name="instance" value="sim-p5"/>
     <property name="nodes" value="p5-[001-004]"/>
     <property name="seed" value="1"/>
+    <property name="version.nccl" value="2.28.9"/>
     <property name="coverage.nodes" value="3/4"/>
     <property name="coverage.nics" value="96/128"/>
     </properties>
@@ -117,6 +118,7 @@ fn a_document_has_properties_attachments_and_results_of_three_kinds() {
     <property name="instance" value="sim-p5"/>
     <property name="nodes" value="p5-[001-004]"/>
     <property name="seed" value="1"/>
+    <property name="version.nccl" value="2.28.9"/>
     <property name="coverage.nodes" value="3/4"/>
     <property name="coverage.nics" value="96/128"/>
     </properties>
@@ -160,6 +162,7 @@ fn a_document_has_properties_attachments_and_results_of_three_kinds() {
     <property name="instance" value="sim-p5"/>
     <property name="nodes" value="p5-[001-004]"/>
     <property name="seed" value="1"/>
+    <property name="version.nccl" value="2.28.9"/>
     <property name="coverage.nodes" value="3/4"/>
     <property name="coverage.nics" value="96/128"/>
     </properties>
