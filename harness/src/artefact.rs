@@ -579,6 +579,9 @@ pub struct Summary {
     pub harness: String,
     /// Nothing in this run was measured on real hardware.
     pub simulated: bool,
+    /// The same in words, for whoever reads the file and not the field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     pub suites: Vec<String>,
     pub inventory: String,
     pub instance: String,

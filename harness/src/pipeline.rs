@@ -4,7 +4,7 @@
 use crate::artefact::{CaseEnd, CaseSummary, CaseVerdict, Counts, FORMAT, Plan, Status, Summary, Verdict};
 use crate::judge::{self, CaseData, CoverageSets, JobOutcome};
 use crate::reach::Reach;
-use crate::report::{Progress, REPORTERS, Report};
+use crate::report::{Progress, REPORTERS, Report, SIMULATED};
 use crate::run::{Clock, Event, Runner};
 use crate::store::{Store, StoreError};
 use crate::{analyze, collect, exit_code, interrupt, nodeset};
@@ -28,14 +28,15 @@ pub async fn run(
     release: Release<'_>,
 ) -> Result<Finished, StoreError> {
     let started = clock.now();
+    progress.stage("run");
     let mut cases: Vec<Option<CaseVerdict>> = plan.cases.iter().map(|_| None).collect();
     let mut outcomes: Vec<JobOutcome> = Vec::new();
     let mut coverage = CoverageSets::default();
     let mut failures = 0;
     let mut event_error = None;
     let mut tell = |event: Option<&Event>, now: Duration| {
-        // Pretend hours pass in no time: a heartbeat for each would be noise.
-        if !plan.simulated {
+        // Pretend hours pass in no time: a heartbeat for each would be noise, so time is told with events alone.
+        if !plan.simulated || event.is_some() {
             progress.tick(now);
         }
         let Some(event) = event else { return };
@@ -150,6 +151,7 @@ fn summarise(
         parent: plan.parent.clone(),
         harness: plan.harness.clone(),
         simulated: plan.simulated,
+        note: plan.simulated.then(|| SIMULATED.to_owned()),
         suites: plan.suites.clone(),
         inventory: plan.inventory.clone(),
         instance: plan.instance.name.clone(),

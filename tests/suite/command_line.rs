@@ -13,7 +13,7 @@ fn the_main_command_passes_accounts_for_every_nic_and_says_that_it_is_simulated(
     let summary = std::fs::read_to_string(project.path().join("out/summary.json")).expect("summary");
     assert_eq!(junit, std::fs::read_to_string(project.latest().join("junit.xml")).expect("the same"));
     assert_eq!(summary, std::fs::read_to_string(project.latest().join("summary.json")).expect("the same"));
-    for text in [&ran.stdout, &junit] {
+    for text in [&ran.stdout, &junit, &summary] {
         assert!(text.contains("SIMULATED"));
     }
     assert!(summary.contains("\"simulated\": true"));

@@ -170,6 +170,7 @@ fn summary(plan: &Plan) -> Summary {
         parent: None,
         harness: plan.harness.clone(),
         simulated: true,
+        note: Some(crate::report::SIMULATED.into()),
         suites: plan.suites.clone(),
         inventory: plan.inventory.clone(),
         instance: plan.instance.name.clone(),
