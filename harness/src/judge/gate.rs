@@ -90,6 +90,17 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
                 "look at stderr of the job",
             );
         }
+        // A bandwidth reached with wrong data is no bandwidth. Where nothing asks for the data itself, the numbers beside
+        // it must not end as a pass.
+        let asks_for_data = data.case.assertions.iter().any(|assertion| assertion.metric == "nccl.wrong");
+        if data_wrong && !asks_for_data {
+            return Gate::Inconclusive {
+                cause: "data-wrong".to_owned(),
+                message: "nccl-tests says that its data came out wrong, and no assertion asks for it"
+                    .to_owned(),
+                next: "assert `nccl.wrong` in the case, and run it with its gpu-each case".to_owned(),
+            };
+        }
         if let Some(not) = analysis.and_then(|analysis| analysis.not_comparable.as_ref()) {
             let next = match not.cause.as_str() {
                 "wrong-ranks" => {

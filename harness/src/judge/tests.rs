@@ -379,10 +379,23 @@ fn the_workloads_own_cause_is_told() {
 
 #[test]
 fn wrong_data_is_a_measurement_whatever_the_exit_code() {
-    let mut world = World::new(PlannedBound { equals: Some(0.0), ..PlannedBound::default() }).saw(4096.0);
+    let mut world = World::new(PlannedBound { equals: Some(0.0), ..PlannedBound::default() });
+    world.case.assertions[0].metric = "nccl.wrong".into();
+    world.rows.push(row("nccl.wrong", 4096.0, &[]));
     world.jobs.jobs[0].end = Ended::Exited { code: 1 };
     world.analysis().data_wrong = true;
     assert_eq!(world.status(), Status::Fail);
+}
+
+#[test]
+fn a_good_bandwidth_with_wrong_data_is_no_pass_where_nothing_asks_for_the_data() {
+    for code in [0, 1] {
+        let mut world = World::new(at_least(10.0)).saw(100.0);
+        world.jobs.jobs[0].end = Ended::Exited { code };
+        world.analysis().data_wrong = true;
+        let verdict = world.one();
+        assert_eq!((verdict.status, verdict.cause.as_deref()), (Status::Inconclusive, Some("data-wrong")));
+    }
 }
 
 #[test]
