@@ -90,11 +90,13 @@ async fn exit_code(reach: &dyn Reach, job: &PlannedJob) -> Result<Option<i32>, S
 }
 
 /// Succeeds while any process of the group `$1` is there that is no zombie: one that nobody has reaped yet is over.
+/// The process `$1` itself counts before it has made its group: right after the launch it has not yet.
 /// Read from /proc by bash alone, since a small machine may have neither `ps` nor `kill`.
 const ALIVE: &str = r#"for stat in /proc/[0-9]*/stat; do
   { read -r line < "$stat"; } 2> /dev/null || continue
   read -r state _ group _ <<< "${line##*) }"
-  [ "$group" = "$1" ] && [ "$state" != Z ] && exit 0
+  [ "$state" = Z ] && continue
+  [ "$group" = "$1" ] || [ "${line%% *}" = "$1" ] && exit 0
 done
 exit 1"#;
 
