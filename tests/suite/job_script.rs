@@ -1,7 +1,7 @@
 //! A whole job's script under a real bash: with a stand-in for srun that runs each node's part in this machine, the
 //! sampler reads real files while the workload runs, and what comes home is what the recipes read.
 
-use harness::script::{Directives, Run, Sampler, Script, Step, files, render};
+use harness::script::{Directives, Run, Sampler, Script, Start, Step, files, render};
 use recipes::source::efa_counters;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -55,7 +55,7 @@ fn the_sampler_frames_the_workload_on_every_node_and_its_exit_code_is_the_jobs()
     let job = folder.path().join("job");
     fs::create_dir(&job).expect("made");
     let script = Script {
-        slurm: Some(Directives {
+        start: Start::Slurm(Directives {
             job_name: "j".into(),
             folder: job.display().to_string(),
             tasks_per_node: 1,

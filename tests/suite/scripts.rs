@@ -1,6 +1,6 @@
 //! What is sent to nodes is text, and is looked at as text; and the pretend cluster reads back exactly that text.
 
-use harness::script::{Container, Directives, Flows, Gpus, Run, Sampler, Script, Step, read, render};
+use harness::script::{Container, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, read, render};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ fn sampler() -> Step {
 
 fn slurm(nodes: &[&str], tasks_per_node: u32) -> Script {
     Script {
-        slurm: Some(Directives {
+        start: Start::Slurm(Directives {
             job_name: "RUN.pair-all_reduce.p5-001+p5-002".into(),
             folder: "/fsx/harness/RUN/pair-all_reduce/p5-001+p5-002".into(),
             tasks_per_node,
@@ -95,7 +95,7 @@ fn flows_between_two_nodes_under_slurm() {
 #[test]
 fn a_command_on_this_machine() {
     let script = Script {
-        slurm: None,
+        start: Start::Bash,
         nodes: vec!["node-1".into()],
         steps: vec![
             sampler(),

@@ -6,7 +6,7 @@ use crate::artefact::{ExpectedFile, FileKind, Launcher, PlannedFile, PlannedJob}
 use crate::inventory::{Inventory, ReachBy};
 use crate::launch::local;
 use crate::nodeset;
-use crate::script::{self, Container, Directives, Flows, Gpus, Run, Sampler, Script, Step, files};
+use crate::script::{self, Container, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, files};
 use crate::store::sha256;
 use crate::suite::{Case, NcclTests, NicPairs, Placement, Step as Sizes, Workload};
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ fn job(
     // Which node sends stands in the step; the nodes of a job are a set.
     let mut nodes = placed.nodes.clone();
     nodeset::sort(&mut nodes);
-    let script = Script { slurm: directives(context, case, placed, &folder, tasks_per_node), nodes, steps };
+    let script = Script { start: start(context, case, placed, &folder, tasks_per_node), nodes, steps };
     let text = script::render(&script);
     let mut put = vec![PlannedFile { name: files::JOB.to_owned(), text: Some(text), sha256: None }];
     for name in helpers {
@@ -201,15 +201,9 @@ fn environment(inventory: &Inventory, case: &Case) -> Result<BTreeMap<String, St
     Ok(variables)
 }
 
-fn directives(
-    context: &Context,
-    case: &Case,
-    placed: &Placed,
-    folder: &str,
-    tasks_per_node: u32,
-) -> Option<Directives> {
-    let ReachBy::Slurm(slurm) = &context.inventory.reach else { return None };
-    Some(Directives {
+fn start(context: &Context, case: &Case, placed: &Placed, folder: &str, tasks_per_node: u32) -> Start {
+    let ReachBy::Slurm(slurm) = &context.inventory.reach else { return Start::Bash };
+    Start::Slurm(Directives {
         job_name: format!("{}.{}.{}", context.request.run_id, case.name, placed.name),
         folder: folder.to_owned(),
         tasks_per_node,

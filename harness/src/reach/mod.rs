@@ -27,12 +27,15 @@ pub trait Reach {
 pub enum Host {
     /// The machine that the harness itself runs on.
     Here,
+    /// A node of the inventory, by its name there.
+    Node(String),
 }
 
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Host::Here => f.write_str("this machine"),
+            Host::Node(name) => f.write_str(name),
         }
     }
 }
@@ -110,6 +113,11 @@ pub enum ReachError {
     NotFound {
         path: String,
     },
+    /// The host gave no answer at all: whether the command ran there is not known.
+    Unreachable {
+        host: String,
+        why: String,
+    },
     TimedOut {
         what: String,
         limit_s: u64,
@@ -125,6 +133,7 @@ impl fmt::Display for ReachError {
         match self {
             ReachError::NoProgram { host, program } => write!(f, "no such program on {host}: `{program}`"),
             ReachError::NotFound { path } => write!(f, "no such file: `{path}`"),
+            ReachError::Unreachable { host, why } => write!(f, "{host} cannot be reached: {why}"),
             ReachError::TimedOut { what, limit_s } => write!(f, "{what}: no answer within {limit_s} s"),
             ReachError::Failed { what, why } => write!(f, "{what}: {why}"),
         }

@@ -11,6 +11,7 @@ pub struct ProcessReach;
 impl Reach for ProcessReach {
     fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
         Box::pin(async move {
+            here(host)?;
             let program = command.argv.first().cloned().unwrap_or_default();
             let failed = |why: String| ReachError::Failed { what: format!("`{program}`"), why };
             let child = tokio::process::Command::new(&program)
@@ -48,13 +49,9 @@ impl Reach for ProcessReach {
         })
     }
 
-    fn put<'a>(
-        &'a self,
-        _host: &'a Host,
-        path: &'a str,
-        bytes: &'a [u8],
-    ) -> Wait<'a, Result<(), ReachError>> {
+    fn put<'a>(&'a self, host: &'a Host, path: &'a str, bytes: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
         Box::pin(async move {
+            here(host)?;
             let written = async {
                 if let Some(folder) = Path::new(path).parent() {
                     tokio::fs::create_dir_all(folder).await?;
@@ -68,8 +65,9 @@ impl Reach for ProcessReach {
         })
     }
 
-    fn get<'a>(&'a self, _host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+    fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
         Box::pin(async move {
+            here(host)?;
             match tokio::fs::read(path).await {
                 Ok(bytes) => Ok(bytes),
                 Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -80,5 +78,16 @@ impl Reach for ProcessReach {
                 }
             }
         })
+    }
+}
+
+/// What was meant for a node must never happen on this machine instead.
+fn here(host: &Host) -> Result<(), ReachError> {
+    match host {
+        Host::Here => Ok(()),
+        Host::Node(name) => Err(ReachError::Unreachable {
+            host: name.clone(),
+            why: "only this machine can be reached without ssh".to_owned(),
+        }),
     }
 }

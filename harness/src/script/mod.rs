@@ -20,10 +20,19 @@ pub const FLOWS_SH: &str = include_str!("flows.sh");
 /// The text of one job: what the launcher hands over, complete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Script {
-    /// Under Slurm its directives; without, plain bash runs the text on the node itself.
-    pub slurm: Option<Directives>,
+    pub start: Start,
     pub nodes: Vec<String>,
     pub steps: Vec<Step>,
+}
+
+/// Who runs the text, and so how it reaches the job's nodes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "lowercase")]
+pub enum Start {
+    /// sbatch on the first node; srun spreads the steps.
+    Slurm(Directives),
+    /// Plain bash on the node itself.
+    Bash,
 }
 
 /// What sbatch is asked for.
@@ -105,7 +114,6 @@ pub struct Container {
     pub remap_root: bool,
 }
 
-/// The names of the files that a script leaves in its folder.
 /// With this `flows.sh` says that its tool is not on the node.
 pub const EXIT_NO_TOOL: i32 = 3;
 

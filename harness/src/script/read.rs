@@ -1,6 +1,6 @@
 //! Reads the shell text of a script back into its steps, by the grammar of `render.rs` and no other.
 
-use super::{Container, Directives, Flows, Gpus, Run, Sampler, Script, Step, files, render};
+use super::{Container, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, files, render};
 use crate::nodeset;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -88,7 +88,7 @@ fn parse_head(head: &str) -> Result<Script, NotAScript> {
     let set = nodes.or_else(|| values.get("nodelist").copied()).ok_or_else(|| bad("no nodes in the head"))?;
     let nodes = nodeset::expand(set).map_err(|why| bad(&why))?;
     if values.is_empty() {
-        return Ok(Script { slurm: None, nodes, steps: Vec::new() });
+        return Ok(Script { start: Start::Bash, nodes, steps: Vec::new() });
     }
     let word = |name: &str| values.get(name).map(|value| (*value).to_owned());
     let number = |name: &str| values.get(name).and_then(|value| value.parse::<u64>().ok());
@@ -107,7 +107,7 @@ fn parse_head(head: &str) -> Result<Script, NotAScript> {
         })
     })();
     let directives = directives.ok_or_else(|| bad("a directive is missing or no number"))?;
-    Ok(Script { slurm: Some(directives), nodes, steps: Vec::new() })
+    Ok(Script { start: Start::Slurm(directives), nodes, steps: Vec::new() })
 }
 
 fn parse_step(title: &str, words: &[String]) -> Option<Step> {

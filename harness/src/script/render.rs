@@ -1,15 +1,15 @@
 //! The shell text of a script. The grammar is strict and small: `read.rs` reads it back, so that what the pretend
 //! cluster obeys is what real shells are sent.
 
-use super::{Container, Directives, Flows, Gpus, Run, Sampler, Script, Step, files};
+use super::{Container, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, files};
 use crate::nodeset;
 use std::fmt::Write;
 
 pub fn render(script: &Script) -> String {
     let mut text = String::from("#!/bin/bash\n");
-    match &script.slurm {
-        Some(directives) => render_directives(&mut text, directives, &script.nodes),
-        None => text.push_str(&comment_of_nodes(&script.nodes)),
+    match &script.start {
+        Start::Slurm(directives) => render_directives(&mut text, directives, &script.nodes),
+        Start::Bash => text.push_str(&comment_of_nodes(&script.nodes)),
     }
     text.push_str("set -u\nstatus=0\n");
     for step in &script.steps {
@@ -83,7 +83,7 @@ fn counters_begin(text: &mut String, script: &Script, sampler: &Sampler) {
         ]
         .map(str::to_owned),
     );
-    if script.slurm.is_none() {
+    if script.start == Start::Bash {
         // Without srun nobody tells the sampler which node it is on.
         words.extend(script.nodes.iter().take(1).cloned());
     }
@@ -139,7 +139,7 @@ fn spread(
     container: Option<&Container>,
     more: &[&str],
 ) -> Vec<String> {
-    if script.slurm.is_none() {
+    if script.start == Start::Bash {
         return Vec::new();
     }
     let mut words = vec![

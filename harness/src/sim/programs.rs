@@ -8,7 +8,7 @@ use super::slurm::{How, Job, Phase, Submission};
 use super::work::noise_of;
 use crate::nodeset;
 use crate::reach::Answer;
-use crate::script::{self, Script, Step};
+use crate::script::{self, Script, Start, Step};
 use std::fmt::Write;
 use std::rc::Rc;
 
@@ -52,7 +52,7 @@ fn sbatch(world: &mut World, path: &str) -> Answer {
         }
         Err(why) => return refuse(format!("pretend cluster: no text: `{path}`: {why}")),
     };
-    let Some(directives) = &script.slurm else {
+    let Start::Slurm(directives) = &script.start else {
         return refuse(format!("pretend cluster: no directives for Slurm in `{path}`"));
     };
     if let Some(node) = script.nodes.iter().find(|node| !world.cluster.nodes.contains(*node)) {

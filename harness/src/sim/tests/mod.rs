@@ -12,7 +12,7 @@ use super::fault::NodeFault;
 use crate::inventory::{FlowOp, Instance, Inventory, Kind, NicTool, Paths, ReachBy, Transport};
 use crate::nodeset;
 use crate::reach::{Answer, Command, Host, Reach, ReachError};
-use crate::script::{self, Directives, Flows, Gpus, Run, Sampler, Script, Step, files};
+use crate::script::{self, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, files};
 use recipes::source::efa_counters::{self, Capture, Phase};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -124,7 +124,7 @@ impl Bench {
             constraint: None,
         };
         let steps = vec![Step::CountersBegin(sampler), step, Step::CountersEnd];
-        Script { slurm: Some(directives), nodes: nodeset::expand(nodes).expect("nodes"), steps }
+        Script { start: Start::Slurm(directives), nodes: nodeset::expand(nodes).expect("nodes"), steps }
     }
 
     pub async fn submit(&self, case: &str, job: &str, nodes: &str, step: Step) -> String {
