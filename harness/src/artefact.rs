@@ -3,6 +3,7 @@
 //! Every artefact carries `format`, the version of its own layout; a reader refuses a newer one by name.
 //! No artefact holds an absolute path of the machine that the harness runs on, nor where outputs were sent to.
 
+use crate::profile::{Keep, NsysVersion};
 use recipes::finding::Finding;
 use recipes::metric::Dims;
 use recipes::op::Op;
@@ -131,6 +132,26 @@ pub struct PlannedJob {
     pub expected: Vec<ExpectedFile>,
     pub estimate_s: u64,
     pub limit_s: u64,
+    /// What its ranks' profilers will leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<PlannedProfile>,
+}
+
+/// The reports that a job must leave. Each is accounted for after it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedProfile {
+    pub version: NsysVersion,
+    /// The profiled ranks, with the node that each should lie on.
+    pub ranks: Vec<ProfiledRank>,
+    /// Seconds before the collection begins.
+    pub delay_s: u64,
+    pub keep: Keep,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProfiledRank {
+    pub rank: u32,
+    pub node: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -153,6 +174,8 @@ pub struct ExpectedFile {
     /// The GPU (`gpu3`) or the device that the file speaks of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -163,6 +186,12 @@ pub enum FileKind {
     GpuNcclTests,
     Counters,
     Flow,
+    /// What a profiled rank says of its report.
+    ProfileAccount,
+    /// A table of a report, exported on the node.
+    ProfileTable,
+    /// The report itself.
+    ProfileReport,
     Stdout,
     Stderr,
     /// Chatter of the launch, fetched where it is there.
@@ -374,6 +403,8 @@ pub struct CollectedFile {
     pub node: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
     pub bytes: u64,
     pub sha256: String,
 }
@@ -387,7 +418,19 @@ pub struct MissingFile {
     pub node: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
     pub why: String,
+}
+
+/// `cases/<case>/reports.json`: the reports that were brought home whole, once the case was judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    pub format: u32,
+    pub files: Vec<CollectedFile>,
+    pub missing: Vec<MissingFile>,
+    /// What was removed on the nodes, since nobody needs it any more.
+    pub removed: Vec<String>,
 }
 
 /// `cases/<case>/analysis.json`, beside `metrics.parquet`: what the recipes found that is no number.

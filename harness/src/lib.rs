@@ -36,6 +36,7 @@ pub mod nodeset;
 pub mod physics;
 pub mod pipeline;
 pub mod plan;
+pub mod profile;
 pub mod reach;
 pub mod report;
 pub mod run;

@@ -5,8 +5,8 @@ use crate::artefact::{CaseEnd, CaseSummary, CaseVerdict, Counts, FORMAT, Plan, S
 use crate::judge::{self, CaseData, CoverageSets, JobOutcome};
 use crate::reach::Reach;
 use crate::report::{Progress, REPORTERS, Report, SIMULATED};
-use crate::run::{Clock, Event, Runner};
-use crate::store::{Store, StoreError};
+use crate::run::{Clock, Event, History, Runner};
+use crate::store::{self, Store, StoreError};
 use crate::{analyze, collect, exit_code, interrupt, nodeset};
 use std::time::Duration;
 
@@ -19,15 +19,23 @@ pub struct Finished {
 /// Forgets what a job left on a pretend cluster once it is home, to bound memory.
 pub type Release<'a> = &'a dyn Fn(&str);
 
+/// How a run gets at the world.
+pub struct World<'a> {
+    pub reach: &'a dyn Reach,
+    pub clock: Clock,
+    pub release: Release<'a>,
+    /// What a process before this one had done of the run.
+    pub history: Option<&'a History>,
+}
+
 pub async fn run(
     plan: &Plan,
-    reach: &dyn Reach,
-    clock: Clock,
+    world: World<'_>,
     store: &Store,
     progress: &mut Progress,
-    release: Release<'_>,
 ) -> Result<Finished, StoreError> {
-    let started = clock.now();
+    let World { reach, clock, release, history } = world;
+    let started = clock.started();
     progress.stage("run");
     let mut cases: Vec<Option<CaseVerdict>> = plan.cases.iter().map(|_| None).collect();
     let mut outcomes: Vec<JobOutcome> = Vec::new();
@@ -45,16 +53,20 @@ pub async fn run(
             event_error.get_or_insert(error);
         }
     };
-    let mut runner = Runner::new(plan, reach, clock, &mut tell);
+    let mut runner = match history {
+        None => Runner::new(plan, reach, clock, &mut tell),
+        Some(history) => Runner::resume(plan, reach, clock, &mut tell, history),
+    };
     while let Some(finished) = runner.next().await {
         let Some(case) = plan.cases.get(finished.case) else { continue };
         let folder = store.case(&case.name);
         store.write_json(&folder.join("job.json"), &finished.jobs)?;
-        let collected = collect::collect(case, &finished.jobs, reach, store).await?;
+        // What was brought home already may be gone from the nodes.
+        let collected = match history.map(|_| store::read_json(&folder.join("collected.json"))) {
+            Some(Ok(collected)) => collected,
+            _ => collect::collect(case, &finished.jobs, reach, store).await?,
+        };
         store.write_json(&folder.join("collected.json"), &collected)?;
-        for job in &case.jobs {
-            release(&job.folder);
-        }
         let (metrics, analysis) = analyze::analyze(case, &plan.instance, &finished.jobs, &collected, &folder);
         let table =
             recipes::parquet::to_parquet(&metrics).map_err(|error| StoreError::other(&folder, &error))?;
@@ -70,6 +82,12 @@ pub async fn run(
             skipped: finished.skipped.as_deref(),
         });
         store.write_json(&folder.join("verdict.json"), &judged.verdict)?;
+        if let Some(kept) = collect::keep(case, &collected, judged.verdict.end, reach, store).await? {
+            store.write_json(&folder.join("reports.json"), &kept)?;
+        }
+        for job in &case.jobs {
+            release(&job.folder);
+        }
         runner.settle(finished.case, judged.verdict.end);
         failures += judged.verdict.verdicts.iter().filter(|verdict| verdict.status == Status::Fail).count();
         if let Some(max) = plan.max_fail

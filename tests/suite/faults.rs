@@ -20,6 +20,12 @@ const TABLE: &[(&str, i32, &str)] = &[
     ("garbled", 3, "culprit p5-002 node"),
     ("disk-full", 3, "culprit p5-002 node"),
     ("wrong-ranks", 3, "culprit p5-002 node"),
+    ("report-truncated", 3, "culprit p5-002 node"),
+    ("report-missing", 3, "culprit p5-002 node"),
+    ("report-empty", 3, "culprit p5-002 node"),
+    ("nsys-missing", 3, "culprit p5-002 node"),
+    ("nsys-old", 3, "culprit p5-002 node"),
+    ("events-dropped", 3, "culprit p5-002 node"),
 ];
 
 #[test]

@@ -74,7 +74,13 @@ fn the_sampler_frames_the_workload_on_every_node_and_its_exit_code_is_the_jobs()
                 interval_s: 0.2,
                 limit_s: 120,
             }),
-            Step::Run(Run { argv: vec!["workload".into()], tasks_per_node: 1, mpi: None, container: None }),
+            Step::Run(Run {
+                argv: vec!["workload".into()],
+                tasks_per_node: 1,
+                mpi: None,
+                container: None,
+                profile: None,
+            }),
             Step::CountersEnd,
         ],
     };

@@ -51,6 +51,7 @@ fn a_collective_under_slurm() {
             tasks_per_node: 8,
             mpi: Some("pmix".into()),
             container: container(),
+            profile: None,
         }),
         Step::CountersEnd,
     ];
@@ -104,6 +105,7 @@ fn a_command_on_this_machine() {
                 tasks_per_node: 1,
                 mpi: None,
                 container: None,
+                profile: None,
             }),
             Step::CountersEnd,
         ],
@@ -120,6 +122,7 @@ fn a_text_that_the_harness_would_not_have_written_is_refused() {
         tasks_per_node: 8,
         mpi: None,
         container: None,
+        profile: None,
     })];
     let text = render(&script);
     for (from, to) in [
@@ -153,6 +156,7 @@ proptest! {
                 tasks_per_node: 8,
                 mpi: None,
                 container: Some(Container { image, mounts: Vec::new(), mount_home: false, remap_root: true }),
+                profile: None,
             }),
         ];
         let text = render(&script);

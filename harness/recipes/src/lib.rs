@@ -9,4 +9,5 @@ pub mod op;
 pub mod parquet;
 pub mod recipe;
 pub mod source;
+pub mod tables;
 pub mod unit;

@@ -27,10 +27,16 @@ pub enum Dim {
     Direction,
     Gpu,
     Round,
+    /// A kernel, by its short name.
+    Kernel,
+    /// A class of kernels.
+    Class,
+    /// The rank of the job whose report it was.
+    Rank,
 }
 
 impl Dim {
-    pub const ALL: [Dim; 11] = [
+    pub const ALL: [Dim; 14] = [
         Dim::Case,
         Dim::Job,
         Dim::Op,
@@ -42,6 +48,9 @@ impl Dim {
         Dim::Direction,
         Dim::Gpu,
         Dim::Round,
+        Dim::Kernel,
+        Dim::Class,
+        Dim::Rank,
     ];
 
     pub fn name(self) -> &'static str {
@@ -57,12 +66,15 @@ impl Dim {
             Dim::Direction => "direction",
             Dim::Gpu => "gpu",
             Dim::Round => "round",
+            Dim::Kernel => "kernel",
+            Dim::Class => "class",
+            Dim::Rank => "rank",
         }
     }
 
     /// Dimensions whose values are whole numbers; the others are words.
     pub fn is_number(self) -> bool {
-        matches!(self, Dim::SizeBytes | Dim::Gpu | Dim::Round)
+        matches!(self, Dim::SizeBytes | Dim::Gpu | Dim::Round | Dim::Rank)
     }
 }
 

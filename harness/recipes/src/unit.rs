@@ -11,6 +11,8 @@ pub enum Unit {
     GigabytesPerSecond,
     #[serde(rename = "us")]
     Microseconds,
+    #[serde(rename = "ns")]
+    Nanoseconds,
     #[serde(rename = "s")]
     Seconds,
     #[serde(rename = "bytes")]
@@ -23,13 +25,21 @@ pub enum Unit {
 }
 
 impl Unit {
-    pub const ALL: [Unit; 6] =
-        [Unit::GigabytesPerSecond, Unit::Microseconds, Unit::Seconds, Unit::Bytes, Unit::Count, Unit::Ratio];
+    pub const ALL: [Unit; 7] = [
+        Unit::GigabytesPerSecond,
+        Unit::Microseconds,
+        Unit::Nanoseconds,
+        Unit::Seconds,
+        Unit::Bytes,
+        Unit::Count,
+        Unit::Ratio,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
             Unit::GigabytesPerSecond => "GB/s",
             Unit::Microseconds => "us",
+            Unit::Nanoseconds => "ns",
             Unit::Seconds => "s",
             Unit::Bytes => "bytes",
             Unit::Count => "count",

@@ -2,6 +2,7 @@
 //! libtest-mimic's arguments are flattened in, so that its vocabulary works as everywhere.
 
 mod load;
+mod resume;
 mod run_suites;
 
 use crate::store::Home;
@@ -66,6 +67,12 @@ pub struct RunArgs {
     /// End the whole run after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
+    /// A run that was made before: its id, the beginning of it, or `latest`
+    #[arg(long, value_name = "ID")]
+    pub run: Option<String>,
+    /// With --run: go on where its process was ended
+    #[arg(long, requires = "run")]
+    pub resume: bool,
     #[command(flatten)]
     pub libtest: libtest_mimic::Arguments,
 }

@@ -3,21 +3,26 @@
 use super::{RunArgs, home, load, no_home, settings, usage};
 use crate::artefact::Plan;
 use crate::inventory::Kind;
-use crate::pipeline::{self, Finished};
+use crate::pipeline::{self, Finished, World};
 use crate::plan::{self, Request, Selection};
 use crate::reach::process::ProcessReach;
 use crate::report::{self, ListFormat, Mode, Progress, Report, Unprinted};
-use crate::run::Clock;
+use crate::run::{Clock, History};
 use crate::sim::PretendReach;
 use crate::sim::fault::NodeFault;
+use crate::sim::journal::Entry;
 use crate::store::{self, Home, Store};
 use crate::{exit_code, interrupt, physics, sim};
 use libtest_mimic::{ColorSetting, FormatSetting};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
 
 pub fn run(args: RunArgs) -> i32 {
     let Some(home) = home() else { return no_home() };
+    if let (Some(id), true) = (&args.run, args.resume) {
+        return super::resume::resume(&home, id, &args);
+    }
     if args.suites.is_empty() {
         let names = load::names(&home, "suites").join(", ");
         return usage(&format!("which suite? --suite NAME; there are: {names}"));
@@ -60,11 +65,16 @@ pub fn run(args: RunArgs) -> i32 {
     if let Err(error) = store.write_json(&store.folder().join("plan.json"), &plan) {
         return machinery(&error.to_string());
     }
-    let finished = match execute(&plan, &inventory, &store, &args) {
+    let finished = match execute(&plan, &inventory, &store, &args, None) {
         Ok(finished) => finished,
         Err(why) => return machinery(&why),
     };
-    let written = match pipeline::write_reports(&plan, &finished, &store) {
+    close(&plan, &finished, &store, &args)
+}
+
+/// Writes and prints what a run came to; gives the exit code.
+pub fn close(plan: &Plan, finished: &Finished, store: &Store, args: &RunArgs) -> i32 {
+    let written = match pipeline::write_reports(plan, finished, store) {
         Ok(written) => written,
         Err(error) => return machinery(&error.to_string()),
     };
@@ -77,7 +87,7 @@ pub fn run(args: RunArgs) -> i32 {
             code = code.max(exit_code::COULD_NOT_TELL);
         }
     }
-    print(&plan, &finished, &args);
+    print(plan, finished, args);
     code
 }
 
@@ -151,11 +161,31 @@ fn faults(texts: &[String]) -> Result<Vec<NodeFault>, String> {
     texts.iter().map(|text| NodeFault::parse(text)).collect()
 }
 
-fn execute(
+/// What a process that was ended had done of a run.
+pub struct Past {
+    pub history: History,
+    /// What the pretend cluster was asked.
+    pub entries: Vec<Entry>,
+}
+
+impl Past {
+    /// How long the run had gone on, as far as it told.
+    fn elapsed(&self) -> Duration {
+        let told = match (self.history.began, self.history.last) {
+            (Some(began), Some(last)) => Duration::try_from_secs_f64(last - began).unwrap_or_default(),
+            _ => Duration::ZERO,
+        };
+        let asked = self.entries.last().map_or(0, Entry::at_us);
+        told.max(Duration::from_micros(asked))
+    }
+}
+
+pub fn execute(
     plan: &Plan,
     inventory: &crate::inventory::Inventory,
     store: &Store,
     args: &RunArgs,
+    past: Option<&Past>,
 ) -> Result<Finished, String> {
     let mode = if args.libtest.quiet {
         Mode::Silent
@@ -177,17 +207,34 @@ fn execute(
             }
             let reach = PretendReach::new(inventory, plan.seed, faults(&plan.sim_faults)?, case_faults)?;
             let clock = Clock::starting_at(PretendReach::epoch_unix_s(plan.seed) as f64);
-            let finished =
-                pipeline::run(plan, &reach, clock, store, &mut progress, &|folder| reach.release(folder))
-                    .await;
+            let journal = store.clone();
+            let reach = reach.with_journal(Box::new(move |entry| {
+                journal.pretend(entry).map_err(|error| error.to_string())
+            }));
+            if let Some(past) = past {
+                // Its jobs have gone on meanwhile, in pretend time.
+                reach.restore(&past.entries, past.elapsed()).await?;
+            }
+            let release: pipeline::Release = &|folder| reach.release(folder);
+            let history = past.map(|past| &past.history);
+            let world = World { reach: &reach, clock, release, history };
+            let finished = pipeline::run(plan, world, store, &mut progress).await;
             let broken = reach.violations();
             if !broken.is_empty() {
                 return Err(format!("the pretend cluster saw what must not be: {}", broken.join("; ")));
             }
             finished.map_err(|error| error.to_string())
         } else {
-            let clock = Clock::starting_at(store::wall_clock_s());
-            let finished = pipeline::run(plan, &ProcessReach, clock, store, &mut progress, &|_| ()).await;
+            let now = store::wall_clock_s();
+            let history = past.map(|past| &past.history);
+            let clock = match history.and_then(|history| history.began) {
+                Some(began) => {
+                    Clock::going_on(began, Duration::try_from_secs_f64(now - began).unwrap_or_default())
+                }
+                None => Clock::starting_at(now),
+            };
+            let world = World { reach: &ProcessReach, clock, release: &|_| (), history };
+            let finished = pipeline::run(plan, world, store, &mut progress).await;
             finished.map_err(|error| error.to_string())
         }
     });
@@ -234,7 +281,7 @@ fn print_quietly(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-fn machinery(why: &str) -> i32 {
+pub fn machinery(why: &str) -> i32 {
     eprintln!("error: {why}");
     exit_code::COULD_NOT_TELL
 }

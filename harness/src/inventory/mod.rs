@@ -8,6 +8,7 @@ mod select;
 pub use instance::{FlowOp, Instance, Instances, Transport};
 
 use crate::mistake::Mistakes;
+use crate::profile::NsysVersion;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +24,8 @@ pub struct Inventory {
     pub container: Option<Container>,
     pub environment: BTreeMap<String, String>,
     pub nic_tool: NicTool,
+    /// The release of nsys on the nodes: which switches it has is decided before anything is launched.
+    pub nsys_version: Option<NsysVersion>,
     pub file: String,
 }
 

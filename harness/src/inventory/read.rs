@@ -5,6 +5,7 @@ use super::{
 };
 use crate::mistake::Mistakes;
 use crate::nodeset;
+use crate::profile::NsysVersion;
 use crate::toml_reader::{self, Table, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::DeValue;
@@ -15,6 +16,9 @@ enum Via {
     Ssh,
     Local,
 }
+
+/// What the nodes of a pretend cluster have, unless told otherwise.
+const PRETEND_NSYS: NsysVersion = NsysVersion::new(2025, 3);
 
 pub fn inventory(text: &str, file: &str, instances: &Instances) -> Result<Inventory, Mistakes> {
     toml_reader::read(text, file, |table| {
@@ -47,7 +51,19 @@ pub fn inventory(text: &str, file: &str, instances: &Instances) -> Result<Invent
         let environment = environment.map(|table| crate::suite::variables(&table)).unwrap_or_default();
         let tools = [NicTool::FiRmaBw, NicTool::IbWriteBw].map(|tool| (tool.name(), tool));
         let nic_tool = table.get("nic_tool").map_or(Some(NicTool::FiRmaBw), |value| value.one_of(&tools));
+        let nsys_version = table.get("nsys_version").and_then(|value| {
+            let text = value.words()?;
+            let version = NsysVersion::parse(&text);
+            if version.is_none() {
+                let message = format!("no version of nsys: `{}`", text.escape_debug());
+                value.mistake_with(message, "write it as `nsys --version` does: `2024.4.1`");
+            }
+            version
+        });
         table.close();
+        let in_path = || paths.as_ref()?.nsys.as_deref().and_then(NsysVersion::in_path);
+        let of_pretend = || (kind == Some(Kind::Pretend)).then_some(PRETEND_NSYS);
+        let nsys_version = nsys_version.or_else(in_path).or_else(of_pretend);
         Some(Inventory {
             name: instance::stem(file).to_owned(),
             kind: kind?,
@@ -59,6 +75,7 @@ pub fn inventory(text: &str, file: &str, instances: &Instances) -> Result<Invent
             container: container.flatten(),
             environment,
             nic_tool: nic_tool?,
+            nsys_version,
             file: file.to_owned(),
         })
     })

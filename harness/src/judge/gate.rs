@@ -3,6 +3,9 @@
 
 use super::CaseData;
 use crate::artefact::{Ended, FileKind, JobAnalysis, PlannedAssertion, Status, Verdict, WorkloadFacts};
+use crate::profile::audit::CAUSES as REPORT_CAUSES;
+use recipes::recipe;
+use recipes::recipe::cuda_gpu_kern_sum::CAUSES;
 use std::collections::BTreeMap;
 
 pub enum Gate {
@@ -203,6 +206,7 @@ pub fn why_missing(data: &CaseData, assertion: &PlannedAssertion) -> Option<(Str
         .jobs
         .iter()
         .find_map(|job| why_job_lacks(data, job, assertion.node.as_deref(), &assertion.metric))
+        .map(|lack| (lack.cause, lack.why))
 }
 
 /// Whether a metric is read from files of that kind.
@@ -210,22 +214,50 @@ pub fn feeds(kind: FileKind, metric: &str) -> bool {
     let from_flows = metric == "nic.rate" || metric == "flow.rate";
     let from_counters = !from_flows
         && (metric.starts_with("nic.") || metric.starts_with("node.") || metric.starts_with("job."));
+    let from_reports = is_from_reports(metric);
     match kind {
         FileKind::Counters => from_counters,
         FileKind::Flow => from_flows,
-        FileKind::NcclTests | FileKind::GpuNcclTests | FileKind::Stdout => !from_counters && !from_flows,
-        FileKind::Stderr | FileKind::Log => false,
+        FileKind::ProfileAccount | FileKind::ProfileTable => from_reports,
+        FileKind::NcclTests | FileKind::GpuNcclTests | FileKind::Stdout => {
+            !from_counters && !from_flows && !from_reports
+        }
+        FileKind::ProfileReport | FileKind::Stderr | FileKind::Log => false,
     }
 }
 
-fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -> Option<(String, String)> {
+/// Whether a metric is read from the reports of a profiler.
+fn is_from_reports(metric: &str) -> bool {
+    recipe::metric(metric).is_some_and(|(recipe, _)| !recipe.tables.is_empty())
+}
+
+/// Why a number is not there.
+struct Lack {
+    cause: String,
+    why: String,
+    /// The node whose report it is.
+    node: Option<String>,
+}
+
+fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -> Option<Lack> {
+    let lack = |cause: &str, why: String| Lack { cause: cause.to_owned(), why, node: None };
+    if is_from_reports(metric) {
+        let findings = &data.analysis.jobs.get(job)?.findings;
+        let finding = findings.iter().find(|finding| {
+            (REPORT_CAUSES.contains(&finding.code.as_str()) || CAUSES.contains(&finding.code.as_str()))
+                && (node.is_none() || finding.node.is_none() || finding.node.as_deref() == node)
+        })?;
+        let file = finding.file.as_deref().unwrap_or(job);
+        let why = format!("{file}: {}", finding.message);
+        return Some(Lack { cause: finding.code.clone(), why, node: finding.node.clone() });
+    }
     let missing = data.collected.missing.iter().find(|missing| {
         missing.job == job
             && feeds(missing.kind, metric)
             && (node.is_none() || missing.node.is_none() || missing.node.as_deref() == node)
     });
     if let Some(missing) = missing {
-        return Some(("output-missing".to_owned(), format!("raw/{job}/{}: {}", missing.name, missing.why)));
+        return Some(lack("output-missing", format!("raw/{job}/{}: {}", missing.name, missing.why)));
     }
     let analysis = data.analysis.jobs.get(job)?;
     let finding = analysis.findings.iter().find(|finding| {
@@ -244,10 +276,10 @@ fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -
             "garbled".to_owned()
         };
         let file = finding.file.as_deref().unwrap_or(job);
-        return Some((cause, format!("{file}: {}", finding.message)));
+        return Some(lack(&cause, format!("{file}: {}", finding.message)));
     }
     let failure = analysis.failure.as_ref()?;
-    Some((failure.cause.clone(), failure.evidence.clone()))
+    Some(lack(&failure.cause, failure.evidence.clone()))
 }
 
 fn kind(workload: &WorkloadFacts) -> &'static str {
@@ -262,7 +294,7 @@ fn kind(workload: &WorkloadFacts) -> &'static str {
 /// How each job of the case went.
 pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdict]) -> Vec<JobOutcome> {
     let mut judged: BTreeMap<&str, BTreeMap<String, bool>> = BTreeMap::new();
-    let mut unmeasured: BTreeMap<&str, (String, String)> = BTreeMap::new();
+    let mut unmeasured: BTreeMap<&str, Lack> = BTreeMap::new();
     for (assertion, verdict) in data.case.assertions.iter().zip(verdicts) {
         for job in &assertion.jobs {
             match verdict.status {
@@ -308,10 +340,10 @@ pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdi
                 Some(Gate::Inconclusive { cause, message, .. }) => {
                     Some(Bad { cause: cause.clone(), node: None, evidence: message.clone() })
                 }
-                _ => unmeasured.get(planned.name.as_str()).map(|(cause, why)| Bad {
-                    cause: cause.clone(),
-                    node: None,
-                    evidence: why.clone(),
+                _ => unmeasured.get(planned.name.as_str()).map(|lack| Bad {
+                    cause: lack.cause.clone(),
+                    node: lack.node.clone(),
+                    evidence: lack.why.clone(),
                 }),
             };
             Some(JobOutcome {

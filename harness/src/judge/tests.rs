@@ -75,6 +75,7 @@ impl World {
             expected: Vec::new(),
             estimate_s: 1,
             limit_s: 60,
+            profile: None,
         };
         World {
             case: PlannedCase {
@@ -449,6 +450,7 @@ fn why_a_number_is_missing_is_told() {
         kind,
         node: None,
         part: None,
+        rank: None,
         why: "not there".into(),
     };
     // A capture that is missing says nothing about a bandwidth.
@@ -660,6 +662,7 @@ fn evidence_names_the_files_of_the_job() {
         kind: FileKind::NcclTests,
         node: None,
         part: None,
+        rank: None,
         bytes: 1,
         sha256: String::new(),
     });

@@ -10,12 +10,15 @@ pub struct Local;
 /// Written last, under a temporary name first: an exit code is there whole or not at all.
 const STATUS: &str = "exit_code";
 
+/// The session's id, should the answer to the launch be lost.
+const PID: &str = "pid";
+
 /// Starts the script in its own session and prints the session's id, which is its process group's too. The exit
 /// code outlives the process as a file. `$1` is the job's folder.
 pub fn launch_argv(folder: &str) -> Vec<String> {
     let start = format!(
         "cd \"$1\" && {{ setsid bash -c 'bash {job}; echo $? > {STATUS}.part && mv {STATUS}.part {STATUS}' \
-         > {out} 2> {err} < /dev/null & }} && echo $!",
+         > {out} 2> {err} < /dev/null & }} && echo $! > {PID} && cat {PID}",
         job = files::JOB,
         out = files::BATCH_OUT,
         err = files::BATCH_ERR,
@@ -39,6 +42,20 @@ impl Launch for Local {
                 ));
             }
             Ok(id)
+        })
+    }
+
+    fn find_started<'a>(
+        &'a self,
+        reach: &'a dyn Reach,
+        job: &'a PlannedJob,
+    ) -> Wait<'a, Result<Option<String>, String>> {
+        Box::pin(async move {
+            match reach.get(&Host::Here, &format!("{}/{PID}", job.folder)).await {
+                Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned())),
+                Err(ReachError::NotFound { .. }) => Ok(None),
+                Err(error) => Err(format!("whether it was launched before is not known: {error}")),
+            }
         })
     }
 

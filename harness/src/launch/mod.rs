@@ -17,6 +17,14 @@ pub trait Launch {
     /// Hands the job over; gives the handle by which it is known from then on.
     fn submit<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob) -> Wait<'a, Result<String, String>>;
 
+    /// The handle of a job that was handed over before, if it was: asked where the answer to `submit` may have been
+    /// lost. Where that cannot be told it is an error, since launching twice measures twice.
+    fn find_started<'a>(
+        &'a self,
+        reach: &'a dyn Reach,
+        job: &'a PlannedJob,
+    ) -> Wait<'a, Result<Option<String>, String>>;
+
     /// What the launcher knows of each job, in the order asked. A failed query is `Unknown` for all of them.
     fn poll<'a>(&'a self, reach: &'a dyn Reach, jobs: &'a [(&'a PlannedJob, &'a str)])
     -> Wait<'a, Vec<Poll>>;

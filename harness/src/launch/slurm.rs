@@ -4,7 +4,8 @@
 use super::slurm_state::{JobState, StateSet};
 use super::{Launch, Poll, QUERY_LIMIT};
 use crate::artefact::{Blamed, Ended, PlannedJob};
-use crate::reach::{Command, Host, Reach, Wait};
+use crate::reach::{Command, Host, Reach, ReachError, Wait};
+use crate::script::files;
 use std::collections::BTreeMap;
 
 pub struct Slurm;
@@ -29,6 +30,35 @@ impl Launch for Slurm {
                 return Err(format!("`sbatch` printed no job id: `{}`", text.trim().escape_debug()));
             }
             Ok(id.to_owned())
+        })
+    }
+
+    fn find_started<'a>(
+        &'a self,
+        reach: &'a dyn Reach,
+        job: &'a PlannedJob,
+    ) -> Wait<'a, Result<Option<String>, String>> {
+        Box::pin(async move {
+            let by_name = format!("--name={}", job_name(job)?);
+            let argv = ["squeue", "--noheader", "--states=all", "--format=%i", &by_name];
+            let answer = reach
+                .exec(&Host::Here, &Command::new(argv, QUERY_LIMIT))
+                .await
+                .map_err(|error| format!("whether it was launched before is not known: {error}"))?;
+            if !answer.succeeded() {
+                let why = answer.complaint();
+                return Err(format!("whether it was launched before is not known: `squeue`: {why}"));
+            }
+            let text = answer.stdout_text();
+            if let Some(id) = text.lines().map(str::trim).find(|line| !line.is_empty()) {
+                return Ok(Some(id.to_owned()));
+            }
+            // Slurm forgets a job some minutes after its end; the file of its output stays.
+            match reach.get(&Host::Here, &format!("{}/{}", job.folder, files::BATCH_ERR)).await {
+                Err(ReachError::NotFound { .. }) => Ok(None),
+                Ok(_) => Err("it was launched before, and Slurm has forgotten it".to_owned()),
+                Err(error) => Err(format!("whether it was launched before is not known: {error}")),
+            }
         })
     }
 
@@ -76,6 +106,13 @@ impl Launch for Slurm {
             let _ = reach.exec(&Host::Here, &Command::new(["scancel", handle], QUERY_LIMIT)).await;
         })
     }
+}
+
+/// As the job's script has it: it holds the run's id, the case and the job.
+fn job_name(job: &PlannedJob) -> Result<String, String> {
+    let script = job.files.iter().find(|file| file.name == files::JOB).and_then(|file| file.text.as_deref());
+    let name = script.and_then(|text| text.lines().find_map(|line| line.strip_prefix("#SBATCH --job-name=")));
+    name.map(str::to_owned).ok_or_else(|| "its script names no job".to_owned())
 }
 
 struct Line {
@@ -191,7 +228,7 @@ async fn down_node(reach: &dyn Reach, job: &PlannedJob) -> Option<Blamed> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reach::{Answer, ReachError};
+    use crate::reach::Answer;
 
     /// Answers each program with what was written down for it.
     struct Scripted(Vec<(&'static str, Result<Answer, ReachError>)>);
@@ -223,6 +260,7 @@ mod tests {
             expected: Vec::new(),
             estimate_s: 1,
             limit_s: 60,
+            profile: None,
         }
     }
 

@@ -199,6 +199,9 @@ impl One<'_> {
         {
             dims.set(Dim::Op, op.name());
         }
+        if let Some((dim, name)) = &self.assertion.of {
+            dims.set(*dim, name.as_str());
+        }
         let has_place = self.metric.dims.contains(&Dim::Place);
         if has_place && let Some(place) = place_name(self.assertion.place) {
             dims.set(Dim::Place, place);
@@ -289,7 +292,13 @@ impl One<'_> {
     fn label(&self) -> String {
         match &self.assertion.name {
             Some(name) => name.clone(),
-            None => self.assertion.metric.trim_start_matches("nccl.").to_owned(),
+            None => {
+                let metric = self.assertion.metric.trim_start_matches("nccl.");
+                match &self.assertion.of {
+                    Some((_, name)) => format!("{metric}[{name}]"),
+                    None => metric.to_owned(),
+                }
+            }
         }
     }
 

@@ -1,11 +1,12 @@
 //! The jobs of a case: their scripts, their launches, what they will leave, and how long they should take.
 
-use super::Context;
 use super::placement::Placed;
-use crate::artefact::{ExpectedFile, FileKind, Launcher, PlannedFile, PlannedJob};
+use super::{Context, profile};
+use crate::artefact::{ExpectedFile, FileKind, Launcher, PlannedFile, PlannedJob, PlannedProfile};
 use crate::inventory::{Inventory, ReachBy};
 use crate::launch::local;
 use crate::nodeset;
+use crate::profile::account;
 use crate::script::{self, Container, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, files};
 use crate::store::sha256;
 use crate::suite::{Case, NcclTests, NicPairs, Placement, Step as Sizes, Workload};
@@ -28,12 +29,19 @@ fn job(
     let inventory = context.inventory;
     let folder = format!("{}/{}/{}", context.folder, case.name, placed.name);
     let estimate_s = estimate_s(inventory, case, placed.nodes.len());
-    let (step, tasks_per_node, ranks, helper) = workload(inventory, case, placed)?;
+    let (mut step, tasks_per_node, ranks, helper) = workload(inventory, case, placed)?;
+    let mut nodes = placed.nodes.clone();
+    // Which node sends stands in the step; the nodes of a job are a set, and ranks are numbered along it.
+    nodeset::sort(&mut nodes);
+    let profile = profile::around(inventory, case, &placed.name, &nodes, &mut step)?;
     let mut steps = Vec::new();
     if !environment.is_empty() {
         steps.push(Step::Environment { variables: environment.clone() });
     }
     let mut helpers: Vec<&str> = helper.into_iter().collect();
+    if profile.is_some() {
+        helpers.push("profile.sh");
+    }
     if case.counters.enabled {
         helpers.push("counters.sh");
         steps.push(Step::CountersBegin(Sampler {
@@ -46,9 +54,6 @@ fn job(
     if case.counters.enabled {
         steps.push(Step::CountersEnd);
     }
-    // Which node sends stands in the step; the nodes of a job are a set.
-    let mut nodes = placed.nodes.clone();
-    nodeset::sort(&mut nodes);
     let script = Script { start: start(context, case, placed, &folder, tasks_per_node), nodes, steps };
     let text = script::render(&script);
     let mut put = vec![PlannedFile { name: files::JOB.to_owned(), text: Some(text), sha256: None }];
@@ -70,9 +75,10 @@ fn job(
         folder,
         files: put,
         launch,
-        expected: expected(inventory, case, placed),
+        expected: expected(inventory, case, placed, profile.as_ref()),
         estimate_s: estimate_s.ceil() as u64,
         limit_s: case.limit_s,
+        profile,
     })
 }
 
@@ -106,6 +112,7 @@ fn workload(
                 tasks_per_node: tasks,
                 mpi: under_slurm.map(|slurm| slurm.mpi.clone()),
                 container,
+                profile: None,
             };
             Ok((Step::Run(run), tasks, gpus * placed.nodes.len() as u32, None))
         }
@@ -132,7 +139,8 @@ fn workload(
             argv.extend(command.args.iter().cloned());
             let tasks_per_node = command.tasks_per_node;
             let ranks = tasks_per_node * placed.nodes.len() as u32;
-            Ok((Step::Run(Run { argv, tasks_per_node, mpi: None, container }), tasks_per_node, ranks, None))
+            let run = Run { argv, tasks_per_node, mpi: None, container, profile: None };
+            Ok((Step::Run(run), tasks_per_node, ranks, None))
         }
     }
 }
@@ -228,10 +236,15 @@ fn interval_s(case: &Case, estimate_s: f64) -> f64 {
     }
 }
 
-fn expected(inventory: &Inventory, case: &Case, placed: &Placed) -> Vec<ExpectedFile> {
+fn expected(
+    inventory: &Inventory,
+    case: &Case,
+    placed: &Placed,
+    profile: Option<&PlannedProfile>,
+) -> Vec<ExpectedFile> {
     let mut expected = Vec::new();
     let mut expect = |name: String, kind, node: Option<&String>, part: Option<String>| {
-        expected.push(ExpectedFile { name, kind, node: node.cloned(), part });
+        expected.push(ExpectedFile { name, kind, node: node.cloned(), part, rank: None });
     };
     match &case.workload {
         Workload::NcclTests(_) if case.placement == Placement::EachGpu => {
@@ -261,6 +274,13 @@ fn expected(inventory: &Inventory, case: &Case, placed: &Placed) -> Vec<Expected
     expect(files::STDERR.to_owned(), FileKind::Stderr, None, None);
     expect(files::BATCH_ERR.to_owned(), FileKind::Log, None, None);
     expect(files::BATCH_OUT.to_owned(), FileKind::Log, None, None);
+    expected.extend(profile.into_iter().flat_map(|profile| &profile.ranks).map(|profiled| ExpectedFile {
+        name: account::file_name(profiled.rank),
+        kind: FileKind::ProfileAccount,
+        node: Some(profiled.node.clone()),
+        part: None,
+        rank: Some(profiled.rank),
+    }));
     expected
 }
 

@@ -3,6 +3,7 @@
 mod assertions;
 mod jobs;
 mod placement;
+mod profile;
 mod select;
 mod settings;
 

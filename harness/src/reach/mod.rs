@@ -3,6 +3,7 @@
 
 pub mod process;
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -23,7 +24,8 @@ pub trait Reach {
 }
 
 /// Where a command runs or a file lies.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Host {
     /// The machine that the harness itself runs on.
     Here,

@@ -212,11 +212,19 @@ pub fn plan() -> Plan {
                 kind: FileKind::Flow,
                 node: None,
                 part: None,
+                rank: None,
             })
-            .chain([ExpectedFile { name: "stdout".into(), kind: FileKind::Stdout, node: None, part: None }])
+            .chain([ExpectedFile {
+                name: "stdout".into(),
+                kind: FileKind::Stdout,
+                node: None,
+                part: None,
+                rank: None,
+            }])
             .collect(),
         estimate_s: 90,
         limit_s: 300,
+        profile: None,
     };
     let assertion = |name: &str| PlannedAssertion {
         name: format!("nccl-p5::nics::rate@p5-001/{name}"),

@@ -7,6 +7,7 @@ mod render;
 pub use read::{NotAScript, read};
 pub use render::render;
 
+use crate::profile::{NsysVersion, Ranks, nsys};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -16,6 +17,8 @@ pub const COUNTERS_SH: &str = include_str!("counters.sh");
 pub const GPUS_SH: &str = include_str!("gpus.sh");
 /// Point-to-point flows, one per NIC, between two nodes.
 pub const FLOWS_SH: &str = include_str!("flows.sh");
+/// One rank of a workload, under nsys where it is among those to be profiled.
+pub const PROFILE_SH: &str = include_str!("profile.sh");
 
 /// The text of one job: what the launcher hands over, complete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -80,6 +83,28 @@ pub struct Run {
     /// The plugin by which srun wires the ranks together; none for programs that are not MPI programs.
     pub mpi: Option<String>,
     pub container: Option<Container>,
+    /// The profiler around each rank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
+}
+
+/// What `profile.sh` is told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// The program, or `find`.
+    pub nsys: String,
+    /// The release that the words are written for.
+    pub version: NsysVersion,
+    pub tasks: u32,
+    pub ranks: Ranks,
+    /// Those that sample what belongs to their node as a whole.
+    pub node_ranks: Ranks,
+    /// The beginning of the reports' names.
+    pub name: String,
+    pub export: String,
+    /// The tables to export; all where empty.
+    pub tables: Vec<String>,
+    pub words: nsys::Words,
 }
 
 /// The workload as one single-GPU process per GPU of each node.
@@ -144,8 +169,8 @@ pub mod files {
 }
 
 /// The scripts that are the same in every job, by the name under which they are put into its folder.
-pub const SHARED: [(&str, &str); 3] =
-    [("counters.sh", COUNTERS_SH), ("gpus.sh", GPUS_SH), ("flows.sh", FLOWS_SH)];
+pub const SHARED: [(&str, &str); 4] =
+    [("counters.sh", COUNTERS_SH), ("gpus.sh", GPUS_SH), ("flows.sh", FLOWS_SH), ("profile.sh", PROFILE_SH)];
 
 pub fn shared_text(name: &str) -> Option<&'static str> {
     SHARED.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)

@@ -1,7 +1,8 @@
 //! Reads the shell text of a script back into its steps, by the grammar of `render.rs` and no other.
 
-use super::{Container, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, files, render};
+use super::{Container, Directives, Flows, Gpus, Profile, Run, Sampler, Script, Start, Step, files, render};
 use crate::nodeset;
+use crate::profile::{NsysVersion, Ranks, nsys};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -138,11 +139,13 @@ fn parse_step(title: &str, words: &[String]) -> Option<Step> {
         }
         "run" => {
             let (launch, argv) = launched(until_redirection(words)?)?;
+            let (profile, argv) = profiled(argv)?;
             Some(Step::Run(Run {
                 argv: argv.to_vec(),
                 tasks_per_node: launch.tasks_per_node.unwrap_or(1),
                 mpi: launch.mpi,
                 container: launch.container,
+                profile,
             }))
         }
         "gpus" => {
@@ -182,6 +185,36 @@ fn parse_step(title: &str, words: &[String]) -> Option<Step> {
 fn until_redirection(words: &[String]) -> Option<&[String]> {
     let end = words.windows(2).rposition(|pair| pair[0] == ">" && pair[1] == files::STDOUT)?;
     words.get(..end)
+}
+
+/// Takes the words of the profiler off the front; what is left is the rank's command.
+fn profiled(words: &[String]) -> Option<(Option<Profile>, &[String])> {
+    let ["bash", "profile.sh"] = [words.first()?.as_str(), words.get(1).map_or("", String::as_str)] else {
+        return Some((None, words));
+    };
+    let [nsys, version, tasks, ranks, node_ranks, name, export, tables, rest @ ..] = words.get(2..)? else {
+        return None;
+    };
+    let end = rest.iter().position(|word| word == "--")?;
+    let (every, rest) = (rest.get(..end)?, rest.get(end + 1..)?);
+    let end = rest.iter().position(|word| word == "--")?;
+    let (once_per_node, argv) = (rest.get(..end)?, rest.get(end + 1..)?);
+    let tables = match tables.as_str() {
+        "all" => Vec::new(),
+        tables => tables.split(',').map(str::to_owned).collect(),
+    };
+    let profile = Profile {
+        nsys: nsys.clone(),
+        version: NsysVersion::parse(version)?,
+        tasks: tasks.parse().ok()?,
+        ranks: Ranks::try_from(ranks.clone()).ok()?,
+        node_ranks: Ranks::try_from(node_ranks.clone()).ok()?,
+        name: name.clone(),
+        export: export.clone(),
+        tables,
+        words: nsys::Words { every: every.to_vec(), once_per_node: once_per_node.to_vec() },
+    };
+    Some((Some(profile), argv))
 }
 
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! The shell text of a script. The grammar is strict and small: `read.rs` reads it back, so that what the pretend
 //! cluster obeys is what real shells are sent.
 
-use super::{Container, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, files};
+use super::{Container, Directives, Flows, Gpus, Profile, Run, Sampler, Script, Start, Step, files};
 use crate::nodeset;
 use std::fmt::Write;
 
@@ -106,7 +106,32 @@ fn workload(text: &mut String, name: &str, words: &[String]) {
 
 fn run_words(script: &Script, run: &Run) -> Vec<String> {
     let mut words = spread(script, run.tasks_per_node, run.mpi.as_deref(), run.container.as_ref(), &[]);
+    if let Some(profile) = &run.profile {
+        words.extend(profile_words(profile));
+    }
     words.extend(run.argv.iter().cloned());
+    words
+}
+
+/// What stands before the command of each rank.
+pub fn profile_words(profile: &Profile) -> Vec<String> {
+    let tables = if profile.tables.is_empty() { "all".to_owned() } else { profile.tables.join(",") };
+    let mut words = vec![
+        "bash".to_owned(),
+        "profile.sh".to_owned(),
+        profile.nsys.clone(),
+        profile.version.to_string(),
+        profile.tasks.to_string(),
+        profile.ranks.to_string(),
+        profile.node_ranks.to_string(),
+        profile.name.clone(),
+        profile.export.clone(),
+        tables,
+    ];
+    words.extend(profile.words.every.iter().cloned());
+    words.push("--".to_owned());
+    words.extend(profile.words.once_per_node.iter().cloned());
+    words.push("--".to_owned());
     words
 }
 

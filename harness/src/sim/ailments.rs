@@ -16,6 +16,7 @@ pub struct Ailments {
     garbled: Vec<usize>,
     wrong_ranks: Vec<usize>,
     clock_jump: Vec<usize>,
+    reports: Vec<(usize, Report)>,
 }
 
 /// In the order in which they would come about: a job that never starts cannot hang.
@@ -27,6 +28,18 @@ pub enum Ending {
     Hang,
     RankDies,
     DiskFull,
+}
+
+/// What is wrong with the reports of a node's profiled ranks. Of several the first counts: without nsys there is no
+/// report to cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Report {
+    NsysMissing,
+    NsysOld,
+    Missing,
+    Empty,
+    Truncated,
+    EventsDropped,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,6 +56,16 @@ impl Ailments {
         for fault in cluster.faults_of(case, nodes) {
             let Some(node) = nodes.iter().position(|node| *node == fault.node) else { continue };
             let nic = |device: &String| cluster.nics.iter().position(|nic| nic == device).unwrap_or_default();
+            let mut report = |what| ailments.reports.push((node, what));
+            match &fault.fault {
+                Fault::ReportTruncated => report(Report::Truncated),
+                Fault::ReportMissing => report(Report::Missing),
+                Fault::ReportEmpty => report(Report::Empty),
+                Fault::NsysMissing => report(Report::NsysMissing),
+                Fault::NsysOld => report(Report::NsysOld),
+                Fault::EventsDropped => report(Report::EventsDropped),
+                _ => {}
+            }
             let mut ending = |how| {
                 let this = (how, node);
                 ailments.ending = Some(ailments.ending.map_or(this, |other| other.min(this)));
@@ -63,6 +86,12 @@ impl Ailments {
                 Fault::QueueStuck => ending(Ending::QueueStuck),
                 Fault::Preempted => ending(Ending::Preempted),
                 Fault::DiskFull => ending(Ending::DiskFull),
+                Fault::ReportTruncated
+                | Fault::ReportMissing
+                | Fault::ReportEmpty
+                | Fault::NsysMissing
+                | Fault::NsysOld
+                | Fault::EventsDropped => {}
             }
         }
         ailments
@@ -133,6 +162,10 @@ impl Ailments {
 
     pub fn has_wrong_ranks(&self, node: usize) -> bool {
         self.wrong_ranks.contains(&node)
+    }
+
+    pub fn report(&self, node: usize) -> Option<Report> {
+        self.reports.iter().filter(|(at, _)| *at == node).map(|(_, what)| *what).min()
     }
 
     pub fn clock_jumps(&self, node: usize) -> bool {

@@ -8,7 +8,7 @@ use super::model::Group;
 use super::noise::Noise;
 use super::options::Options;
 use super::work::{self, Table, Work, noise_of};
-use crate::script::{Gpus, Run, Sampler, Script, Step};
+use crate::script::{Gpus, Profile, Run, Sampler, Script, Step};
 use recipes::op::Op;
 
 pub struct Course {
@@ -18,6 +18,8 @@ pub struct Course {
     pub nodes: Vec<String>,
     pub sampler: Option<Sampler>,
     pub work: Work,
+    /// The profiler around the ranks.
+    pub profile: Option<Profile>,
     pub ailments: Ailments,
     /// Seconds from the job's start to the workload's first byte.
     pub work_from_s: f64,
@@ -50,6 +52,7 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
     let ailments = Ailments::of(cluster, case, &nodes);
     let mut noise = noise_of(cluster, case, job, "work");
     let mut sampler = None;
+    let mut profile = None;
     let mut split_mask = None;
     let mut unknown_program = None;
     let mut work = Work::Command { stdout: String::new(), stderr: String::new(), code: 0, seconds: 0.0 };
@@ -62,6 +65,7 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
             Step::CountersBegin(wanted) => sampler = Some(wanted.clone()),
             Step::CountersEnd => {}
             Step::Run(run) => {
+                profile = run.profile.clone();
                 (work, unknown_program) = ranks(cluster, &ailments, &nodes, run, split_mask, &mut noise);
                 if matches!(work, Work::Tables(_)) {
                     launch_s = 12.0 + 0.004 * nodes.len() as f64;
@@ -85,6 +89,7 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
         nodes,
         sampler,
         work,
+        profile,
         ailments,
         work_from_s,
         work_to_s: work_from_s + seconds,

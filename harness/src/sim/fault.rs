@@ -43,11 +43,19 @@ pub enum Fault {
     DiskFull,
     WrongRanks,
     ClockJump,
+    /// Cut off: nsys cannot export it.
+    ReportTruncated,
+    ReportMissing,
+    ReportEmpty,
+    NsysMissing,
+    NsysOld,
+    /// The report says itself that it lacks events.
+    EventsDropped,
 }
 
 impl Fault {
     /// Every way to write a fault, for messages and the manual.
-    pub const FORMS: [&'static str; 15] = [
+    pub const FORMS: [&'static str; 21] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -63,6 +71,12 @@ impl Fault {
         "disk-full",
         "wrong-ranks",
         "clock-jump",
+        "report-truncated",
+        "report-missing",
+        "report-empty",
+        "nsys-missing",
+        "nsys-old",
+        "events-dropped",
     ];
 
     /// The kind alone, as it begins in the written form.
@@ -83,6 +97,21 @@ impl Fault {
             Fault::DiskFull => "disk-full",
             Fault::WrongRanks => "wrong-ranks",
             Fault::ClockJump => "clock-jump",
+            Fault::ReportTruncated => "report-truncated",
+            Fault::ReportMissing => "report-missing",
+            Fault::ReportEmpty => "report-empty",
+            Fault::NsysMissing => "nsys-missing",
+            Fault::NsysOld => "nsys-old",
+            Fault::EventsDropped => "events-dropped",
+        }
+    }
+
+    /// Whether a fault of that kind can come about on nodes that are reached that way.
+    pub fn happens_via(kind: &str, via: &str) -> bool {
+        match kind {
+            "queue-stuck" | "preempted" => via == "slurm",
+            "connection-drops" | "host-unreachable" => via == "ssh",
+            _ => true,
         }
     }
 
@@ -150,7 +179,13 @@ impl Fault {
             "garbled" => Fault::Garbled,
             "disk-full" => Fault::DiskFull,
             "wrong-ranks" => Fault::WrongRanks,
-            _ => Fault::ClockJump,
+            "clock-jump" => Fault::ClockJump,
+            "report-truncated" => Fault::ReportTruncated,
+            "report-missing" => Fault::ReportMissing,
+            "report-empty" => Fault::ReportEmpty,
+            "nsys-missing" => Fault::NsysMissing,
+            "nsys-old" => Fault::NsysOld,
+            _ => Fault::EventsDropped,
         })
     }
 }

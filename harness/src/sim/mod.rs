@@ -27,6 +27,9 @@
 //! | garbled | stdout and the node's capture mangled | the node's outputs | all outputs | stdout |
 //! | disk-full | stdout and the node's capture cut, stderr names the node, exit 1 | the same | the same | the same |
 //! | wrong-ranks | a world for each node; two worlds on one node | worlds of two | the node's end never comes | fewer tasks |
+//! | report-truncated, report-missing, report-empty | the report of each profiled rank of the node | - | - | as nccl-tests |
+//! | nsys-missing, nsys-old | profiled ranks of the node run bare | - | - | as nccl-tests |
+//! | events-dropped | the node's reports say that they lack events | - | - | as nccl-tests |
 //! | clock-jump | the node's wall clock is an hour ahead at the end of its capture; uptime is right | the same | the same | the same |
 //!
 //! Of several faults that end a job, the one that would come about first counts; the others add up.
@@ -39,9 +42,11 @@ mod counters;
 mod course;
 pub mod fault;
 mod flows;
+pub mod journal;
 mod model;
 mod nccl;
 mod noise;
+mod nsys;
 mod options;
 mod outputs;
 mod programs;
@@ -54,11 +59,12 @@ mod work;
 
 use self::cluster::Cluster;
 use self::fault::NodeFault;
+use self::journal::{Content, Entry, Journal};
 use self::slurm::{Over, Slurm};
 use crate::inventory::Inventory;
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 use std::cell::{RefCell, RefMut};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -66,6 +72,7 @@ use tokio::time::Instant;
 pub struct PretendReach {
     world: RefCell<World>,
     start: Instant,
+    journal: Option<Box<Journal>>,
 }
 
 /// Whether the cluster of an inventory has the node and the part that a fault names.
@@ -80,6 +87,8 @@ struct World {
     files: BTreeMap<String, Vec<u8>>,
     /// Jobs that are over, by folder: their files are made when they are asked for.
     over: BTreeMap<String, Over>,
+    /// Files that jobs left and somebody removed.
+    removed: BTreeSet<String>,
     violations: Vec<String>,
     epoch_s: f64,
     now_s: f64,
@@ -105,12 +114,43 @@ impl PretendReach {
             slurm: Slurm::default(),
             files: BTreeMap::new(),
             over: BTreeMap::new(),
+            removed: BTreeSet::new(),
             violations: Vec::new(),
             epoch_s: Self::epoch_unix_s(seed) as f64,
             now_s: 0.0,
             first_id: 1000 + noise::digest(seed, &["first job"]) % 9000,
         };
-        Ok(PretendReach { world: RefCell::new(world), start: Instant::now() })
+        Ok(PretendReach { world: RefCell::new(world), start: Instant::now(), journal: None })
+    }
+
+    /// Every request that changes something is written there before it is answered.
+    pub fn with_journal(mut self, journal: Box<Journal>) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
+    /// Makes this cluster what it was after these requests, each at its own time; and lets its jobs go on until `until`.
+    pub async fn restore(&self, entries: &[Entry], until: Duration) -> Result<(), String> {
+        for entry in entries {
+            tokio::time::sleep_until(self.start + Duration::from_micros(entry.at_us())).await;
+            match entry {
+                Entry::Put { path, content, .. } => {
+                    self.world().files.insert(path.clone(), content.bytes()?);
+                }
+                Entry::Exec { argv, .. } => {
+                    programs::run(&mut self.world(), argv);
+                }
+            }
+        }
+        tokio::time::sleep_until(self.start + until).await;
+        Ok(())
+    }
+
+    fn note(&self, entry: impl Fn(u64) -> Entry) -> Result<(), ReachError> {
+        let Some(journal) = &self.journal else { return Ok(()) };
+        let at_us = u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        journal(&entry(at_us))
+            .map_err(|why| ReachError::Failed { what: "the pretend cluster's journal".to_owned(), why })
     }
 
     /// The moment at which pretend time starts, by the seed.
@@ -172,27 +212,39 @@ impl World {
         if let Some(bytes) = self.files.get(path) {
             return Some(bytes.clone());
         }
+        if self.removed.contains(path) {
+            return None;
+        }
         let (folder, name) = path.rsplit_once('/')?;
-        outputs::file(&self.cluster, self.epoch_s, self.over.get(folder)?, name)
+        if let Some(over) = self.over.get(folder) {
+            return outputs::file(&self.cluster, self.epoch_s, over, name);
+        }
+        // The tables of a report lie in a folder of their own, below the job's.
+        let (folder, _) = folder.rsplit_once('/')?;
+        nsys::file(&self.cluster, self.over.get(folder)?, &path[folder.len() + 1..]).map(|(_, bytes)| bytes)
     }
 }
 
 impl Reach for PretendReach {
-    fn exec<'a>(&'a self, _host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+    fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
         Box::pin(async move {
             tokio::time::sleep(EXEC).await;
+            if !programs::only_asks(&command.argv) {
+                self.note(|at_us| Entry::Exec { at_us, host: host.clone(), argv: command.argv.clone() })?;
+            }
             Ok(programs::run(&mut self.world(), &command.argv))
         })
     }
 
-    fn put<'a>(
-        &'a self,
-        _host: &'a Host,
-        path: &'a str,
-        bytes: &'a [u8],
-    ) -> Wait<'a, Result<(), ReachError>> {
+    fn put<'a>(&'a self, host: &'a Host, path: &'a str, bytes: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
         Box::pin(async move {
             tokio::time::sleep(FILE).await;
+            self.note(|at_us| Entry::Put {
+                at_us,
+                host: host.clone(),
+                path: path.to_owned(),
+                content: Content::of(path, bytes),
+            })?;
             self.world().files.insert(path.to_owned(), bytes.to_vec());
             Ok(())
         })

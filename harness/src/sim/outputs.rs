@@ -8,7 +8,7 @@ use super::commands::exits;
 use super::course::MARK_S;
 use super::slurm::{How, Over};
 use super::work::{Table, Work, noise_of};
-use super::{counters, flows, nccl};
+use super::{counters, flows, nccl, nsys};
 use crate::script::files;
 use recipes::source::efa_counters;
 
@@ -26,6 +26,10 @@ pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<
         _ => {
             if let Some(node) = course.nodes.iter().position(|node| files::counters(node) == name) {
                 return capture(cluster, epoch_s, over, node);
+            }
+            if let Some((node, bytes)) = nsys::file(cluster, over, name) {
+                let garbled = name.ends_with(".txt") && ailments.garbled(node);
+                return Some(if garbled { mangle(bytes) } else { bytes });
             }
             return part(cluster, over, name, started);
         }
@@ -77,7 +81,8 @@ fn stdout(cluster: &Cluster, over: &Over) -> Option<String> {
     match &over.course.work {
         _ if ailments.any_output_missing() => None,
         Work::Tables(tables) => {
-            Some(tables.iter().map(|table| table_text(cluster, over, table, breaks_off(ailments))).collect())
+            let text = tables.iter().map(|table| table_text(cluster, over, table, breaks_off(ailments)));
+            Some(text.collect::<String>() + &nsys::chatter(cluster, over))
         }
         Work::Command { .. } if ailments.ending.is_some() => Some(String::new()),
         Work::Command { stdout, .. } => Some(stdout.clone()),

@@ -12,6 +12,15 @@ use crate::script::{self, Script, Start, Step};
 use std::fmt::Write;
 use std::rc::Rc;
 
+/// Whether a command changes nothing: it need not be remembered.
+pub fn only_asks(argv: &[String]) -> bool {
+    match argv.first().map(String::as_str) {
+        Some("squeue" | "sinfo" | "sacct") => true,
+        Some("scontrol") => argv.iter().any(|word| word == "show"),
+        _ => false,
+    }
+}
+
 pub fn run(world: &mut World, argv: &[String]) -> Answer {
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
     match words.as_slice() {
@@ -21,6 +30,10 @@ pub fn run(world: &mut World, argv: &[String]) -> Answer {
         {
             squeue(world, &jobs["--jobs=".len()..])
         }
+        ["squeue", "--noheader", "--states=all", "--format=%i", name] if name.starts_with("--name=") => {
+            let named = world.slurm.known().filter(|job| job.name == name["--name=".len()..]);
+            Answer::ok(named.map(|job| format!("{}\n", job.id)).collect::<String>())
+        }
         ["scontrol", "--oneliner", "show", "job", id] => show_job(world, id),
         ["scontrol", "show", "hostnames", list] => match nodeset::expand(list) {
             Ok(names) => Answer::ok(names.iter().map(|name| format!("{name}\n")).collect::<String>()),
@@ -28,6 +41,13 @@ pub fn run(world: &mut World, argv: &[String]) -> Answer {
         },
         ["scancel", "--signal=INT", "--full", id] => scancel(world, id, true),
         ["scancel", id] if !id.starts_with('-') => scancel(world, id, false),
+        ["rm", "-f", "--", paths @ ..] => {
+            for path in paths {
+                world.files.remove(*path);
+                world.removed.insert((*path).to_owned());
+            }
+            Answer::ok("")
+        }
         ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"] => sinfo(world),
         _ => {
             let line = argv.join(" ");
@@ -103,7 +123,8 @@ fn needs(script: &Script) -> impl Iterator<Item = &'static str> {
         Step::CountersBegin(_) => Some("counters.sh"),
         Step::Gpus(_) => Some("gpus.sh"),
         Step::Flows(_) => Some("flows.sh"),
-        Step::Environment { .. } | Step::Run(_) | Step::CountersEnd => None,
+        Step::Run(run) => run.profile.as_ref().map(|_| "profile.sh"),
+        Step::Environment { .. } | Step::CountersEnd => None,
     })
 }
 

@@ -139,7 +139,12 @@ impl Slurm {
         self.jobs.get(&id)
     }
 
-    /// The nodes of jobs that were submitted, and have neither ended nor been cancelled.
+    /// All that are not forgotten yet, by id.
+    pub fn known(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.values()
+    }
+
+    /// Those that were submitted, and have neither ended nor been cancelled.
     pub fn live(&self) -> impl Iterator<Item = &Job> {
         self.jobs.values().filter(|job| !matches!(job.phase, Phase::Over { .. }))
     }

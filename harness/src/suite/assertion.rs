@@ -7,6 +7,7 @@ use crate::toml_reader::quantity::{quantity_of, share_of, size_of};
 use crate::toml_reader::{Table, Value};
 use recipes::metric::{Dim, MetricSpec};
 use recipes::recipe::LIST;
+use recipes::recipe::cuda_gpu_kern_sum::CLASSES;
 use std::collections::BTreeMap;
 
 /// `known` tells whether workload and placement could be read; without them only the rest is looked at.
@@ -42,9 +43,12 @@ fn read(table: &Table<'_>, case: &Case, known: bool) -> Option<Assertion> {
     let pers = [("job", Per::Job), ("node", Per::Node), ("nic", Per::Nic), ("gpu", Per::Gpu)];
     let per_value = table.get("per");
     let per = per_value.as_ref().map_or(Some(Per::Job), |value| value.one_of(&pers));
+    let subjects = [("kernel", Dim::Kernel), ("class", Dim::Class)].map(|(key, dim)| (dim, table.get(key)));
     let bound = read_bound(table, metric);
     table.close();
     let metric = metric?;
+    let of = subject(&subjects, metric_value.as_ref()?, metric);
+    check_profile(metric_value.as_ref()?, metric, case);
     let sizes = sizes_of(size_value.as_ref(), metric, case, known);
     if let Some(value) = place_value.filter(|_| !metric.dims.contains(&Dim::Place)) {
         value.mistake(format!("this metric knows no place: `{}`", metric.name));
@@ -58,6 +62,7 @@ fn read(table: &Table<'_>, case: &Case, known: bool) -> Option<Assertion> {
         sizes: sizes?,
         place: place?,
         per: per?,
+        of: of?,
         bound: bound?,
         line: table.line(),
     })
@@ -195,6 +200,70 @@ fn check_per(per: Per, value: &Value<'_>, metric: &MetricSpec, case: &Case) {
     }
 }
 
+/// The kernel or class that a metric of kernels is asked of: one that has such a dimension needs it, and no other may.
+fn subject(
+    subjects: &[(Dim, Option<Value<'_>>); 2],
+    metric_value: &Value<'_>,
+    metric: &MetricSpec,
+) -> Option<Option<(Dim, String)>> {
+    let mut of = None;
+    let mut sound = true;
+    for (dim, value) in subjects {
+        match (metric.dims.contains(dim), value) {
+            (true, Some(value)) => match value.words() {
+                Some(word) if *dim == Dim::Class && !CLASSES.contains(&word.as_str()) => {
+                    value.unknown(&word, CLASSES.iter().copied());
+                    sound = false;
+                }
+                Some(word) => of = Some((*dim, word)),
+                None => sound = false,
+            },
+            (true, None) => {
+                let key = dim.name();
+                let message = format!("`{}` is asked of one {key}", metric.name);
+                metric_value.mistake_with(message, format!("write `{key} = \"...\"`"));
+                sound = false;
+            }
+            (false, Some(value)) => {
+                value.mistake(format!("this metric knows no {}: `{}`", dim.name(), metric.name));
+                sound = false;
+            }
+            (false, None) => {}
+        }
+    }
+    sound.then_some(of)
+}
+
+/// A number that is read from reports needs a profiler that traces what it is read from.
+fn check_profile(value: &Value<'_>, metric: &MetricSpec, case: &Case) {
+    let Some((recipe, _)) =
+        recipes::recipe::metric(metric.name).filter(|(recipe, _)| !recipe.tables.is_empty())
+    else {
+        return;
+    };
+    let Some(profile) = &case.profile else {
+        value.mistake_with(
+            format!("`{}` is read from profiler reports, and the case has no `profile`", metric.name),
+            "add `[case.profile]`",
+        );
+        return;
+    };
+    let needs = |table: &str| match table {
+        "CUPTI_ACTIVITY_KIND_KERNEL" => Some("cuda"),
+        "NVTX_EVENTS" => Some("nvtx"),
+        "OSRT_API" => Some("osrt"),
+        _ => None,
+    };
+    for trace in recipe.tables.iter().filter_map(|table| needs(table.name)) {
+        if !profile.trace.iter().any(|traced| traced == trace) {
+            value.mistake_with(
+                format!("`{}` needs what `{trace}` traces, and the profile leaves it out", metric.name),
+                format!("add \"{trace}\" to `trace`"),
+            );
+        }
+    }
+}
+
 fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>) -> Option<Bound> {
     let values = ["at_least", "at_most", "equals"].map(|key| table.get(key));
     let against = table.get("against");
@@ -238,10 +307,12 @@ fn keys(assertion: &Assertion) -> Vec<String> {
         Place::Both => &["out of place", "in place"],
     };
     let per = assertion.per.name();
+    let of =
+        assertion.of.as_ref().map(|(dim, name)| format!(" of {} `{name}`", dim.name())).unwrap_or_default();
     let key = |size: &String| {
         places
             .iter()
-            .map(|place| format!("`{}`{size} per {per}, {place}", assertion.metric))
+            .map(|place| format!("`{}`{of}{size} per {per}, {place}", assertion.metric))
             .collect::<Vec<_>>()
     };
     sizes.iter().flat_map(key).collect()

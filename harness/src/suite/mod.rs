@@ -4,6 +4,7 @@
 mod assertion;
 mod matrix;
 mod order;
+mod profile;
 mod read;
 mod workload;
 
@@ -11,7 +12,9 @@ pub use workload::variables;
 
 pub use crate::artefact::CaseEnd;
 
+use crate::profile::Profile;
 use crate::sim::fault::NodeFault;
+use recipes::metric::Dim;
 use recipes::op::Op;
 use std::collections::BTreeMap;
 
@@ -34,6 +37,8 @@ pub struct Case {
     pub placement: Placement,
     pub recipes: Vec<String>,
     pub counters: Counters,
+    /// The profiler around the workload; none where absent.
+    pub profile: Option<Profile>,
     pub limit_s: u64,
     pub queue_limit_s: u64,
     pub requires: Requires,
@@ -184,6 +189,8 @@ pub struct Assertion {
     pub sizes: Vec<u64>,
     pub place: Place,
     pub per: Per,
+    /// The kernel, or the class of kernels, that it speaks of.
+    pub of: Option<(Dim, String)>,
     pub bound: Bound,
     pub line: usize,
 }

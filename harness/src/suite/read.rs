@@ -1,7 +1,8 @@
 //! Reads the tables of a suite and its cases. Workloads, assertions and matrices have files of their own.
 
 use super::{
-    Case, CaseEnd, Counters, Placement, Requires, Suite, Workload, assertion, matrix, order, workload,
+    Case, CaseEnd, Counters, Placement, Requires, Suite, Workload, assertion, matrix, order, profile,
+    workload,
 };
 use crate::mistake::Mistakes;
 use crate::sim::fault::NodeFault;
@@ -54,6 +55,7 @@ fn read_case(table: &Table<'_>, combination: &matrix::Combination<'_>) -> (Case,
     let placement = read_placement(table, workload.as_ref());
     let recipes = read_recipes(table);
     let counters = read_counters(table, workload.as_ref());
+    let profile = table.get("profile").and_then(|value| profile::read(&value, workload.as_ref(), placement));
     let limit_s = table.get("limit_s").map_or(Some(900), |value| value.whole(1..=7 * 86_400));
     let queue_limit_s = table.get("queue_limit_s").map_or(Some(3600), |value| value.whole(1..=30 * 86_400));
     let requires = table.get("requires").and_then(|value| value.table()).map(|table| read_requires(&table));
@@ -79,6 +81,7 @@ fn read_case(table: &Table<'_>, combination: &matrix::Combination<'_>) -> (Case,
         placement: placement.unwrap_or(Placement::All),
         recipes: recipes.unwrap_or_default(),
         counters,
+        profile,
         limit_s: limit_s.unwrap_or_default(),
         queue_limit_s: queue_limit_s.unwrap_or_default(),
         requires,

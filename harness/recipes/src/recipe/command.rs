@@ -23,6 +23,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     name: "command",
     about: "how a program ended, and how long it took",
     metrics: &[EXIT_CODE, SECONDS],
+    tables: &[],
     run,
 };
 

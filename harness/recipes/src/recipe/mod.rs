@@ -2,6 +2,7 @@
 //! Add one by adding its file and its line in `LIST`.
 
 pub mod command;
+pub mod cuda_gpu_kern_sum;
 pub mod efa_traffic;
 pub mod nccl_tests;
 pub mod nic_flows;
@@ -11,18 +12,22 @@ pub mod ring;
 use crate::finding::Finding;
 use crate::metric::{Dim, Dims, Metric, MetricSpec};
 use crate::op::Op;
+use crate::tables::TableSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Every recipe, by the name that suites use.
-pub const LIST: &[RecipeSpec] = &[nccl_tests::SPEC, efa_traffic::SPEC, nic_flows::SPEC, command::SPEC];
+pub const LIST: &[RecipeSpec] =
+    &[nccl_tests::SPEC, efa_traffic::SPEC, nic_flows::SPEC, command::SPEC, cuda_gpu_kern_sum::SPEC];
 
 /// What a recipe declares before it computes. The planner, the linter and the manual read this constant.
 pub struct RecipeSpec {
     pub name: &'static str,
     pub about: &'static str,
     pub metrics: &'static [MetricSpec],
+    /// The tables of profiler reports that it reads: a case that asserts its metrics must be profiled.
+    pub tables: &'static [&'static TableSpec],
     /// One job's files to its numbers.
     pub run: fn(&JobInput) -> Output,
 }
@@ -52,6 +57,8 @@ pub struct JobInput {
     pub exit_code: Option<i32>,
     pub seconds: Option<f64>,
     pub files: Vec<InputFile>,
+    /// The ranks that must have left a report, and their nodes. Those without one are told by who accounts for them.
+    pub expected_exports: Vec<(u32, String)>,
 }
 
 pub enum Workload {
@@ -66,6 +73,8 @@ pub enum FileRole {
     GpuNcclTests,
     Counters,
     Flow,
+    /// An exported report: a folder of tables, or one file that holds them all.
+    NsysExport,
     Other,
 }
 
@@ -77,6 +86,8 @@ pub struct InputFile {
     pub shown: String,
     pub node: Option<String>,
     pub part: Option<String>,
+    /// The rank whose report it is.
+    pub rank: Option<u32>,
 }
 
 impl JobInput {

@@ -50,6 +50,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     name: "nccl_tests",
     about: "bandwidth, time and correctness of a collective, from the table that nccl-tests prints",
     metrics: &[BUSBW, ALGBW, TIME, WRONG, RANKS],
+    tables: &[],
     run,
 };
 
@@ -263,6 +264,7 @@ mod tests {
             exit_code: Some(0),
             seconds: None,
             files: Vec::new(),
+            expected_exports: Vec::new(),
         }
     }
 
@@ -322,6 +324,7 @@ mod tests {
             shown: "raw/j/stdout".into(),
             node: None,
             part: None,
+            rank: None,
         });
         run(&job)
     }

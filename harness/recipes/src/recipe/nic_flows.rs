@@ -28,6 +28,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     name: "nic_flows",
     about: "rate of every NIC by itself, from independent flows between pairs of nodes",
     metrics: &[FLOW_RATE, NIC_RATE],
+    tables: &[],
     run,
 };
 

@@ -3,3 +3,4 @@
 pub mod efa_counters;
 pub mod flow_log;
 pub mod nccl_tests;
+pub mod nsys_export;

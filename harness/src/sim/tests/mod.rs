@@ -55,6 +55,7 @@ pub fn inventory(instance: &str, nodes: &str) -> Inventory {
         container: None,
         environment: BTreeMap::new(),
         nic_tool: NicTool::FiRmaBw,
+        nsys_version: None,
         file: "inventory/test.toml".to_owned(),
     }
 }
@@ -191,6 +192,7 @@ pub fn collective(program: &str, sizes: &str) -> Step {
         tasks_per_node: 8,
         mpi: Some("pmix".to_owned()),
         container: None,
+        profile: None,
     })
 }
 
@@ -201,7 +203,7 @@ pub fn each_gpu() -> Step {
 
 pub fn command(line: &str) -> Step {
     let argv = line.split(' ').map(str::to_owned).collect();
-    Step::Run(Run { argv, tasks_per_node: 2, mpi: None, container: None })
+    Step::Run(Run { argv, tasks_per_node: 2, mpi: None, container: None, profile: None })
 }
 
 /// Rows of a table as words: size, count, type, redop, root, time, algbw, busbw, wrong and so on.

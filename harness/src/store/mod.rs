@@ -1,6 +1,9 @@
 //! The only code that reads or writes `runs/`, and the only code that asks the machine's clock and randomness: a run
 //! id carries both, everything else of a run is told the time.
 
+mod journal;
+
+use self::journal::Appender;
 use crate::artefact::FORMAT;
 use rand::Rng;
 use serde::Serialize;
@@ -10,6 +13,7 @@ use std::fmt;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
@@ -39,23 +43,38 @@ impl Home {
 }
 
 /// One run's folder.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Store {
     runs: PathBuf,
     id: String,
+    journal: Arc<Appender>,
 }
 
 impl Store {
     /// Makes the folder of a new run and points `runs/latest` to it.
     pub fn create(home: &Home, id: &str) -> Result<Store, StoreError> {
-        let runs = home.path().join("runs");
-        let store = Store { runs, id: id.to_owned() };
+        Store::create_in(&home.path().join("runs"), id)
+    }
+
+    /// The same below another folder than home's.
+    pub fn create_in(runs: &Path, id: &str) -> Result<Store, StoreError> {
+        let runs = runs.to_owned();
+        let store = Store { runs, id: id.to_owned(), journal: Arc::default() };
         fs::create_dir_all(&store.runs).map_err(|error| StoreError::at(&store.runs, error))?;
         let folder = store.folder();
         // `create_dir`, not `_all`: a run is written once, and an id that is taken must not be written into.
         fs::create_dir(&folder).map_err(|error| StoreError::at(&folder, error))?;
         store.link_latest()?;
         Ok(store)
+    }
+
+    /// The folder of a run that is there already.
+    pub fn open(home: &Home, id: &str) -> Result<Store, StoreError> {
+        let store = Store { runs: home.path().join("runs"), id: id.to_owned(), journal: Arc::default() };
+        match store.folder().is_dir() {
+            true => Ok(store),
+            false => Err(StoreError::other(&store.folder(), &"no such run")),
+        }
     }
 
     pub fn id(&self) -> &str {
@@ -86,15 +105,19 @@ impl Store {
         write_whole(path, bytes)
     }
 
-    /// Appends one line to `events.jsonl`.
+    /// Appends one line to `events.jsonl`: what happened.
     pub fn event<T: Serialize>(&self, event: &T) -> Result<(), StoreError> {
-        let path = self.folder().join("events.jsonl");
-        let appended = (|| {
-            let mut line = serde_json::to_vec(event).map_err(io::Error::other)?;
-            line.push(b'\n');
-            fs::OpenOptions::new().create(true).append(true).open(&path)?.write_all(&line)
-        })();
-        appended.map_err(|error| StoreError::at(&path, error))
+        self.journal.append(&self.folder().join("events.jsonl"), event)
+    }
+
+    /// Appends one line to `pretend.jsonl`: what the pretend cluster was asked.
+    pub fn pretend<T: Serialize>(&self, entry: &T) -> Result<(), StoreError> {
+        self.journal.append(&self.folder().join("pretend.jsonl"), entry)
+    }
+
+    /// The lines of a file that is only appended to.
+    pub fn lines<T: DeserializeOwned>(&self, name: &str) -> Result<Vec<T>, StoreError> {
+        journal::read(&self.folder().join(name))
     }
 
     fn link_latest(&self) -> Result<(), StoreError> {
@@ -103,6 +126,19 @@ impl Store {
         std::os::unix::fs::symlink(&self.id, &fresh)
             .and_then(|()| fs::rename(&fresh, &link))
             .map_err(|error| StoreError::at(&link, error))
+    }
+}
+
+/// A folder for runs that nobody keeps; it goes with this value.
+pub struct Scratch(tempfile::TempDir);
+
+impl Scratch {
+    pub fn new() -> io::Result<Scratch> {
+        tempfile::tempdir().map(Scratch)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
     }
 }
 

@@ -1,14 +1,21 @@
 //! Obeys the plan: launches each job when its nodes are free, watches it, and ends it at its limits.
 //! It hands over one case at a time as soon as all its jobs have ended; what the case's numbers say is not asked here.
 
+mod clock;
+mod event;
+mod history;
+
+pub use clock::Clock;
+pub use event::{Event, shared_slots};
+pub use history::{History, Past};
+
 use crate::artefact::{Blamed, CaseEnd, CaseJobs, Ended, FORMAT, JobRecord, Plan, PlannedCase, PlannedJob};
 use crate::interrupt;
 use crate::launch::{self, Launch, Poll};
 use crate::reach::{Host, Reach};
 use crate::script;
 use crate::store::iso8601;
-use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -20,85 +27,6 @@ const SLICE: Duration = Duration::from_millis(250);
 const GRACE: Duration = Duration::from_secs(30);
 /// For this long a launcher may give no answer about a job before it counts as lost.
 const UNKNOWN_LIMIT: Duration = Duration::from_secs(600);
-
-/// What the run tells of itself while it goes on.
-#[derive(Debug, Serialize)]
-#[serde(tag = "event", rename_all = "kebab-case")]
-pub enum Event<'a> {
-    RunStarted {
-        at: String,
-    },
-    JobSubmitted {
-        at: String,
-        case: &'a str,
-        job: &'a str,
-        handle: &'a str,
-        nodes: &'a [String],
-        estimate_s: u64,
-    },
-    JobNotSubmitted {
-        at: String,
-        case: &'a str,
-        job: &'a str,
-        why: &'a str,
-    },
-    JobStarted {
-        at: String,
-        case: &'a str,
-        job: &'a str,
-    },
-    JobInterrupted {
-        at: String,
-        case: &'a str,
-        job: &'a str,
-        why: &'a str,
-    },
-    JobCancelled {
-        at: String,
-        case: &'a str,
-        job: &'a str,
-    },
-    JobEnded {
-        at: String,
-        case: &'a str,
-        job: &'a str,
-        end: &'a Ended,
-    },
-    CaseNotRun {
-        at: String,
-        case: &'a str,
-        why: &'a str,
-    },
-    RunStopped {
-        at: String,
-        why: &'a str,
-    },
-}
-
-/// The time of a run: pretend or real, it moves with tokio's clock from one given moment.
-#[derive(Debug, Clone, Copy)]
-pub struct Clock {
-    epoch_unix_s: f64,
-    start: Instant,
-}
-
-impl Clock {
-    pub fn starting_at(epoch_unix_s: f64) -> Self {
-        Clock { epoch_unix_s, start: Instant::now() }
-    }
-
-    pub fn elapsed(&self) -> Duration {
-        self.start.elapsed()
-    }
-
-    pub fn now_unix_s(&self) -> f64 {
-        self.epoch_unix_s + self.elapsed().as_secs_f64()
-    }
-
-    pub fn now(&self) -> String {
-        iso8601(self.now_unix_s())
-    }
-}
 
 /// Where events go, with the time since the run began; nothing happened where there is no event but time.
 pub type Tell<'a> = dyn FnMut(Option<&Event>, Duration) + 'a;
@@ -114,6 +42,8 @@ pub struct Runner<'a> {
     jobs: Vec<Job<'a>>,
     stopped: Option<String>,
     next_poll: Instant,
+    /// The process before this one was ended: what it had launched last, it could not always tell.
+    resumed: bool,
 }
 
 struct CaseState {
@@ -164,21 +94,40 @@ pub struct Finished {
 
 impl<'a> Runner<'a> {
     pub fn new(plan: &'a Plan, reach: &'a dyn Reach, clock: Clock, tell: &'a mut Tell<'a>) -> Self {
+        tell(Some(&Event::RunStarted { at: clock.now() }), clock.elapsed());
+        Runner::with(plan, reach, clock, tell, None)
+    }
+
+    /// Goes on with a run whose process was ended: what it had launched is watched further, never launched again.
+    pub fn resume(
+        plan: &'a Plan,
+        reach: &'a dyn Reach,
+        clock: Clock,
+        tell: &'a mut Tell<'a>,
+        history: &History,
+    ) -> Self {
+        tell(Some(&Event::RunResumed { at: clock.now() }), clock.elapsed());
+        Runner::with(plan, reach, clock, tell, Some(history))
+    }
+
+    fn with(
+        plan: &'a Plan,
+        reach: &'a dyn Reach,
+        clock: Clock,
+        tell: &'a mut Tell<'a>,
+        history: Option<&History>,
+    ) -> Self {
         let jobs = plan
             .cases
             .iter()
             .enumerate()
             .flat_map(|(case, planned)| {
-                planned.jobs.iter().map(move |job| Job {
-                    case,
-                    planned: job,
-                    state: JobState::Planned,
-                    times: Times::default(),
-                    blamed: None,
+                planned.jobs.iter().map(move |job| {
+                    let past = history.and_then(|history| history.of(&planned.name, &job.name));
+                    Job::with(case, job, past, &clock)
                 })
             })
             .collect();
-        tell(Some(&Event::RunStarted { at: clock.now() }), clock.elapsed());
         Runner {
             plan,
             reach,
@@ -189,6 +138,7 @@ impl<'a> Runner<'a> {
             jobs,
             stopped: None,
             next_poll: Instant::now(),
+            resumed: history.is_some(),
         }
     }
 
@@ -358,10 +308,7 @@ impl<'a> Runner<'a> {
     async fn submit(&mut self, at: usize) {
         let planned = self.jobs[at].planned;
         let case = &self.plan.cases[self.jobs[at].case].name;
-        let submitted = match self.put_files(planned).await {
-            Ok(()) => self.launcher.submit(self.reach, planned).await,
-            Err(why) => Err(why),
-        };
+        let submitted = self.launch(planned).await;
         let now = Instant::now();
         let at_time = self.clock.now();
         self.jobs[at].times.submitted = Some(self.clock.now_unix_s());
@@ -393,6 +340,18 @@ impl<'a> Runner<'a> {
                 self.jobs[at].state = JobState::Over { handle: None, end: Ended::LaunchFailed { why } };
             }
         }
+    }
+
+    /// The handle of a job that runs from here on. One that was launched by the process before, whose answer was lost
+    /// with it, is found by its name and not launched again.
+    async fn launch(&self, planned: &PlannedJob) -> Result<String, String> {
+        if self.resumed
+            && let Some(handle) = self.launcher.find_started(self.reach, planned).await?
+        {
+            return Ok(handle);
+        }
+        self.put_files(planned).await?;
+        self.launcher.submit(self.reach, planned).await
     }
 
     async fn put_files(&self, job: &PlannedJob) -> Result<(), String> {
@@ -493,6 +452,7 @@ impl<'a> Runner<'a> {
                     case: &self.plan.cases[job.case].name,
                     job: &job.planned.name,
                     end: &end,
+                    blamed: job.blamed.as_ref(),
                 };
                 (self.tell)(Some(&event), self.clock.elapsed());
                 job.state = JobState::Over { handle, end };
@@ -538,8 +498,13 @@ impl<'a> Runner<'a> {
         } else if live.started.is_none() || waited >= GRACE {
             if waited > GRACE * 4 {
                 let end = Ended::Lost { why: format!("{}; it could not be seen to end", why.cause()) };
-                let event =
-                    Event::JobEnded { at: self.clock.now(), case: &case.name, job: &planned.name, end: &end };
+                let event = Event::JobEnded {
+                    at: self.clock.now(),
+                    case: &case.name,
+                    job: &planned.name,
+                    end: &end,
+                    blamed: None,
+                };
                 (self.tell)(Some(&event), self.clock.elapsed());
                 self.jobs[at].times.ended = Some(self.clock.now_unix_s());
                 self.jobs[at].state = JobState::Over { handle: Some(handle.to_owned()), end };
@@ -559,7 +524,34 @@ enum Barrier {
     Closed(String),
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    fn with(case: usize, planned: &'a PlannedJob, past: Option<&Past>, clock: &Clock) -> Self {
+        let mut job = Job { case, planned, state: JobState::Planned, times: Times::default(), blamed: None };
+        let Some(past) = past else { return job };
+        job.times = Times { submitted: past.submitted, started: past.started, ended: past.ended };
+        job.blamed = past.blamed.clone();
+        // How long it has waited or run counts on against its limits.
+        let moment = |unix_s: f64| {
+            let ago = Duration::try_from_secs_f64(clock.now_unix_s() - unix_s).unwrap_or_default();
+            Instant::now().checked_sub(ago).unwrap_or_else(Instant::now)
+        };
+        match (&past.end, &past.handle) {
+            (Some(end), handle) => job.state = JobState::Over { handle: handle.clone(), end: end.clone() },
+            (None, Some(handle)) => {
+                job.state = JobState::Live(Live {
+                    handle: handle.clone(),
+                    submitted: past.submitted.map_or_else(Instant::now, moment),
+                    started: past.started.map(moment),
+                    last_answer: Instant::now(),
+                    ending: None,
+                    last_reason: String::new(),
+                });
+            }
+            (None, None) => {}
+        }
+        job
+    }
+
     fn record(&self) -> Option<JobRecord> {
         let JobState::Over { handle, end } = &self.state else { return None };
         let seconds = match (self.times.started.or(self.times.submitted), self.times.ended) {
@@ -589,26 +581,4 @@ fn unavailable_node(end: &Ended, job: &PlannedJob) -> Option<Blamed> {
         (Some(node), None) => Some(Blamed { node: node.clone(), evidence: reason.clone() }),
         _ => None,
     }
-}
-
-/// Which nodes are busy with which job at any moment of a stream of events, and whether two ever shared one.
-pub fn shared_slots(events: &[serde_json::Value]) -> Vec<String> {
-    let mut on: BTreeMap<String, String> = BTreeMap::new();
-    let mut broken = Vec::new();
-    let word = |event: &serde_json::Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
-    for event in events {
-        let job = format!("{}/{}", word(event, "case"), word(event, "job"));
-        match event["event"].as_str() {
-            Some("job-submitted") => {
-                for node in event["nodes"].as_array().into_iter().flatten().filter_map(|node| node.as_str()) {
-                    if let Some(other) = on.insert(node.to_owned(), job.clone()) {
-                        broken.push(format!("{node}: {other} and {job}"));
-                    }
-                }
-            }
-            Some("job-ended") => on.retain(|_, busy| *busy != job),
-            _ => {}
-        }
-    }
-    broken
 }

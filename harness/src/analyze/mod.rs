@@ -1,10 +1,13 @@
 //! What was collected becomes numbers, by the recipes that the plan names. It judges nothing.
 
+mod reports;
+
 use crate::artefact::{
     Analysis, CaseJobs, Collected, Ended, FORMAT, FileKind, InstanceFacts, JobAnalysis, JobRecord,
     PlannedCase, PlannedJob, WorkloadFacts, WorkloadFailure,
 };
 use crate::launch::chatter;
+use crate::profile::audit::RankReport;
 use recipes::finding::Finding;
 use recipes::metric::{Dim, Dims, Metric, Metrics};
 use recipes::recipe::{self, FileRole, InputFile, JobInput, Workload, nic_flows};
@@ -26,8 +29,11 @@ pub fn analyze(
         if matches!(record.end, Ended::NotRun { .. }) {
             continue;
         }
-        let input = job_input(case, instance, planned, record, collected, folder);
+        let reports = reports::of_job(planned, collected, folder);
+        let input = job_input(case, instance, planned, record, collected, &reports, folder);
         let mut result = JobAnalysis::default();
+        result.findings.extend(reports.into_iter().flat_map(|report| report.findings));
+        result.findings.extend(reports::chatter(planned, collected, folder));
         for name in &case.recipes {
             // The plan refuses a suite that names a recipe which does not exist.
             let Some(recipe) = recipe::find(name) else { continue };
@@ -65,6 +71,7 @@ fn job_input(
     planned: &PlannedJob,
     record: &JobRecord,
     collected: &Collected,
+    reports: &[RankReport],
     folder: &Path,
 ) -> JobInput {
     let files = collected.files.iter().filter(|file| file.job == planned.name).map(|file| InputFile {
@@ -73,12 +80,18 @@ fn job_input(
             FileKind::GpuNcclTests => FileRole::GpuNcclTests,
             FileKind::Counters => FileRole::Counters,
             FileKind::Flow => FileRole::Flow,
-            FileKind::Stdout | FileKind::Stderr | FileKind::Log => FileRole::Other,
+            FileKind::Stdout
+            | FileKind::Stderr
+            | FileKind::Log
+            | FileKind::ProfileAccount
+            | FileKind::ProfileTable
+            | FileKind::ProfileReport => FileRole::Other,
         },
         path: folder.join(&file.path),
         shown: file.path.clone(),
         node: file.node.clone(),
         part: file.part.clone(),
+        rank: file.rank,
     });
     JobInput {
         case: case.name.clone(),
@@ -106,7 +119,8 @@ fn job_input(
             _ => None,
         },
         seconds: record.seconds,
-        files: files.collect(),
+        files: files.chain(reports.iter().filter_map(|report| reports::export(report, folder))).collect(),
+        expected_exports: reports.iter().map(|report| (report.rank, report.node.clone())).collect(),
     }
 }
 

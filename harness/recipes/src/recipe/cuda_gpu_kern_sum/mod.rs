@@ -1,0 +1,205 @@
+//! Where the GPUs' time went: kernels by name and by class, of each rank and of all ranks together. Shares are of the
+//! sum of kernel times, not of wall time: kernels side by side count each.
+
+mod classes;
+mod loss;
+mod stats;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+pub use classes::{CLASSES, class_of};
+pub use stats::Stats;
+pub use trace::{Kernels, durations};
+
+use super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload};
+use crate::finding::Finding;
+use crate::metric::{Dim, MetricSpec};
+use crate::source::nsys_export::{Export, KNOWN_MAJOR};
+use crate::tables::{DIAGNOSTIC_EVENT, KERNEL, META_DATA_EXPORT, STRING_IDS};
+use crate::unit::{Better, Unit};
+use std::collections::BTreeMap;
+
+const SHARE: MetricSpec = MetricSpec {
+    name: "kernel.share",
+    about: "a kernel's part of all kernel time, over all profiled ranks",
+    unit: Unit::Ratio,
+    better: Better::Neither,
+    dims: &[Dim::Kernel],
+};
+const CLASS_SHARE: MetricSpec = MetricSpec {
+    name: "kernel.class_share",
+    about: "the part of all kernel time that went to a class of kernels, over all profiled ranks",
+    unit: Unit::Ratio,
+    better: Better::Neither,
+    dims: &[Dim::Class],
+};
+const TIME: MetricSpec = MetricSpec {
+    name: "kernel.time",
+    about: "a kernel's time, all its runs on all profiled ranks together",
+    unit: Unit::Nanoseconds,
+    better: Better::Neither,
+    dims: &[Dim::Kernel],
+};
+const COUNT: MetricSpec = MetricSpec {
+    name: "kernel.count",
+    about: "how often a kernel ran on all profiled ranks",
+    unit: Unit::Count,
+    better: Better::Neither,
+    dims: &[Dim::Kernel],
+};
+const MEDIAN: MetricSpec = MetricSpec {
+    name: "kernel.median",
+    about: "the median of a kernel's runs on all profiled ranks",
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    dims: &[Dim::Kernel],
+};
+const RANK_CLASS_SHARE: MetricSpec = MetricSpec {
+    name: "rank.kernel_class_share",
+    about: "the part of a rank's kernel time that went to a class of kernels",
+    unit: Unit::Ratio,
+    better: Better::Neither,
+    dims: &[Dim::Rank, Dim::Node, Dim::Class],
+};
+
+pub const SPEC: RecipeSpec = RecipeSpec {
+    name: "cuda_gpu_kern_sum",
+    about: "kernels and their time, from the reports of nsys",
+    metrics: &[SHARE, CLASS_SHARE, TIME, COUNT, MEDIAN, RANK_CLASS_SHARE],
+    tables: &[&KERNEL, &STRING_IDS, &DIAGNOSTIC_EVENT, &META_DATA_EXPORT],
+    run,
+};
+
+/// More kernels than this are not told one by one; none of a sane workload is among the rest.
+const MOST_KERNELS: usize = 200;
+
+/// For these causes a report gives no shares. The judge takes them for the cause of the missing number.
+pub const CAUSES: [&str; 5] =
+    ["events-dropped", "target-error", "no-kernels", "report-unreadable", "report-garbled"];
+
+fn run(job: &JobInput) -> Output {
+    let mut output = Output::default();
+    let mut all = Kernels::new();
+    let mut whole = true;
+    let files: Vec<&InputFile> = job.files_of(FileRole::NsysExport).collect();
+    for file in &files {
+        match of_rank(job, file, &mut output) {
+            Some(kernels) => {
+                per_rank(job, file, &kernels, &mut output);
+                for (name, durations) in kernels {
+                    all.entry(name).or_default().extend(durations);
+                }
+            }
+            None => whole = false,
+        }
+    }
+    // A share of some of the ranks is no share of the job. Why a report is not there is told by who accounts for them.
+    let missing =
+        job.expected_exports.iter().any(|(rank, _)| !files.iter().any(|file| file.rank == Some(*rank)));
+    if whole && !missing && !files.is_empty() {
+        of_job(job, &all, &mut output);
+    }
+    output
+}
+
+/// The kernels of one report; nothing where it says nothing, with the finding that says why.
+fn of_rank(job: &JobInput, file: &InputFile, output: &mut Output) -> Option<Kernels> {
+    let told = |code: &str, why: String| {
+        let rank = file.rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
+        let finding = Finding::new(code, format!("{rank}{why}")).file(&file.shown);
+        match &file.node {
+            Some(node) => finding.node(node.as_str()),
+            None => finding,
+        }
+    };
+    let read = Export::open(&file.path).and_then(|export| {
+        let lost = loss::loss(&export)?;
+        let written = export.written_by()?;
+        Ok((durations(&export)?, lost, written))
+    });
+    let (kernels, lost, written) = match read {
+        Ok(read) => read,
+        Err(error) => {
+            output.findings.push(told("report-unreadable", error.to_string()));
+            return None;
+        }
+    };
+    if let Some(major) = written.schema_major().filter(|major| *major > KNOWN_MAJOR) {
+        let why =
+            format!("its layout is newer than known ({major} > {KNOWN_MAJOR}); what is read of it was there");
+        output.findings.push(told("report-too-new", why));
+    }
+    if let Some(product) = written.product {
+        output.versions.entry("nsys".to_owned()).or_default().insert(product);
+    }
+    if let Some((code, text)) = lost {
+        output.findings.push(told(code, format!("the report says itself: {text}")));
+        return None;
+    }
+    let mut kernels = match kernels {
+        Ok(kernels) => kernels,
+        Err(why) => {
+            output.findings.push(told("report-garbled", why));
+            return None;
+        }
+    };
+    if matches!(job.workload, Workload::NcclTests { .. }) {
+        kernels.retain(|name, _| !classes::checks_buffers(name));
+    }
+    // Kernels that all last no time have nothing to share.
+    if kernels.values().flatten().all(|ns| *ns == 0) {
+        let why = "no kernel was traced; trace `cuda`, and let the window reach the workload's kernels";
+        output.findings.push(told("no-kernels", why.to_owned()));
+        return None;
+    }
+    Some(kernels)
+}
+
+fn per_rank(job: &JobInput, file: &InputFile, kernels: &Kernels, output: &mut Output) {
+    let (Some(rank), Some(node)) = (file.rank, &file.node) else { return };
+    let dims = job.dims().with(Dim::Rank, rank).with(Dim::Node, node.as_str());
+    for (class, share) in class_shares(kernels) {
+        output.metrics.push(RANK_CLASS_SHARE.of(dims.clone().with(Dim::Class, class), share));
+    }
+}
+
+fn of_job(job: &JobInput, kernels: &Kernels, output: &mut Output) {
+    for (class, share) in class_shares(kernels) {
+        output.metrics.push(CLASS_SHARE.of(job.dims().with(Dim::Class, class), share));
+    }
+    let mut stats: Vec<(&str, Stats)> =
+        kernels.iter().filter_map(|(name, durations)| Some((name.as_str(), Stats::of(durations)?))).collect();
+    let all: u128 = stats.iter().map(|(_, stats)| stats.total).sum();
+    stats.sort_by(|a, b| b.1.total.cmp(&a.1.total).then(a.0.cmp(b.0)));
+    for (name, stats) in stats.iter().take(MOST_KERNELS) {
+        let dims = job.dims().with(Dim::Kernel, *name);
+        output.metrics.push(SHARE.of(dims.clone(), share_of(stats.total, all)));
+        output.metrics.push(TIME.of(dims.clone(), stats.total as f64));
+        output.metrics.push(COUNT.of(dims.clone(), stats.count as f64));
+        output.metrics.push(MEDIAN.of(dims, stats.median));
+    }
+    if let Some(rest) = stats.get(MOST_KERNELS..).filter(|rest| !rest.is_empty()) {
+        let total = rest.iter().map(|(_, stats)| stats.total).sum();
+        let share = 100.0 * share_of(total, all);
+        let text =
+            format!("{} kernels are not told one by one, together {share:.2} % of the time", rest.len());
+        output.findings.push(Finding::new("small-kernels", text));
+    }
+}
+
+/// Every class, also those that took no time: where kernels were measured, none of a class is a measurement.
+fn class_shares(kernels: &Kernels) -> BTreeMap<&'static str, f64> {
+    let mut totals: BTreeMap<&'static str, u128> = CLASSES.iter().map(|class| (*class, 0)).collect();
+    for (name, durations) in kernels {
+        *totals.entry(class_of(name)).or_default() +=
+            durations.iter().map(|ns| u128::from(*ns)).sum::<u128>();
+    }
+    let all: u128 = totals.values().sum();
+    totals.into_iter().map(|(class, total)| (class, share_of(total, all))).collect()
+}
+
+/// Of a sum that is not 0: who has no kernel time does not come here.
+fn share_of(total: u128, all: u128) -> f64 {
+    total as f64 / all as f64
+}

@@ -1,0 +1,147 @@
+//! Shares of small exports: of one rank, of several, and every way in which there are none.
+
+use super::*;
+use crate::op::Op;
+use crate::source::nsys_export::testing::{self, Kernel};
+use std::path::{Path, PathBuf};
+
+const NCCL: &str = "ncclDevKernel_SendRecv";
+
+fn job(paths: &[PathBuf], expected: u32) -> JobInput {
+    let file = |(rank, path): (usize, &PathBuf)| InputFile {
+        role: FileRole::NsysExport,
+        path: path.clone(),
+        shown: format!("raw/j/{rank}"),
+        node: Some(format!("n{rank}")),
+        part: None,
+        rank: Some(rank as u32),
+    };
+    JobInput {
+        case: "c".into(),
+        job: "j".into(),
+        round: 0,
+        nodes: vec!["n0".into()],
+        nics: Vec::new(),
+        tx_counters: Vec::new(),
+        rx_counters: Vec::new(),
+        conservation_shown: false,
+        workload: Workload::NcclTests {
+            op: Op::Scatter,
+            sizes: Vec::new(),
+            ranks_per_communicator: None,
+            checked: true,
+        },
+        exit_code: Some(0),
+        seconds: None,
+        files: paths.iter().enumerate().map(file).collect(),
+        expected_exports: (0..expected).map(|rank| (rank, format!("n{rank}"))).collect(),
+    }
+}
+
+fn export(folder: &Path, rank: u32, kernels: &[Kernel], diagnostics: &[(i64, &str)]) -> PathBuf {
+    testing::parquet(&folder.join(rank.to_string()), kernels, diagnostics)
+}
+
+fn value(output: &Output, metric: &str, dim: Dim, of: &str) -> Option<f64> {
+    let row = output.metrics.iter().find(|row| &*row.name == metric && row.dims.word(dim) == Some(of))?;
+    Some(row.value)
+}
+
+fn codes(output: &Output) -> Vec<&str> {
+    output.findings.iter().map(|finding| finding.code.as_str()).collect()
+}
+
+#[test]
+fn shares_are_of_all_kernel_time_without_the_checking_kernels() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kernels = [
+        (0, 90, NCCL),
+        (100, 105, "vectorized_elementwise_kernel"),
+        (110, 115, "gemm_kernel"),
+        (200, 900, "verifyPrepared"),
+    ];
+    let output = run(&job(&[export(folder.path(), 0, &kernels, &[])], 1));
+    assert_eq!(value(&output, "kernel.share", Dim::Kernel, NCCL), Some(0.9));
+    assert_eq!(value(&output, "kernel.class_share", Dim::Class, "nccl"), Some(0.9));
+    assert_eq!(value(&output, "kernel.class_share", Dim::Class, "gemm"), Some(0.05));
+    assert_eq!(value(&output, "kernel.class_share", Dim::Class, "attention"), Some(0.0));
+    assert_eq!(value(&output, "kernel.time", Dim::Kernel, NCCL), Some(90.0));
+    assert_eq!(value(&output, "kernel.share", Dim::Kernel, "verifyPrepared"), None);
+    let all: f64 =
+        output.metrics.iter().filter(|row| &*row.name == "kernel.share").map(|row| row.value).sum();
+    assert!((all - 1.0).abs() < 1e-12);
+    assert_eq!(codes(&output), [] as [&str; 0]);
+}
+
+#[test]
+fn ranks_are_taken_together_event_by_event() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = export(folder.path(), 0, &[(0, 10, NCCL), (20, 30, "x")], &[]);
+    let second = testing::sqlite(folder.path(), &[(0, 30, NCCL), (40, 90, NCCL)], &[], false);
+    let output = run(&job(&[first, second], 2));
+    assert_eq!(value(&output, "kernel.share", Dim::Kernel, NCCL), Some(0.9));
+    assert_eq!(value(&output, "kernel.count", Dim::Kernel, NCCL), Some(3.0));
+    assert_eq!(value(&output, "kernel.median", Dim::Kernel, NCCL), Some(30.0));
+    let of_rank = |rank: u64| {
+        let mut rows = output.metrics.iter().filter(|row| &*row.name == "rank.kernel_class_share");
+        rows.find(|row| row.dims.number(Dim::Rank) == Some(rank) && row.dims.word(Dim::Class) == Some("nccl"))
+            .map(|row| row.value)
+    };
+    assert_eq!((of_rank(0), of_rank(1)), (Some(0.5), Some(1.0)));
+}
+
+#[test]
+fn a_report_that_lacks_events_gives_no_share_of_the_job() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (rank, (severity, text, code)) in [
+        (3, "4096 events were dropped", "events-dropped"),
+        (2, "Not all CUDA events might have been collected.", "events-dropped"),
+        (3, "CUPTI: error 999 on the target", "target-error"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let whole = export(folder.path(), 10, &[(0, 10, NCCL)], &[(1, "Profiling has started.")]);
+        let lossy = export(folder.path(), rank as u32, &[(0, 10, NCCL)], &[(severity, text)]);
+        let output = run(&job(&[whole, lossy], 2));
+        assert_eq!(codes(&output), [code], "{text}");
+        assert_eq!(output.findings[0].node.as_deref(), Some("n1"));
+        assert_eq!(value(&output, "kernel.share", Dim::Kernel, NCCL), None, "{text}");
+        assert!(
+            output.metrics.iter().all(|row| &*row.name == "rank.kernel_class_share"),
+            "the whole rank alone"
+        );
+        assert!(CAUSES.contains(&code));
+    }
+}
+
+#[test]
+fn no_kernel_is_no_share_and_not_a_share_of_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for kernels in [&[][..], &[(0, 10, "verifyPrepared")][..], &[(5, 5, NCCL)][..]] {
+        let output = run(&job(&[export(folder.path(), 0, kernels, &[])], 1));
+        assert_eq!((codes(&output), output.metrics.len()), (vec!["no-kernels"], 0));
+    }
+}
+
+#[test]
+fn a_rank_whose_report_is_not_there_leaves_the_job_without_shares() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = run(&job(&[export(folder.path(), 0, &[(0, 10, NCCL)], &[])], 2));
+    assert_eq!(value(&output, "kernel.share", Dim::Kernel, NCCL), None);
+    assert_eq!(run(&job(&[], 0)).metrics.len(), 0);
+}
+
+#[test]
+fn a_broken_table_is_told_with_its_rank_and_node() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = export(folder.path(), 0, &[(0, 10, NCCL)], &[]);
+    std::fs::write(path.join("StringIds.parquet"), "PAR1").expect("broken");
+    let output = run(&job(&[path], 1));
+    assert_eq!((codes(&output), output.metrics.len()), (vec!["report-unreadable"], 0));
+    assert!(
+        output.findings[0].message.starts_with("rank 0: table `StringIds`"),
+        "{}",
+        output.findings[0].message
+    );
+}

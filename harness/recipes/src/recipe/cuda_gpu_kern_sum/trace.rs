@@ -1,0 +1,72 @@
+//! The runs of each kernel in one export, by its short name.
+
+use crate::source::nsys_export::{Export, ExportError, integers, texts};
+use crate::tables::{KERNEL, STRING_IDS};
+use std::collections::{BTreeMap, HashMap};
+
+/// Each kernel's durations in nanoseconds.
+pub type Kernels = BTreeMap<String, Vec<u64>>;
+
+/// The outer error is of the export, the inner of what stands in it.
+pub fn durations(export: &Export) -> Result<Result<Kernels, String>, ExportError> {
+    let Some(kernels) = export.table(&KERNEL)? else { return Ok(Ok(Kernels::new())) };
+    let Some(strings) = export.table(&STRING_IDS)? else {
+        return Ok(Err("it has kernels and no strings to name them".to_owned()));
+    };
+    let names: HashMap<i64, String> = integers(&strings, "id")
+        .into_iter()
+        .zip(texts(&strings, "value"))
+        .filter_map(|(id, value)| Some((id?, value?)))
+        .collect();
+    let columns = ["start", "end", "shortName"].map(|column| integers(&kernels, column));
+    Ok(gather(&columns, &names))
+}
+
+fn gather(
+    [starts, ends, ids]: &[Vec<Option<i64>>; 3],
+    names: &HashMap<i64, String>,
+) -> Result<Kernels, String> {
+    let mut of_id: HashMap<i64, Vec<u64>> = HashMap::new();
+    for (at, ((start, end), id)) in starts.iter().zip(ends).zip(ids).enumerate() {
+        let hole = || format!("kernel {} has a hole", at + 1);
+        let (start, end, id) = (start.ok_or_else(hole)?, end.ok_or_else(hole)?, id.ok_or_else(hole)?);
+        let duration = end.checked_sub(start).and_then(|ns| u64::try_from(ns).ok());
+        let Some(duration) = duration else {
+            return Err(format!("kernel {} ends before it begins: {start} ns, {end} ns", at + 1));
+        };
+        of_id.entry(id).or_default().push(duration);
+    }
+    let mut kernels = Kernels::new();
+    for (id, durations) in of_id {
+        let name =
+            names.get(&id).ok_or_else(|| format!("a kernel is named by a string that is not there: {id}"))?;
+        // Two ids of one text are one kernel; the order in which they come is evened out by sorting.
+        kernels.entry(name.clone()).or_default().extend(durations);
+    }
+    kernels.values_mut().for_each(|durations| durations.sort_unstable());
+    Ok(kernels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gathered(rows: &[(i64, i64, i64)]) -> Result<Kernels, String> {
+        let names = HashMap::from([(1, "a".to_owned()), (2, "b".to_owned()), (3, "a".to_owned())]);
+        let of = |value: fn(&(i64, i64, i64)) -> i64| rows.iter().map(|row| Some(value(row))).collect();
+        gather(&[of(|row| row.0), of(|row| row.1), of(|row| row.2)], &names)
+    }
+
+    #[test]
+    fn kernels_are_gathered_by_name() {
+        let kernels = gathered(&[(0, 5, 1), (10, 12, 2), (-3, 0, 3)]).expect("sound");
+        assert_eq!(kernels, Kernels::from([("a".to_owned(), vec![3, 5]), ("b".to_owned(), vec![2])]));
+    }
+
+    #[test]
+    fn what_cannot_be_is_told_and_counted_for_nothing() {
+        assert!(gathered(&[(5, 4, 1)]).expect_err("backwards").contains("ends before it begins"));
+        assert!(gathered(&[(0, 1, 9)]).expect_err("no name").contains("not there: 9"));
+        assert!(gathered(&[(i64::MIN, i64::MAX, 1)]).is_err());
+    }
+}

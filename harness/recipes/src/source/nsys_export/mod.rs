@@ -1,0 +1,172 @@
+//! One exported report, opened read-only: a folder of Parquet files, or an SQLite file. It gives tables by their
+//! declarations, and nothing else of what an export holds.
+
+mod parquet_folder;
+mod sqlite;
+#[cfg(test)]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+
+use crate::tables::{Kind, META_DATA_EXPORT, TableSpec};
+use polars::prelude::*;
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The layout that this reader knows. A newer one is read as far as the columns that are asked for are there.
+pub const KNOWN_MAJOR: u32 = 3;
+
+pub struct Export {
+    path: PathBuf,
+    form: Form,
+}
+
+enum Form {
+    ParquetFolder,
+    Sqlite(rusqlite::Connection),
+}
+
+/// By which release an export was written, as it says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WrittenBy {
+    pub product: Option<String>,
+    pub schema: Option<String>,
+}
+
+impl WrittenBy {
+    pub fn schema_major(&self) -> Option<u32> {
+        self.schema.as_deref()?.split('.').next()?.parse().ok()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExportError {
+    /// It is not there, or not in a form that can be opened.
+    NotAnExport { path: PathBuf, why: String },
+    /// A table is there and cannot be read: cut off, damaged.
+    Broken { table: &'static str, why: String },
+    /// A table is there and lacks a column that is needed.
+    NoColumn { table: &'static str, column: &'static str, schema: String },
+}
+
+impl fmt::Display for ExportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExportError::NotAnExport { path, why } => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                write!(f, "no export of a report: {}: {why}", name.escape_debug())
+            }
+            ExportError::Broken { table, why } => write!(f, "table `{table}` cannot be read: {why}"),
+            ExportError::NoColumn { table, column, schema } => {
+                write!(f, "table `{table}` has no column `{column}`, in a layout of version: {schema}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ExportError {}
+
+impl Export {
+    pub fn open(path: &Path) -> Result<Export, ExportError> {
+        let bad = |why: String| ExportError::NotAnExport { path: path.to_owned(), why };
+        if path.is_dir() {
+            let any = std::fs::read_dir(path)
+                .map_err(|error| bad(error.to_string()))?
+                .flatten()
+                .any(|entry| entry.path().extension().is_some_and(|extension| extension == "parquet"));
+            if !any {
+                return Err(bad("no Parquet file in it".to_owned()));
+            }
+            return Ok(Export { path: path.to_owned(), form: Form::ParquetFolder });
+        }
+        let mut head = Vec::new();
+        let read = std::fs::File::open(path).and_then(|file| file.take(16).read_to_end(&mut head));
+        read.map_err(|error| bad(error.to_string()))?;
+        if head.is_empty() {
+            return Err(bad("the file is empty".to_owned()));
+        }
+        if !head.starts_with(b"SQLite format 3\0") {
+            let why = "neither a folder of Parquet files nor an SQLite file; export it with \
+                       `nsys export --type=parquetdir` or `--type=sqlite`";
+            return Err(bad(why.to_owned()));
+        }
+        let connection = sqlite::open(path).map_err(bad)?;
+        Ok(Export { path: path.to_owned(), form: Form::Sqlite(connection) })
+    }
+
+    /// The declared columns of a table, in their order. A table that is not there is `None`, as one without a row is:
+    /// exports leave out what they have nothing for.
+    pub fn table(&self, spec: &'static TableSpec) -> Result<Option<DataFrame>, ExportError> {
+        for name in [Some(spec.name), spec.older_name].into_iter().flatten() {
+            let frame = match &self.form {
+                Form::ParquetFolder => parquet_folder::table(&self.path, name, spec),
+                Form::Sqlite(connection) => sqlite::table(connection, name, spec),
+            };
+            let frame = match frame {
+                Ok(Some(frame)) => frame,
+                Ok(None) => continue,
+                Err(Fault::NoColumn(column)) => {
+                    let schema = self.schema_for_message(spec);
+                    return Err(ExportError::NoColumn { table: spec.name, column, schema });
+                }
+                Err(Fault::Broken(why)) => return Err(ExportError::Broken { table: spec.name, why }),
+            };
+            return Ok((frame.height() > 0).then_some(frame));
+        }
+        Ok(None)
+    }
+
+    pub fn written_by(&self) -> Result<WrittenBy, ExportError> {
+        let mut written = WrittenBy::default();
+        let Some(frame) = self.table(&META_DATA_EXPORT)? else { return Ok(written) };
+        for (name, value) in texts(&frame, "name").into_iter().zip(texts(&frame, "value")) {
+            match name.as_deref() {
+                Some("EXPORT_PRODUCT_VERSION") => written.product = value,
+                Some("EXPORT_SCHEMA_VERSION") => written.schema = value,
+                _ => {}
+            }
+        }
+        Ok(written)
+    }
+
+    fn schema_for_message(&self, asked: &TableSpec) -> String {
+        if *asked == META_DATA_EXPORT {
+            return "unknown".to_owned();
+        }
+        let written = self.written_by().ok().and_then(|written| written.schema);
+        written.unwrap_or_else(|| "unknown".to_owned())
+    }
+}
+
+/// What can be wrong with a table that is there.
+enum Fault {
+    NoColumn(&'static str),
+    Broken(String),
+}
+
+impl<E: std::error::Error> From<E> for Fault {
+    fn from(error: E) -> Self {
+        // Errors of engines have several lines at times; one says enough.
+        Fault::Broken(error.to_string().lines().next().unwrap_or_default().to_owned())
+    }
+}
+
+/// The values of a column of numbers.
+pub fn integers(frame: &DataFrame, column: &str) -> Vec<Option<i64>> {
+    let column = frame.column(column).and_then(|column| column.i64());
+    column.map(|values| values.iter().collect()).unwrap_or_default()
+}
+
+/// The values of a column of words.
+pub fn texts(frame: &DataFrame, column: &str) -> Vec<Option<String>> {
+    let column = frame.column(column).and_then(|column| column.str());
+    column.map(|values| values.iter().map(|value| value.map(str::to_owned)).collect()).unwrap_or_default()
+}
+
+fn type_of(kind: Kind) -> DataType {
+    match kind {
+        Kind::Integer => DataType::Int64,
+        Kind::Text => DataType::String,
+    }
+}

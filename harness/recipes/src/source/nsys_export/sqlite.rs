@@ -1,0 +1,105 @@
+//! Tables of an export into one SQLite file.
+
+use super::Fault;
+use crate::tables::{Kind, TableSpec};
+use polars::prelude::*;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+
+/// Opens the file without writing anything, not even beside it.
+pub(super) fn open(path: &Path) -> Result<Connection, String> {
+    let shown: String = path.to_string_lossy().chars().flat_map(escaped).collect();
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(format!("file:{shown}?immutable=1"), flags)
+        .map_err(|error| error.to_string())?;
+    // The first question reads the head of the file: one that is cut off or no database is told here.
+    let asked = connection.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()));
+    asked.map_err(|error| error.to_string())?;
+    Ok(connection)
+}
+
+/// What has a meaning of its own in a URI.
+fn escaped(c: char) -> Vec<char> {
+    match c {
+        '%' | '?' | '#' => format!("%{:02x}", c as u32).chars().collect(),
+        c => vec![c],
+    }
+}
+
+pub(super) fn table(
+    connection: &Connection,
+    name: &str,
+    spec: &TableSpec,
+) -> Result<Option<DataFrame>, Fault> {
+    let found = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?1";
+    let tables: i64 = connection.query_row(found, [name], |row| row.get(0))?;
+    if tables == 0 {
+        return Ok(None);
+    }
+    let mut statement = connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
+    let there: Vec<String> =
+        statement.query_map([name], |row| row.get::<_, String>(0))?.collect::<Result<_, _>>()?;
+    let mut wanted = Vec::new();
+    for column in spec.columns {
+        match there.iter().any(|name| name == column.name) {
+            true => wanted.push(format!("\"{}\"", column.name)),
+            false if column.required => return Err(Fault::NoColumn(column.name)),
+            false => wanted.push("NULL".to_owned()),
+        }
+    }
+    // Names of tables and columns are ours, from the declarations.
+    let mut statement = connection.prepare(&format!("SELECT {} FROM \"{name}\"", wanted.join(", ")))?;
+    let mut values: Vec<Values> = spec.columns.iter().map(|column| Values::of(column.kind)).collect();
+    let mut rows = statement.query([])?;
+    let mut height = 0;
+    while let Some(row) = rows.next()? {
+        for (at, values) in values.iter_mut().enumerate() {
+            values.push(row.get_ref(at)?).map_err(|why| {
+                Fault::Broken(format!("row {}, column `{}`: {why}", height + 1, spec.columns[at].name))
+            })?;
+        }
+        height += 1;
+    }
+    let columns =
+        spec.columns.iter().zip(values).map(|(column, values)| values.column(column.name)).collect();
+    Ok(Some(DataFrame::new(height, columns)?))
+}
+
+enum Values {
+    Integers(Vec<Option<i64>>),
+    Texts(Vec<Option<String>>),
+}
+
+impl Values {
+    fn of(kind: Kind) -> Values {
+        match kind {
+            Kind::Integer => Values::Integers(Vec::new()),
+            Kind::Text => Values::Texts(Vec::new()),
+        }
+    }
+
+    fn push(&mut self, value: ValueRef<'_>) -> Result<(), String> {
+        match (self, value) {
+            (Values::Integers(all), ValueRef::Integer(number)) => all.push(Some(number)),
+            (Values::Integers(all), ValueRef::Null) => all.push(None),
+            (Values::Texts(all), ValueRef::Text(text)) => {
+                all.push(Some(String::from_utf8_lossy(text).into_owned()))
+            }
+            // Values of a name-and-value table may be stored as numbers.
+            (Values::Texts(all), ValueRef::Integer(number)) => all.push(Some(number.to_string())),
+            (Values::Texts(all), ValueRef::Real(number)) => all.push(Some(number.to_string())),
+            (Values::Texts(all), ValueRef::Null) => all.push(None),
+            (_, other) => return Err(format!("not of its column's type: {}", other.data_type())),
+        }
+        Ok(())
+    }
+
+    fn column(self, name: &str) -> Column {
+        match self {
+            Values::Integers(all) => Column::new(name.into(), all),
+            Values::Texts(all) => Column::new(name.into(), all),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Exports that are sound, cut off, damaged, of other layouts, or none at all.
+
+use super::*;
+use crate::tables::{KERNEL, STRING_IDS};
+use std::fs;
+
+const KERNELS: [testing::Kernel; 3] = [(0, 10, "a"), (20, 25, "b"), (30, 41, "a")];
+
+#[test]
+fn both_forms_give_the_same_tables() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let parquet = Export::open(&testing::parquet(folder.path(), &KERNELS, &[])).expect("opens");
+    let sqlite = Export::open(&testing::sqlite(folder.path(), &KERNELS, &[], false)).expect("opens");
+    for column in ["start", "end", "shortName", "deviceId"] {
+        let of = |export: &Export| integers(&export.table(&KERNEL).expect("read").expect("there"), column);
+        assert_eq!(of(&parquet), of(&sqlite), "{column}");
+    }
+    let names = |export: &Export| texts(&export.table(&STRING_IDS).expect("read").expect("there"), "value");
+    assert_eq!(names(&parquet), names(&sqlite));
+    assert_eq!(parquet.written_by(), sqlite.written_by());
+    assert_eq!(parquet.written_by().map(|written| written.schema_major()), Ok(Some(3)));
+}
+
+#[test]
+fn a_table_that_is_not_there_and_one_without_a_row_are_alike() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let parquet = Export::open(&testing::parquet(folder.path(), &[], &[])).expect("opens");
+    let sqlite = Export::open(&testing::sqlite(folder.path(), &[], &[], false)).expect("opens");
+    assert!(parquet.table(&KERNEL).expect("no error").is_none());
+    assert!(sqlite.table(&KERNEL).expect("no error").is_none());
+}
+
+#[test]
+fn the_older_layout_s_name_of_a_table_is_known() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let old = Export::open(&testing::sqlite(folder.path(), &KERNELS, &[], true)).expect("opens");
+    assert_eq!(old.written_by().expect("read").schema.as_deref(), Some("2.9.1"));
+}
+
+#[test]
+fn a_missing_column_is_told_with_the_version_of_the_layout() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = testing::sqlite(folder.path(), &KERNELS, &[], false);
+    let db = rusqlite::Connection::open(&path).expect("opens");
+    db.execute_batch("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME COLUMN shortName TO shorterName")
+        .expect("renamed");
+    drop(db);
+    let error = Export::open(&path).expect("opens").table(&KERNEL).expect_err("no column").to_string();
+    assert_eq!(
+        error,
+        "table `CUPTI_ACTIVITY_KIND_KERNEL` has no column `shortName`, in a layout of version: 3.20.0"
+    );
+}
+
+#[test]
+fn whatever_is_cut_off_or_damaged_is_an_error_and_never_a_panic() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = testing::sqlite(folder.path(), &KERNELS, &[], false);
+    let whole = fs::read(&path).expect("there");
+    for length in [0, 10, 100, 4096, whole.len() / 2, whole.len() - 4096] {
+        fs::write(&path, &whole[..length]).expect("cut");
+        let read = Export::open(&path)
+            .and_then(|export| export.table(&KERNEL).map(|frame| frame.map(|frame| frame.height())));
+        assert!(!matches!(read, Ok(Some(rows)) if rows != 3), "cut to {length}: {read:?}");
+    }
+    let export = testing::parquet(folder.path(), &KERNELS, &[]);
+    let table = export.join("CUPTI_ACTIVITY_KIND_KERNEL.parquet");
+    let whole = fs::read(&table).expect("there");
+    for length in 0..whole.len() {
+        fs::write(&table, &whole[..length]).expect("cut");
+        let read = Export::open(&export).expect("opens").table(&KERNEL);
+        assert!(read.is_err(), "cut to {length} of {}", whole.len());
+    }
+}
+
+#[test]
+fn what_is_no_export_is_told_with_what_to_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().join("r.nsys-rep");
+    fs::write(&report, "NSYS something else").expect("written");
+    let why = |path: &Path| Export::open(path).err().expect("refused").to_string();
+    assert!(why(&report).contains("nsys export --type=parquetdir"), "{}", why(&report));
+    assert!(why(folder.path()).contains("no Parquet file in it"));
+    assert!(why(&folder.path().join("nowhere")).contains("No such file"));
+    fs::write(&report, "").expect("written");
+    assert!(why(&report).contains("the file is empty"));
+}
+
+#[test]
+fn numbers_of_any_width_are_widened() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let export = testing::parquet(folder.path(), &KERNELS, &[]);
+    let narrow = df!["id" => [1u32, 2], "value" => ["a", "b"]].expect("a frame");
+    let mut narrow = narrow;
+    let file = fs::File::create(export.join("StringIds.parquet")).expect("made");
+    ParquetWriter::new(file).finish(&mut narrow).expect("written");
+    let frame = Export::open(&export).expect("opens").table(&STRING_IDS).expect("read").expect("there");
+    assert_eq!(integers(&frame, "id"), [Some(1), Some(2)]);
+}

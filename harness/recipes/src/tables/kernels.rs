@@ -1,0 +1,34 @@
+//! Kernels that ran on GPUs: one row each, in nanoseconds since the start of the session.
+
+use super::{Kind, TableSpec, optional, required};
+
+pub const KERNEL: TableSpec = TableSpec {
+    name: "CUPTI_ACTIVITY_KIND_KERNEL",
+    older_name: None,
+    columns: &[
+        required("start", Kind::Integer),
+        required("end", Kind::Integer),
+        required("deviceId", Kind::Integer),
+        required("streamId", Kind::Integer),
+        required("demangledName", Kind::Integer),
+        required("shortName", Kind::Integer),
+        optional("contextId", Kind::Integer),
+        optional("correlationId", Kind::Integer),
+        optional("globalPid", Kind::Integer),
+    ],
+};
+
+/// One row, as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelRow {
+    pub start: i64,
+    pub end: i64,
+    pub device_id: i64,
+    pub context_id: i64,
+    pub stream_id: i64,
+    pub correlation_id: Option<i64>,
+    pub global_pid: Option<i64>,
+    /// Ids of strings.
+    pub short_name: i64,
+    pub demangled_name: i64,
+}

@@ -1,0 +1,50 @@
+//! The reports of a job's profiled ranks, as recipes get them: those that are accounted for, and a finding for each
+//! that is not.
+
+use crate::artefact::{Collected, FileKind, PlannedJob};
+use crate::profile::audit::{self, RankReport};
+use crate::profile::chatter;
+use recipes::finding::Finding;
+use recipes::recipe::{FileRole, InputFile};
+use std::path::Path;
+
+/// One entry per profiled rank of the plan.
+pub fn of_job(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Vec<RankReport> {
+    let Some(profile) = &planned.profile else { return Vec::new() };
+    let read = |file: &crate::artefact::CollectedFile| {
+        std::fs::read(folder.join(&file.path)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    };
+    audit::audit(planned, profile, collected, &read)
+}
+
+/// What a recipe opens: the folder of a report's tables, or the one file that holds them all.
+pub fn export(report: &RankReport, folder: &Path) -> Option<InputFile> {
+    let first = report.tables.as_ref()?.first()?;
+    let shown = match first.rsplit_once('/') {
+        Some((parent, _)) if parent.ends_with("_pqtdir") => parent,
+        _ => first.as_str(),
+    };
+    Some(InputFile {
+        role: FileRole::NsysExport,
+        path: folder.join(shown),
+        shown: shown.to_owned(),
+        node: Some(report.node.clone()),
+        part: None,
+        rank: Some(report.rank),
+    })
+}
+
+/// What nsys complained of among the workload's lines.
+pub fn chatter(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Vec<Finding> {
+    if planned.profile.is_none() {
+        return Vec::new();
+    }
+    let speaks = |kind: FileKind| {
+        matches!(kind, FileKind::NcclTests | FileKind::Stdout | FileKind::Stderr | FileKind::Log)
+    };
+    let files = collected.files.iter().filter(|file| file.job == planned.name && speaks(file.kind));
+    files
+        .filter_map(|file| Some((file, std::fs::read(folder.join(&file.path)).ok()?)))
+        .flat_map(|(file, bytes)| chatter::findings(&file.path, &String::from_utf8_lossy(&bytes)))
+        .collect()
+}

@@ -1,0 +1,74 @@
+//! `--run ID --resume`: goes on with a run whose process was ended, where it was ended. What it had launched is found
+//! by what it wrote down, and not launched again.
+
+use super::run_suites::{self, Past};
+use super::{RunArgs, load};
+use crate::artefact::Plan;
+use crate::inventory::Inventory;
+use crate::run::History;
+use crate::sim::journal::Entry;
+use crate::store::{self, Home, Store};
+use crate::{exit_code, interrupt};
+use serde_json::Value;
+
+pub fn resume(home: &Home, id: &str, args: &RunArgs) -> i32 {
+    let ready = Store::open(home, id).map_err(|error| error.to_string()).and_then(|store| {
+        let (plan, inventory, past) = read(home, &store, args)?;
+        Ok((store, plan, inventory, past))
+    });
+    let (store, plan, inventory, past) = match ready {
+        Ok(ready) => ready,
+        Err(why) => {
+            eprintln!("error: --resume: {why}");
+            return exit_code::USAGE;
+        }
+    };
+    interrupt::watch();
+    match run_suites::execute(&plan, &inventory, &store, args, Some(&past)) {
+        Ok(finished) => run_suites::close(&plan, &finished, &store, args),
+        Err(why) => run_suites::machinery(&why),
+    }
+}
+
+fn read(home: &Home, store: &Store, args: &RunArgs) -> Result<(Plan, Inventory, Past), String> {
+    let file = |name: &str| store.folder().join(name);
+    if file("summary.json").exists() {
+        let id = store.id();
+        return Err(format!(
+            "this run has come to its end; `--rerun {id}` runs again what failed or could not be told"
+        ));
+    }
+    let plan: Plan = store::read_json(&file("plan.json")).map_err(|error| error.to_string())?;
+    let inventory = inventory(home, &plan, args)?;
+    let lines = |name: &str| store.lines::<Value>(name).map_err(|error| error.to_string());
+    let history = History::read(&lines("events.jsonl")?).map_err(|why| format!("events.jsonl: {why}"))?;
+    let entries: Vec<Entry> = store.lines("pretend.jsonl").map_err(|error| error.to_string())?;
+    Ok((plan, inventory, Past { history, entries }))
+}
+
+/// The inventory that the plan was made for, unchanged: nodes are reached as they were.
+fn inventory(home: &Home, plan: &Plan, args: &RunArgs) -> Result<Inventory, String> {
+    let of_inventory = |file: &str| file.rsplit('/').next() == Some(&format!("{}.toml", plan.inventory));
+    let planned = plan.sources.iter().find(|source| {
+        of_inventory(&source.file)
+            && !source.file.starts_with("suites/")
+            && !source.file.starts_with("baselines/")
+    });
+    let path = planned.map(|source| home.path().join(&source.file)).filter(|path| path.exists());
+    // One from outside the project is known by its bare name alone: it is given again.
+    let name = path.map_or_else(|| args.inventory.clone(), |path| path.display().to_string());
+    let loaded = load::load(home, &[], &name).map_err(|mistakes| mistakes.join("; "))?;
+    if loaded.inventory.name != plan.inventory {
+        return Err(format!(
+            "the run was planned for another inventory, give it by --inventory: {}",
+            plan.inventory
+        ));
+    }
+    for source in loaded.sources.iter().filter(|source| !source.file.starts_with("baselines/")) {
+        let planned = plan.sources.iter().find(|planned| planned.file == source.file);
+        if planned.is_none_or(|planned| planned.sha256 != source.sha256) {
+            return Err(format!("changed since the run was planned, put it back as it was: {}", source.file));
+        }
+    }
+    Ok(loaded.inventory)
+}

@@ -1,0 +1,150 @@
+//! The reports of profiled ranks: the tables that were exported on the nodes, held against the digests that the nodes
+//! took of them; and, once the case is judged, those reports that are to be kept whole.
+
+use super::{missing, put_home, why};
+use crate::artefact::{
+    CaseEnd, Collected, ExpectedFile, FORMAT, FileKind, Kept, PlannedCase, PlannedJob, PlannedProfile,
+};
+use crate::profile::Keep;
+use crate::profile::account::{self, Account};
+use crate::reach::{Command, Host, Reach};
+use crate::store::{Store, StoreError, sha256};
+use std::time::Duration;
+
+/// How long the removal of a job's reports may take.
+const REMOVAL: Duration = Duration::from_secs(120);
+
+/// The tables that a rank's account names. An account that cannot be read is told by who reads it again (`analyze`).
+pub async fn tables(
+    case: &PlannedCase,
+    planned: &PlannedJob,
+    rank: &ExpectedFile,
+    text: &[u8],
+    reach: &dyn Reach,
+    store: &Store,
+    collected: &mut Collected,
+) -> Result<(), StoreError> {
+    let Ok(account) = account::read(&String::from_utf8_lossy(text)) else { return Ok(()) };
+    for table in &account.tables {
+        let file = of_rank(rank, FileKind::ProfileTable, &table.name);
+        match fetch(planned, table, reach).await {
+            Ok(bytes) => collected.files.push(put_home(case, planned, &file, &bytes, store)?),
+            Err(why) => collected.missing.push(missing(&planned.name, &file, why)),
+        }
+    }
+    Ok(())
+}
+
+/// Brings home the whole reports that the suite wants kept, and frees the nodes of all that are not owed any more.
+pub async fn keep(
+    case: &PlannedCase,
+    collected: &Collected,
+    end: CaseEnd,
+    reach: &dyn Reach,
+    store: &Store,
+) -> Result<Option<Kept>, StoreError> {
+    if case.jobs.iter().all(|job| job.profile.is_none()) {
+        return Ok(None);
+    }
+    let mut kept = Kept { format: FORMAT, files: Vec::new(), missing: Vec::new(), removed: Vec::new() };
+    for planned in &case.jobs {
+        let Some(profile) = &planned.profile else { continue };
+        let accounts = accounts(planned, collected, case, store);
+        let mut done_with = Vec::new();
+        for (nth, (rank, account)) in accounts.iter().enumerate() {
+            let Some(report) = &account.report else { continue };
+            let mut whole = true;
+            if wanted(profile, nth, end) {
+                let file = of_rank(rank, FileKind::ProfileReport, &report.name);
+                match fetch(planned, report, reach).await {
+                    Ok(bytes) => kept.files.push(put_home(case, planned, &file, &bytes, store)?),
+                    Err(why) => {
+                        whole = false;
+                        kept.missing.push(missing(&planned.name, &file, why));
+                    }
+                }
+            }
+            let is_home = |name: &str| {
+                let path = format!("raw/{}/{name}", planned.name);
+                collected.files.iter().any(|file| file.path == path)
+            };
+            if whole && account.tables.iter().all(|table| is_home(&table.name)) {
+                done_with.push(report.name.clone());
+                done_with.extend(account.tables.iter().map(|table| table.name.clone()));
+            }
+        }
+        if remove(planned, &done_with, reach).await {
+            kept.removed.extend(done_with.into_iter().map(|name| format!("{}/{name}", planned.name)));
+        }
+    }
+    Ok(Some(kept))
+}
+
+fn wanted(profile: &PlannedProfile, nth: usize, end: CaseEnd) -> bool {
+    match profile.keep {
+        Keep::Always => true,
+        Keep::OnFailure => end != CaseEnd::Pass,
+        Keep::First(n) => nth < n as usize,
+    }
+}
+
+/// The accounts that came home, by rank.
+fn accounts(
+    planned: &PlannedJob,
+    collected: &Collected,
+    case: &PlannedCase,
+    store: &Store,
+) -> Vec<(ExpectedFile, Account)> {
+    let expected = planned.expected.iter().filter(|file| file.kind == FileKind::ProfileAccount);
+    expected
+        .filter_map(|file| {
+            let path = format!("raw/{}/{}", planned.name, file.name);
+            collected.files.iter().find(|home| home.path == path)?;
+            let text = std::fs::read_to_string(store.case(&case.name).join(&path)).ok()?;
+            Some((file.clone(), account::read(&text).ok()?))
+        })
+        .collect()
+}
+
+fn of_rank(rank: &ExpectedFile, kind: FileKind, name: &str) -> ExpectedFile {
+    ExpectedFile { name: name.to_owned(), kind, ..rank.clone() }
+}
+
+/// A file as its node saw it: other bytes are a broken copy, and are asked for once more.
+async fn fetch(planned: &PlannedJob, file: &account::File, reach: &dyn Reach) -> Result<Vec<u8>, String> {
+    let path = format!("{}/{}", planned.folder, file.name);
+    let mut seen = String::new();
+    for _ in 0..2 {
+        let bytes = reach.get(&Host::Here, &path).await.map_err(|error| why(&error))?;
+        let digest = sha256(&bytes);
+        if digest == file.sha256 {
+            return Ok(bytes);
+        }
+        seen = format!(
+            "{} bytes came with digest {}, the node had {} bytes with digest {}",
+            bytes.len(),
+            short(&digest),
+            file.bytes,
+            short(&file.sha256)
+        );
+    }
+    Err(seen)
+}
+
+fn short(digest: &str) -> &str {
+    digest.get(..12).unwrap_or(digest)
+}
+
+/// Whether the files are gone. What cannot be removed costs room and no verdict.
+async fn remove(planned: &PlannedJob, names: &[String], reach: &dyn Reach) -> bool {
+    // An argument list has its limits; a job of thousands of ranks has more files than one takes.
+    for some in names.chunks(500) {
+        let mut argv = vec!["rm".to_owned(), "-f".to_owned(), "--".to_owned()];
+        argv.extend(some.iter().map(|name| format!("{}/{name}", planned.folder)));
+        let done = reach.exec(&Host::Here, &Command::new(argv, REMOVAL)).await;
+        if !done.is_ok_and(|answer| answer.succeeded()) {
+            return false;
+        }
+    }
+    !names.is_empty()
+}

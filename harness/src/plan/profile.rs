@@ -1,0 +1,89 @@
+//! The profiler of a job: around which ranks it goes, in which words, and which reports it must leave. What the words
+//! are in a release of nsys is told in `crate::profile`.
+
+use crate::artefact::{PlannedProfile, ProfiledRank};
+use crate::inventory::Inventory;
+use crate::profile::{NsysVersion, Profile, Ranks, Window, nsys};
+use crate::script::{self, Step};
+use crate::suite::Case;
+use recipes::recipe;
+use std::collections::BTreeSet;
+
+/// Puts the profiler around the ranks of `step`, where the case wants one.
+pub fn around(
+    inventory: &Inventory,
+    case: &Case,
+    job: &str,
+    nodes: &[String],
+    step: &mut Step,
+) -> Result<Option<PlannedProfile>, String> {
+    let Some(profile) = &case.profile else { return Ok(None) };
+    let Step::Run(run) = step else { return Ok(None) };
+    let version = inventory.nsys_version.ok_or_else(|| {
+        "it is profiled, and the inventory does not say which nsys its nodes have: write \
+         `nsys_version = \"...\"`, as `nsys --version` tells it"
+            .to_owned()
+    })?;
+    let words = nsys::words(profile, version)?;
+    let per_node = run.tasks_per_node;
+    let tasks = per_node * nodes.len() as u32;
+    let ranks = profiled(profile, tasks, per_node, nodes)?;
+    let (export, tables) = export(case, version);
+    run.profile = Some(script::Profile {
+        nsys: inventory.paths.nsys.clone().unwrap_or_else(|| "find".to_owned()),
+        version,
+        tasks,
+        ranks: profile.ranks.clone(),
+        node_ranks: node_ranks(profile, &words, tasks, per_node),
+        name: format!("{}.{job}", case.name),
+        export: export.to_owned(),
+        tables,
+        words,
+    });
+    let delay_s = match profile.window {
+        Window::Seconds { delay_s, .. } => delay_s,
+        _ => 0,
+    };
+    Ok(Some(PlannedProfile { version, ranks, delay_s, keep: profile.keep }))
+}
+
+fn profiled(
+    profile: &Profile,
+    tasks: u32,
+    per_node: u32,
+    nodes: &[String],
+) -> Result<Vec<ProfiledRank>, String> {
+    let ranks = profile.ranks.of(tasks, per_node);
+    if let Ranks::List(list) = &profile.ranks
+        && ranks.len() < list.len()
+    {
+        let last = list.last().copied().unwrap_or_default();
+        return Err(format!(
+            "rank {last} is to be profiled, and the job on {} nodes has: {tasks}",
+            nodes.len()
+        ));
+    }
+    let of_node = |rank: u32| nodes.get((rank / per_node.max(1)) as usize).cloned().unwrap_or_default();
+    Ok(ranks.into_iter().map(|rank| ProfiledRank { rank, node: of_node(rank) }).collect())
+}
+
+/// Nobody where there is nothing to sample for the node as a whole.
+fn node_ranks(profile: &Profile, words: &nsys::Words, tasks: u32, per_node: u32) -> Ranks {
+    if words.once_per_node.is_empty() {
+        return Ranks::None;
+    }
+    profile.ranks.lowest_of_each_node(tasks, per_node)
+}
+
+/// The form of the export and the tables that the case's recipes read; all tables where the release cannot choose, no
+/// export where nobody reads one.
+fn export(case: &Case, version: NsysVersion) -> (&'static str, Vec<String>) {
+    let specs = case.recipes.iter().filter_map(|name| recipe::find(name));
+    let tables: BTreeSet<&str> = specs.flat_map(|spec| spec.tables).map(|table| table.name).collect();
+    if tables.is_empty() {
+        return ("none", Vec::new());
+    }
+    let chosen = nsys::exports_tables(version);
+    let tables = tables.into_iter().filter(|_| chosen).map(str::to_owned).collect();
+    (nsys::export_form(version), tables)
+}

@@ -1,0 +1,193 @@
+//! The account that a profiled rank leaves (`profile.sh` writes it): which report it made, of what size, exported to
+//! which files. Whether that is what the plan expected is asked in `collect` and `analyze`.
+
+use std::fmt;
+
+/// What one profiled rank says of its profiling.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Account {
+    pub rank: u32,
+    pub node: String,
+    /// The release found on the node.
+    pub nsys: Option<String>,
+    /// Why the rank ran without nsys: the cause in a word, and the words to it.
+    pub bare: Option<(String, String)>,
+    /// This rank sampled what belongs to its node as a whole.
+    pub node_sampling: bool,
+    pub report: Option<File>,
+    /// Seconds of the workload under nsys.
+    pub seconds: Option<f64>,
+    /// The form of the export and its exit code, where it came to that.
+    pub export: Option<(String, i32)>,
+    pub tables: Vec<File>,
+    pub recovered: Option<String>,
+    pub unrecovered: Option<String>,
+    /// nsys ended and left no report.
+    pub missing: Option<String>,
+    /// The last line is there: nothing ended the rank before its account was complete.
+    pub whole: bool,
+}
+
+/// A file as its node saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    pub bytes: u64,
+    pub sha256: String,
+    /// Below the job's folder.
+    pub name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotAnAccount {
+    pub line: usize,
+    pub why: String,
+}
+
+impl fmt::Display for NotAnAccount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.why)
+    }
+}
+
+/// Reads an account. One that was cut off is read as far as it goes; a line that is none is an error.
+pub fn read(text: &str) -> Result<Account, NotAnAccount> {
+    let mut account = Account::default();
+    let mut known = (false, false);
+    for (at, line) in text.lines().enumerate() {
+        let bad = |why: &str| NotAnAccount {
+            line: at + 1,
+            why: format!("{why}: `{}`", line.chars().take(120).collect::<String>().escape_debug()),
+        };
+        if at == 0 {
+            match line.strip_prefix("profile ").map(str::parse::<u32>) {
+                Some(Ok(1)) => continue,
+                Some(Ok(_)) => return Err(bad("written by a newer harness")),
+                _ => return Err(bad("not the account of a profiled rank")),
+            }
+        }
+        let (key, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let words = || (!rest.is_empty()).then(|| rest.to_owned()).ok_or_else(|| bad("nothing said"));
+        match key {
+            "rank" => {
+                let rank = rest.split(' ').next().and_then(|rank| rank.parse().ok());
+                account.rank = rank.ok_or_else(|| bad("no number"))?;
+                known.0 = true;
+            }
+            "node" => {
+                account.node = words()?;
+                known.1 = true;
+            }
+            "nsys" => account.nsys = Some(words()?),
+            "bare" => {
+                let (cause, why) = rest.split_once(' ').ok_or_else(|| bad("no cause"))?;
+                account.bare = Some((cause.to_owned(), why.to_owned()));
+            }
+            "node-sampling" => account.node_sampling = true,
+            // The name alone, said before nsys is called.
+            "report" => {}
+            "report-file" => account.report = Some(file(rest).ok_or_else(|| bad("no file"))?),
+            "seconds" => {
+                let seconds = rest.parse::<f64>().ok().filter(|s| s.is_finite() && *s >= 0.0);
+                account.seconds = Some(seconds.ok_or_else(|| bad("no number"))?);
+            }
+            "exit" => {
+                rest.parse::<i32>().map_err(|_| bad("no number"))?;
+            }
+            "export" => {
+                let said =
+                    rest.split_once(' ').and_then(|(form, code)| Some((form.to_owned(), code.parse().ok()?)));
+                account.export = Some(said.ok_or_else(|| bad("no number"))?);
+            }
+            "table" => account.tables.push(file(rest).ok_or_else(|| bad("no file"))?),
+            "recovered" => account.recovered = Some(words()?),
+            "unrecovered" => account.unrecovered = Some(words()?),
+            "missing" => account.missing = Some(words()?),
+            "end" => account.whole = true,
+            _ => return Err(bad("not a fact of an account")),
+        }
+    }
+    match known {
+        (true, true) => Ok(account),
+        _ => Err(NotAnAccount { line: 1, why: "no rank and node in it".to_owned() }),
+    }
+}
+
+/// `BYTES SHA256 NAME`; a name that would leave the job's folder is none.
+fn file(text: &str) -> Option<File> {
+    let mut parts = text.splitn(3, ' ');
+    let bytes = parts.next()?.parse().ok()?;
+    let sha256 = parts.next().filter(|digest| digest.len() == 64)?.to_owned();
+    let name = parts.next()?.to_owned();
+    let inside = !name.starts_with('/') && name.split('/').all(|part| !matches!(part, "" | "." | ".."));
+    (inside && !name.chars().any(char::is_control)).then_some(File { bytes, sha256, name })
+}
+
+/// The account of a rank, in the job's folder.
+pub fn file_name(rank: u32) -> String {
+    format!("profile.rank{rank}.txt")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIGEST: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    fn text(lines: &[&str]) -> String {
+        let mut text = String::from("profile 1\nrank 3 3\nnode p5-001\n");
+        for line in lines {
+            text.push_str(line);
+            text.push('\n');
+        }
+        text
+    }
+
+    #[test]
+    fn a_whole_account_is_read() {
+        let report = format!("report-file 12 {DIGEST} a.step0.try0.rank3.p5-001.nsys-rep");
+        let table = format!("table 0 {DIGEST} a_pqtdir/StringIds.parquet");
+        let account = read(&text(&[
+            "nsys 2025.3.1",
+            "node-sampling yes",
+            "report a.step0.try0.rank3.p5-001",
+            "seconds 12.34",
+            "exit 0",
+            &report,
+            "export parquetdir 0",
+            &table,
+            "end",
+        ]))
+        .expect("an account");
+        assert_eq!((account.rank, account.node.as_str(), account.whole), (3, "p5-001", true));
+        assert_eq!(account.seconds, Some(12.34));
+        assert_eq!(account.report.map(|file| file.bytes), Some(12));
+        assert_eq!(account.tables[0].name, "a_pqtdir/StringIds.parquet");
+        assert!(account.node_sampling);
+    }
+
+    #[test]
+    fn an_account_that_was_cut_off_is_not_whole() {
+        let account = read(&text(&["nsys 2025.3.1", "report a"])).expect("as far as it goes");
+        assert!(!account.whole && account.report.is_none());
+    }
+
+    #[test]
+    fn what_is_no_account_is_refused_with_its_line() {
+        for (text, line) in [
+            ("".to_owned(), 1),
+            ("\u{fffd}\n".to_owned(), 1),
+            ("profile 2\n".to_owned(), 1),
+            ("profile 1\nend\n".to_owned(), 1),
+            (text(&["seconds NaN"]), 4),
+            (text(&["seconds -1"]), 4),
+            (text(&["seconds 1e999"]), 4),
+            (text(&["export parquetdir"]), 4),
+            (text(&["table 1 short a"]), 4),
+            (text(&[&format!("table 1 {DIGEST} ../../etc/passwd")]), 4),
+            (text(&[&format!("table 1 {DIGEST} /etc/passwd")]), 4),
+            (text(&["nonsense"]), 4),
+        ] {
+            assert_eq!(read(&text).expect_err(&text).line, line, "{text}");
+        }
+    }
+}

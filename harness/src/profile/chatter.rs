@@ -1,0 +1,161 @@
+//! What nsys prints among a workload's own lines: which mean success, which mean that a report is not there or holds
+//! less than it should, and what to do about it.
+
+use recipes::finding::Finding;
+
+/// A line of nsys that is worth a finding.
+struct Sign {
+    /// What the line holds, in small letters.
+    holds: &'static str,
+    cause: &'static str,
+    try_next: &'static str,
+}
+
+/// In the order in which they are looked for; the first that a line holds counts.
+const SIGNS: &[Sign] = &[
+    Sign {
+        holds: "no reports were generated",
+        cause: "no-report",
+        try_next: "nothing opened the capture range in this rank: profile the ranks that call it, or use a delay",
+    },
+    Sign {
+        holds: "no reports generated",
+        cause: "no-report",
+        try_next: "nothing opened the capture range in this rank: profile the ranks that call it, or use a delay",
+    },
+    Sign {
+        holds: "does not contain cuda kernel data",
+        cause: "no-kernels",
+        try_next: "trace `cuda`, and let the window reach the kernels",
+    },
+    Sign {
+        holds: "err_nvgpuctrperm",
+        cause: "gpu-metrics-denied",
+        try_next: "the driver keeps the GPUs' counters to root: allow them to users, or `gpu_metrics = false`",
+    },
+    Sign {
+        holds: "insufficient privilege",
+        cause: "gpu-metrics-denied",
+        try_next: "the driver keeps the GPUs' counters to root: allow them to users, or `gpu_metrics = false`",
+    },
+    Sign {
+        holds: "nic_sampler",
+        cause: "efa-sampler",
+        try_next: "this installation of nsys lacks its EFA sampler: install one that has it, or `efa = false`",
+    },
+    Sign {
+        holds: "unrecognised option",
+        cause: "nsys-switch",
+        try_next: "this nsys does not know a switch: compare `nsys --version` on the node with the inventory's",
+    },
+    Sign {
+        holds: "unrecognized option",
+        cause: "nsys-switch",
+        try_next: "this nsys does not know a switch: compare `nsys --version` on the node with the inventory's",
+    },
+    Sign {
+        holds: "importer binary not found",
+        cause: "importer-missing",
+        try_next: "copy the host folder of nsys beside its target folder on the nodes",
+    },
+    Sign {
+        holds: "importation failed",
+        cause: "import-failed",
+        try_next: "the collection ended before it was whole: a shorter window, or more room in the temporary folder",
+    },
+    Sign {
+        holds: "unable to attach",
+        cause: "session-busy",
+        try_next: "another nsys holds the session on this node: end it, or profile one rank per node",
+    },
+    Sign {
+        holds: "use --force-overwrite",
+        cause: "report-exists",
+        try_next: "a report of that name lies in the job's folder already: run anew rather than into an old folder",
+    },
+];
+
+/// The findings that a job's output gives: one of each cause, with the line it was first seen in.
+pub fn findings(shown: &str, text: &str) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let small = line.to_lowercase();
+        let Some(sign) = SIGNS.iter().find(|sign| small.contains(sign.holds)) else { continue };
+        // A mere mention of the sampler is none: it is where it is said to be missing.
+        if sign.cause == "efa-sampler"
+            && !["not exist", "not found", "cannot", "failed"].iter().any(|word| small.contains(word))
+        {
+            continue;
+        }
+        if findings.iter().any(|finding| finding.code == sign.cause) {
+            continue;
+        }
+        let seen: String = line.trim().chars().take(200).collect();
+        findings.push(
+            Finding::new(sign.cause, format!("nsys: {seen}; {}", sign.try_next))
+                .file(shown)
+                .line(at as u64 + 1),
+        );
+    }
+    findings
+}
+
+/// The reports that nsys says it made, by file name.
+pub fn generated(text: &str) -> Vec<String> {
+    let mut reports = Vec::new();
+    let mut listed = false;
+    for line in text.lines() {
+        let line = line.trim();
+        // A launcher's label may stand before it.
+        if line.ends_with("Generated:") {
+            listed = true;
+            continue;
+        }
+        let is_report = line.ends_with(".nsys-rep") || line.ends_with(".qdrep") || line.ends_with(".qdstrm");
+        if listed && is_report {
+            let name = line.rsplit(['/', ' ']).next().unwrap_or(line);
+            reports.push(name.to_owned());
+        } else if !line.is_empty() {
+            listed = false;
+        }
+    }
+    reports
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn success_is_told_by_the_reports_that_are_listed() {
+        let text = "Generating '/tmp/nsys-report-1f.qdstrm'\n\
+                    [1/1] [========================100%] a.rank0.nsys-rep\n\
+                    Generated:\n    /fsx/run/a.rank0.nsys-rep\n";
+        assert_eq!(generated(text), ["a.rank0.nsys-rep"]);
+        assert_eq!(findings("stdout", text), []);
+        assert_eq!(generated("0: Generated:\n0:     /fsx/a.nsys-rep\n"), ["a.nsys-rep"]);
+        assert_eq!(generated("Generating '/tmp/x.qdstrm'\n"), [] as [String; 0]);
+    }
+
+    #[test]
+    fn each_line_of_failure_has_its_cause_and_its_fix() {
+        for (line, cause) in [
+            ("No reports were generated", "no-report"),
+            ("ERROR: Insufficient privilege, see ERR_NVGPUCTRPERM", "gpu-metrics-denied"),
+            ("Warning: plugin executable path does not exist: efa_metrics/nic_sampler", "efa-sampler"),
+            ("unrecognised option '--pytorch=autograd-nvtx'", "nsys-switch"),
+            ("Importer binary not found, qdstrm file is kept", "importer-missing"),
+            ("Importation failed", "import-failed"),
+        ] {
+            let found = findings("stderr", &format!("a row\n{line}\n{line}\n"));
+            assert_eq!(found.len(), 1, "{line}");
+            assert_eq!((found[0].code.as_str(), found[0].line), (cause, Some(2)), "{line}");
+            assert!(found[0].message.contains("; "), "what to try: {}", found[0].message);
+        }
+    }
+
+    #[test]
+    fn a_mention_of_the_sampler_alone_is_no_finding() {
+        assert_eq!(findings("stdout", "Starting plugin efa_metrics/nic_sampler\n"), []);
+    }
+}

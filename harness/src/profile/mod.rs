@@ -1,0 +1,60 @@
+//! The profiler around a workload: which ranks it watches, how it is called, which files it will leave, and what it
+//! says of itself. What the reports hold is read by package `recipes`; who launches the ranks is told in `launch`.
+
+pub mod account;
+pub mod audit;
+pub mod chatter;
+pub mod nsys;
+mod ranks;
+mod switches;
+mod version;
+
+pub use ranks::Ranks;
+pub use version::NsysVersion;
+
+use serde::{Deserialize, Serialize};
+
+/// What a case wants watched, as its suite says it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    pub ranks: Ranks,
+    /// What nsys traces: `cuda`, `nvtx`, `osrt`, ...
+    pub trace: Vec<String>,
+    pub window: Window,
+    /// The EFA counters, sampled by nsys once on each node.
+    pub efa: bool,
+    /// The GPUs' own counters, sampled once on each node for all its GPUs.
+    pub gpu_metrics: bool,
+    /// A file that names the python functions to trace.
+    pub python_functions: Option<String>,
+    /// Further switches, checked against the version.
+    pub extra: Vec<String>,
+    /// Further switches that this harness does not know.
+    pub unchecked: Vec<String>,
+    pub keep: Keep,
+}
+
+/// Which part of the workload's time is watched.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Window {
+    Whole,
+    Seconds {
+        delay_s: u64,
+        duration_s: Option<u64>,
+    },
+    /// From `cudaProfilerStart` to `cudaProfilerStop`, called by the workload.
+    CudaProfilerApi,
+    /// While the named range is open, `NAME` or `NAME@DOMAIN`.
+    NvtxRange(String),
+}
+
+/// Which reports are brought home whole; what the recipes read of them always is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keep {
+    Always,
+    /// Where the case did not pass.
+    OnFailure,
+    /// So many of each job, the lowest ranks first.
+    First(u32),
+}

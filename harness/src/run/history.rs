@@ -1,0 +1,126 @@
+//! What a run had done when its process was ended, read from the events that it left.
+
+use crate::artefact::{Blamed, Ended};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use time::OffsetDateTime;
+use time::format_description::well_known::Iso8601;
+
+/// The past of every job that a run had told of.
+#[derive(Debug, Default, PartialEq)]
+pub struct History {
+    jobs: BTreeMap<(String, String), Past>,
+    /// When the run began and when it last told of something, in seconds since 1970.
+    pub began: Option<f64>,
+    pub last: Option<f64>,
+}
+
+/// How far a job had come.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Past {
+    pub handle: Option<String>,
+    pub submitted: Option<f64>,
+    pub started: Option<f64>,
+    pub ended: Option<f64>,
+    pub end: Option<Ended>,
+    pub blamed: Option<Blamed>,
+}
+
+impl History {
+    /// Reads the events of a run, in their order. What the run was stopped for counts no more: it goes on.
+    pub fn read(events: &[Value]) -> Result<History, String> {
+        let mut history = History::default();
+        for (at, event) in events.iter().enumerate() {
+            let told = Told::deserialize(event).map_err(|error| format!("line {}: {error}", at + 1))?;
+            let moment = unix_s(&told.at)
+                .ok_or_else(|| format!("line {}: no moment: `{}`", at + 1, told.at.escape_debug()))?;
+            history.began.get_or_insert(moment);
+            history.last = Some(history.last.map_or(moment, |last: f64| last.max(moment)));
+            let (Some(case), Some(job)) = (told.case, told.job) else { continue };
+            let past = history.jobs.entry((case, job)).or_default();
+            match told.event.as_str() {
+                "job-submitted" => {
+                    past.handle = told.handle;
+                    past.submitted = Some(moment);
+                }
+                "job-not-submitted" => {
+                    past.submitted = Some(moment);
+                    past.end = Some(Ended::LaunchFailed { why: told.why.unwrap_or_default() });
+                }
+                "job-started" => past.started = Some(moment),
+                "job-ended" => {
+                    past.ended = Some(moment);
+                    past.end = Some(told.end.ok_or_else(|| format!("line {}: no end", at + 1))?);
+                    past.blamed = told.blamed;
+                }
+                _ => {}
+            }
+        }
+        Ok(history)
+    }
+
+    pub fn of(&self, case: &str, job: &str) -> Option<&Past> {
+        self.jobs.get(&(case.to_owned(), job.to_owned()))
+    }
+}
+
+#[derive(Deserialize)]
+struct Told {
+    event: String,
+    at: String,
+    case: Option<String>,
+    job: Option<String>,
+    handle: Option<String>,
+    why: Option<String>,
+    end: Option<Ended>,
+    blamed: Option<Blamed>,
+}
+
+fn unix_s(text: &str) -> Option<f64> {
+    let moment = OffsetDateTime::parse(text, &Iso8601::DEFAULT).ok()?;
+    Some(moment.unix_timestamp_nanos() as f64 / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(lines: &[&str]) -> Vec<Value> {
+        lines.iter().map(|line| serde_json::from_str(line).expect(line)).collect()
+    }
+
+    #[test]
+    fn a_job_is_as_far_as_the_last_that_was_told_of_it() {
+        let history = History::read(&events(&[
+            r#"{"event":"run-started","at":"2026-01-01T00:00:00.000Z"}"#,
+            r#"{"event":"job-submitted","at":"2026-01-01T00:00:01.500Z","case":"c","job":"a","handle":"7","nodes":["n1"],"estimate_s":3}"#,
+            r#"{"event":"job-submitted","at":"2026-01-01T00:00:02.000Z","case":"c","job":"b","handle":"8","nodes":["n2"],"estimate_s":3}"#,
+            r#"{"event":"job-started","at":"2026-01-01T00:00:03.000Z","case":"c","job":"a"}"#,
+            r#"{"event":"job-ended","at":"2026-01-01T00:00:09.000Z","case":"c","job":"a","end":{"how":"exited","code":0}}"#,
+            r#"{"event":"job-not-submitted","at":"2026-01-01T00:00:09.000Z","case":"c","job":"d","why":"no"}"#,
+        ]))
+        .expect("a history");
+        let a = history.of("c", "a").expect("told of");
+        assert_eq!((a.handle.as_deref(), a.end.clone()), (Some("7"), Some(Ended::Exited { code: 0 })));
+        let b = history.of("c", "b").expect("told of");
+        assert_eq!((b.handle.as_deref(), b.started, b.end.clone()), (Some("8"), None, None));
+        assert_eq!(
+            history.of("c", "d").and_then(|d| d.end.clone()),
+            Some(Ended::LaunchFailed { why: "no".into() })
+        );
+        assert_eq!(history.of("c", "e"), None);
+        assert_eq!(history.last.zip(history.began).map(|(last, began)| last - began), Some(9.0));
+    }
+
+    #[test]
+    fn what_is_no_event_is_refused_with_its_line() {
+        let why = History::read(&events(&[r#"{"event":"run-started"}"#])).expect_err("no moment");
+        assert!(why.starts_with("line 1"), "{why}");
+        let why = History::read(&events(&[
+            r#"{"event":"job-ended","at":"2026-01-01T00:00:00.000Z","case":"c","job":"a"}"#,
+        ]))
+        .expect_err("no end");
+        assert_eq!(why, "line 1: no end");
+    }
+}

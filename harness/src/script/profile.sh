@@ -1,0 +1,209 @@
+#!/bin/bash
+# Runs the command of one rank: under nsys where the rank is among those to be profiled, bare where it is not.
+# usage: bash profile.sh NSYS VERSION TASKS RANKS NODE_RANKS NAME EXPORT TABLES SWITCH... -- NODE_SWITCH... -- COMMAND...
+#   NSYS        the program, or `find`: the newest in the vendor's folders, else CUDA's, else the one on PATH
+#   VERSION     the release that the switches are written for; an older nsys is not used
+#   TASKS       ranks of the whole job
+#   RANKS       which are profiled: none, all, local:0, every:N, or a list 0,8
+#   NODE_RANKS  which of those sample what belongs to the node as a whole, in the same words
+#   NAME        what reports are called; step, restart, rank and node are put behind it
+#   EXPORT      parquetdir, sqlite or arrow;  TABLES  which tables, by comma; `all` for all
+# A profiled rank leaves profile.rankN.txt, its account: one fact a line, the last line is `end`.
+# exit: the command's own; nothing that goes wrong with the profiler changes it.
+set -u
+LC_ALL=C
+
+main() {
+  nsys=$1 version=$2 tasks=$3 ranks=$4 node_ranks=$5 name=$6 export=$7 tables=$8
+  shift 8
+  local -a switches=() node_switches=()
+  while [[ $# -gt 0 && $1 != -- ]]; do switches+=("$1") && shift; done
+  shift
+  while [[ $# -gt 0 && $1 != -- ]]; do node_switches+=("$1") && shift; done
+  shift
+  if (($# == 0)); then
+    echo 'profile.sh: no command to run' >&2
+    exit 2
+  fi
+  if ! find_rank; then
+    echo "profile.sh: none of torchrun, mpirun and srun tells which rank this is; it runs without nsys" >&2
+    exec "$@"
+  fi
+  among "$ranks" || exec "$@"
+  node=${HARNESS_NODE:-${SLURMD_NODENAME:-${HOSTNAME:-$(uname -n)}}}
+  account=profile.rank$rank.txt
+  : > "$account"
+  say profile 1
+  say rank "$rank" "$local"
+  say node "$node"
+  if [[ $nsys == find ]]; then nsys=$(find_nsys); fi
+  if ! command -v "$nsys" > /dev/null; then
+    say bare nsys-missing "${nsys:-nsys}"
+    run_bare "$@"
+  fi
+  [[ $("$nsys" --version 2> /dev/null) =~ [0-9]{4}(\.[0-9]+)+ ]]
+  local found=${BASH_REMATCH[0]:-0}
+  say nsys "$found"
+  if older "$found" "$version"; then
+    say bare nsys-old "$found is older than $version"
+    run_bare "$@"
+  fi
+  # Whoever is first on a node samples what belongs to it, should ranks lie on the nodes otherwise than planned.
+  if ((${#node_switches[@]} > 0)) && among "$node_ranks" && mkdir "profile.node.$node" 2> /dev/null; then
+    switches+=("${node_switches[@]}")
+    say node-sampling yes
+  fi
+  # Slurm and torchrun leave these unset as often as not, and an unset name in nsys's own pattern is an empty one.
+  local step=${SLURM_STEP_ID:-0} restart=${SLURM_RESTART_COUNT:-${TORCHELASTIC_RESTART_COUNT:-0}}
+  local report=$name.step$step.try$restart.rank$rank.$node
+  report=${report//[^A-Za-z0-9._-]/_}
+  say report "$report"
+  local begin status
+  hundredths
+  begin=$cs
+  "$nsys" profile "${switches[@]}" "--output=$report" "$@"
+  status=$?
+  hundredths
+  say seconds "$(((cs - begin) / 100)).$((((cs - begin) % 100) / 10))$(((cs - begin) % 10))"
+  say exit "$status"
+  recover "$report"
+  if [[ -e $report.nsys-rep ]]; then
+    tell report-file "$report.nsys-rep"
+    export_report "$report"
+  else
+    say missing "nsys left no $report.nsys-rep"
+  fi
+  say end
+  exit "$status"
+}
+
+say() { printf '%s\n' "$*" >> "$account"; }
+
+# One file of this rank: its bytes, its digest, its name.
+tell() {
+  local bytes digest
+  bytes=$(wc -c < "$2")
+  digest=$(sha256sum < "$2")
+  say "$1" "$((bytes))" "${digest%% *}" "$2"
+}
+
+run_bare() {
+  "$@"
+  local status=$?
+  say exit "$status"
+  say end
+  exit "$status"
+}
+
+# Sets $rank and $local. The launcher nearest to the command is asked first: torchrun and mpirun under srun see
+# srun's variables too, and there they number nodes.
+find_rank() {
+  rank='' local=''
+  if [[ -n ${TORCHELASTIC_RUN_ID:-} ]]; then
+    rank=${RANK:-} local=${LOCAL_RANK:-}
+  elif [[ -n ${OMPI_COMM_WORLD_RANK:-} ]]; then
+    rank=$OMPI_COMM_WORLD_RANK local=${OMPI_COMM_WORLD_LOCAL_RANK:-}
+  elif [[ -n ${PMI_RANK:-} && -n ${MPI_LOCALRANKID:-} ]]; then
+    rank=$PMI_RANK local=$MPI_LOCALRANKID
+  elif [[ -n ${SLURM_PROCID:-} ]]; then
+    rank=$SLURM_PROCID local=${SLURM_LOCALID:-}
+  elif [[ -n ${RANK:-} ]]; then
+    rank=$RANK local=${LOCAL_RANK:-}
+  fi
+  if [[ -z $rank && $tasks == 1 ]]; then rank=0 local=0; fi
+  [[ $rank =~ ^[0-9]+$ && $local =~ ^[0-9]+$ ]]
+}
+
+among() {
+  case $1 in
+    none) return 1 ;;
+    all) return 0 ;;
+    local:*) ((local == ${1#local:})) ;;
+    every:*) ((rank % ${1#every:} == 0)) ;;
+    *) [[ ,$1, == *",$rank,"* ]] ;;
+  esac
+}
+
+# Whether the version $1 comes before $2, by number.
+older() {
+  local -a one two
+  local part
+  IFS=. read -r -a one <<< "$1"
+  IFS=. read -r -a two <<< "$2"
+  for part in 0 1 2; do
+    if ((10#${one[part]:-0} != 10#${two[part]:-0})); then
+      ((10#${one[part]:-0} < 10#${two[part]:-0}))
+      return
+    fi
+  done
+  return 1
+}
+
+find_nsys() {
+  local path best='' best_version=0 found
+  local vendor=${NSYS_VENDOR_FOLDER:-/opt/nvidia}
+  for path in "$vendor"/nsight-systems*/*/bin/nsys "$vendor"/nsight-systems*/*/target-linux-*/nsys; do
+    [[ -x $path && $path =~ /([0-9]{4}(\.[0-9]+)+)/ ]] || continue
+    found=${BASH_REMATCH[1]}
+    if older "$best_version" "$found"; then best=$path best_version=$found; fi
+  done
+  if [[ -z $best ]]; then
+    for path in /usr/local/cuda/bin/nsys /usr/local/cuda-*/bin/nsys; do
+      if [[ -x $path ]]; then best=$path && break; fi
+    done
+  fi
+  printf '%s\n' "${best:-nsys}"
+}
+
+# Uptime in hundredths of a second: it passes evenly, whatever is done to the wall clock.
+hundredths() {
+  local uptime
+  read -r uptime _ < /proc/uptime
+  cs=$((10#${uptime/./}))
+}
+
+# A collection that was cut off leaves what it had in a form of its own; the importer beside nsys makes a report of it.
+recover() {
+  [[ ! -e $1.nsys-rep && -e $1.qdstrm ]] || return 0
+  local program folder importer
+  program=$(readlink -f "$(command -v "$nsys")")
+  folder=${program%/*}
+  for importer in "$folder"/../host-linux-*/QdstrmImporter "$folder"/QdstrmImporter; do
+    [[ -x $importer ]] || continue
+    if "$importer" --input-file "$1.qdstrm" >&2 && [[ -e $1.nsys-rep ]]; then
+      say recovered "$1.qdstrm"
+      return
+    fi
+    say unrecovered "$1.qdstrm: the importer beside nsys failed"
+    return
+  done
+  say unrecovered "$1.qdstrm: no importer beside nsys"
+}
+
+export_report() {
+  local output file
+  # Nobody reads its tables.
+  if [[ $export == none ]]; then
+    say export none 0
+    return
+  fi
+  local -a words=(export "--type=$export" --lazy=true --force-overwrite=false)
+  if [[ $tables != all ]]; then words+=("--tables=$tables"); fi
+  case $export in
+    parquetdir) output=$1_pqtdir ;;
+    arrow) output=$1.arrows ;;
+    *) output=$1.sqlite ;;
+  esac
+  "$nsys" "${words[@]}" "--output=$output" "$1.nsys-rep" >&2
+  say export "$export" "$?"
+  if [[ -d $output ]]; then
+    for file in "$output"/*; do
+      if [[ -f $file ]]; then tell table "$file"; fi
+    done
+  elif [[ -e $output ]]; then
+    tell table "$output"
+  fi
+}
+
+# Read whole before anything runs, so that a changed file cannot change a run.
+main "$@"

@@ -1,0 +1,255 @@
+//! What nsys leaves of a profiled rank: its account, as `profile.sh` writes it, the report, and the tables that it was
+//! exported to. What the kernels were is told in `kernels`; how a report can go wrong is an ailment of its node.
+
+mod kernels;
+
+use super::ailments::{Ending, Report};
+use super::cluster::Cluster;
+use super::slurm::{How, Over};
+use super::work::Work;
+use crate::profile::account::file_name;
+use crate::script::Profile;
+use crate::store::sha256;
+use recipes::tables::write;
+use std::fmt::Write;
+
+/// A release that knows none of what profiles need.
+const OLD: &str = "2023.2.1";
+/// From the start of nsys to the first kernel.
+pub(super) const FIRST_KERNEL_S: f64 = 6.0;
+
+/// The file of that name and the node that left it, if a profiled rank of the job did. Tables lie in a folder below the
+/// job's.
+pub fn file(cluster: &Cluster, over: &Over, name: &str) -> Option<(usize, Vec<u8>)> {
+    let profile = over.course.profile.as_ref()?;
+    let rank = rank_of(name)?;
+    let one = Rank::of(cluster, over, profile, rank)?;
+    if over.course.ailments.output_missing(one.node) || !one.started() {
+        return None;
+    }
+    if name == file_name(rank) {
+        return Some((one.node, one.account().into_bytes()));
+    }
+    let (report, tables) = one.files()?;
+    if let Some(table) = name.strip_prefix(&format!("{}_pqtdir/", one.report_name())) {
+        return tables.into_iter().find(|(known, _)| known == table).map(|(_, bytes)| (one.node, bytes));
+    }
+    (name == format!("{}.nsys-rep", one.report_name())).then_some((one.node, report))
+}
+
+/// What nsys prints among the workload's lines.
+pub fn chatter(cluster: &Cluster, over: &Over) -> String {
+    let Some(profile) = &over.course.profile else { return String::new() };
+    let per_node = tasks_per_node(over, profile);
+    let mut text = String::new();
+    for rank in profile.ranks.of(profile.tasks, per_node) {
+        let Some(one) = Rank::of(cluster, over, profile, rank) else { continue };
+        if one.files().is_none() {
+            continue;
+        }
+        let name = one.report_name();
+        // Infallible: writing to a string.
+        let _ = write!(
+            text,
+            "Generating '/tmp/nsys-report-{rank:04x}.qdstrm'\n\
+             [1/1] [========================100%] {name}.nsys-rep\n\
+             Generated:\n    {}/{name}.nsys-rep\n",
+            over.folder.trim_end_matches('/')
+        );
+    }
+    text
+}
+
+/// `profile.rank3.txt`, or anything that holds `.rank3.`.
+fn rank_of(name: &str) -> Option<u32> {
+    let (_, tail) = name.rsplit_once(".rank")?;
+    tail.split('.').next()?.parse().ok()
+}
+
+fn tasks_per_node(over: &Over, profile: &Profile) -> u32 {
+    (profile.tasks / over.course.nodes.len().max(1) as u32).max(1)
+}
+
+/// One profiled rank of a job that is over.
+struct Rank<'a> {
+    cluster: &'a Cluster,
+    over: &'a Over,
+    profile: &'a Profile,
+    rank: u32,
+    local: u32,
+    /// Among the job's nodes.
+    node: usize,
+}
+
+impl<'a> Rank<'a> {
+    fn of(cluster: &'a Cluster, over: &'a Over, profile: &'a Profile, rank: u32) -> Option<Rank<'a>> {
+        let per_node = tasks_per_node(over, profile);
+        let (node, local) = ((rank / per_node) as usize, rank % per_node);
+        (rank < profile.tasks && profile.ranks.holds(rank, local)).then_some(Rank {
+            cluster,
+            over,
+            profile,
+            rank,
+            local,
+            node,
+        })
+    }
+
+    fn host(&self) -> &str {
+        self.over.course.nodes.get(self.node).map_or("", String::as_str)
+    }
+
+    fn ailing(&self) -> Option<Report> {
+        self.over.course.ailments.report(self.node)
+    }
+
+    fn started(&self) -> bool {
+        self.over.run_s >= self.over.course.work_from_s
+    }
+
+    /// Whether the rank's command came to its end by itself, and so its report was made.
+    fn ended_itself(&self) -> bool {
+        let broken = matches!(
+            self.over.course.ailments.ending,
+            Some((
+                Ending::RankDies | Ending::DiskFull | Ending::NodeFails | Ending::Hang | Ending::Preempted,
+                _
+            ))
+        );
+        matches!(self.over.how, How::Exit(_)) && !broken
+    }
+
+    fn report_name(&self) -> String {
+        format!("{}.step0.try0.rank{}.{}", self.profile.name, self.rank, self.host())
+    }
+
+    /// The report and its tables, where there are any.
+    fn files(&self) -> Option<(Vec<u8>, Vec<(String, Vec<u8>)>)> {
+        if !self.ended_itself() || self.outside_window() {
+            return None;
+        }
+        let whole = format!("a pretend report of rank {} on {}\n", self.rank, self.host());
+        match self.ailing() {
+            Some(Report::NsysMissing | Report::NsysOld | Report::Missing) => None,
+            Some(Report::Empty) => Some((Vec::new(), Vec::new())),
+            Some(Report::Truncated) => Some((whole.as_bytes()[..12].to_vec(), Vec::new())),
+            Some(Report::EventsDropped) | None => Some((whole.into_bytes(), self.tables())),
+        }
+    }
+
+    /// nccl-tests call no profiler, and a short workload ends before a long delay.
+    fn outside_window(&self) -> bool {
+        let words = &self.profile.words.every;
+        let waits = words.iter().any(|word| word.starts_with("--capture-range="));
+        waits || self.window().0 >= self.seconds()
+    }
+
+    /// When the collection begins and ends, in seconds from the start of nsys.
+    fn window(&self) -> (f64, f64) {
+        let of = |name: &str| {
+            self.profile.words.every.iter().find_map(|word| word.strip_prefix(name)?.parse::<f64>().ok())
+        };
+        let delay = of("--delay=").unwrap_or(0.0);
+        (delay, of("--duration=").map_or(f64::INFINITY, |duration| delay + duration))
+    }
+
+    fn seconds(&self) -> f64 {
+        let course = &self.over.course;
+        FIRST_KERNEL_S + (course.work_to_s.min(self.over.run_s) - course.work_from_s).max(0.0)
+    }
+
+    fn traces(&self, what: &str) -> bool {
+        let traced = self.profile.words.every.iter().find_map(|word| word.strip_prefix("--trace="));
+        traced.is_some_and(|list| list.split(',').any(|traced| traced == what))
+    }
+
+    fn tables(&self) -> Vec<(String, Vec<u8>)> {
+        if self.profile.export == "none" {
+            return Vec::new();
+        }
+        let wanted = |name: &str| {
+            self.profile.tables.is_empty() || self.profile.tables.iter().any(|table| table == name)
+        };
+        let rows = if self.traces("cuda") { self.kernels() } else { Vec::new() };
+        let (names, rows) = kernels::named(rows);
+        let mut diagnostics = vec![(1, format!("Number of CUDA events collected: \t{}.", rows.len()))];
+        if self.ailing() == Some(Report::EventsDropped) {
+            diagnostics.push((
+                3,
+                "Not all CUDA events might have been collected: 4096 events were dropped.".to_owned(),
+            ));
+        }
+        let mut tables = Vec::new();
+        // A table without a row is not exported: exports are lazy.
+        if !rows.is_empty() {
+            tables.push(("CUPTI_ACTIVITY_KIND_KERNEL", write::kernels(&rows)));
+        }
+        tables.push(("StringIds", write::strings(&names)));
+        tables.push(("DIAGNOSTIC_EVENT", write::diagnostics(&diagnostics)));
+        tables.push(("META_DATA_EXPORT", write::meta("3.20.0", &self.profile.version.to_string())));
+        let tables = tables.into_iter().filter(|(name, _)| wanted(name));
+        tables.filter_map(|(name, bytes)| Some((format!("{name}.parquet"), bytes.ok()?))).collect()
+    }
+
+    fn kernels(&self) -> Vec<kernels::Kernel> {
+        let Work::Tables(worlds) = &self.over.course.work else { return Vec::new() };
+        let Some(world) = worlds.iter().find(|world| world.nodes.contains(&self.node)) else {
+            return Vec::new();
+        };
+        let course = &self.over.course;
+        let what = format!("kernels{}", self.rank);
+        let mut noise = super::work::noise_of(self.cluster, &course.case, &course.job, &what);
+        let (from, to) = self.window();
+        let mut kernels = kernels::of_world(world, self.local, &mut noise);
+        kernels.retain(|kernel| kernel.end_ns as f64 >= from * 1e9 && (kernel.start_ns as f64) < to * 1e9);
+        kernels
+    }
+
+    fn account(&self) -> String {
+        let mut text = format!("profile 1\nrank {} {}\nnode {}\n", self.rank, self.local, self.host());
+        let mut say = |line: String| {
+            text.push_str(&line);
+            text.push('\n');
+        };
+        let bare = match self.ailing() {
+            Some(Report::NsysMissing) => Some(format!("bare nsys-missing {}", self.profile.nsys)),
+            Some(Report::NsysOld) => {
+                say(format!("nsys {OLD}"));
+                Some(format!("bare nsys-old {OLD} is older than {}", self.profile.version))
+            }
+            _ => None,
+        };
+        if let Some(bare) = bare {
+            say(bare);
+            if self.ended_itself() {
+                say("exit 0".to_owned());
+                say("end".to_owned());
+            }
+            return text;
+        }
+        say(format!("nsys {}", self.profile.version));
+        if self.profile.node_ranks.holds(self.rank, self.local) {
+            say("node-sampling yes".to_owned());
+        }
+        let name = self.report_name();
+        say(format!("report {name}"));
+        if !self.ended_itself() {
+            return text;
+        }
+        say(format!("seconds {:.2}", self.seconds()));
+        say("exit 0".to_owned());
+        match self.files() {
+            None => say(format!("missing nsys left no {name}.nsys-rep")),
+            Some((report, tables)) => {
+                say(format!("report-file {} {} {name}.nsys-rep", report.len(), sha256(&report)));
+                let broken = matches!(self.ailing(), Some(Report::Empty | Report::Truncated));
+                say(format!("export {} {}", self.profile.export, u8::from(broken)));
+                for (table, bytes) in tables {
+                    say(format!("table {} {} {name}_pqtdir/{table}", bytes.len(), sha256(&bytes)));
+                }
+            }
+        }
+        say("end".to_owned());
+        text
+    }
+}

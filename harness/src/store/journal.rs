@@ -1,0 +1,99 @@
+//! Files that are only appended to, a line at a time, and outlive the process that writes them at any moment: a line is
+//! on the disk before what it tells of goes on, and a line that was cut off is one that was never written.
+
+use super::StoreError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Names the write in whose middle the process ends itself, as by `kill -9`. Tests alone set it.
+const KILL_AT: &str = "HARNESS_TEST_KILL_AT_WRITE";
+
+#[derive(Debug)]
+pub struct Appender {
+    written: AtomicU64,
+    kill_at: Option<u64>,
+}
+
+impl Default for Appender {
+    fn default() -> Self {
+        let kill_at = std::env::var(KILL_AT).ok().and_then(|number| number.parse().ok());
+        Appender { written: AtomicU64::new(0), kill_at }
+    }
+}
+
+impl Appender {
+    pub fn append<T: Serialize>(&self, path: &Path, entry: &T) -> Result<(), StoreError> {
+        let appended = (|| {
+            let mut line = serde_json::to_vec(entry).map_err(io::Error::other)?;
+            line.push(b'\n');
+            let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
+            if Some(self.written.fetch_add(1, Ordering::Relaxed) + 1) == self.kill_at {
+                file.write_all(&line[..line.len() / 2])?;
+                kill_this_process();
+            }
+            file.write_all(&line)?;
+            file.sync_data()
+        })();
+        appended.map_err(|error| StoreError::at(path, error))
+    }
+}
+
+/// Nothing is told, closed or removed: as if the power went.
+fn kill_this_process() {
+    let _ = nix::sys::signal::kill(nix::unistd::getpid(), nix::sys::signal::Signal::SIGKILL);
+}
+
+/// The lines that were written whole. A file that is not there has none. What was cut off at its end is taken away, so
+/// that what is appended next begins a line of its own.
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, StoreError> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::at(path, error)),
+    };
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    if whole < bytes.len() {
+        let cut = fs::OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(whole as u64));
+        cut.map_err(|error| StoreError::at(path, error))?;
+    }
+    let lines = bytes[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines
+        .enumerate()
+        .map(|(at, line)| {
+            serde_json::from_slice(line)
+                .map_err(|error| StoreError::other(path, &format!("line {}: {error}", at + 1)))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_was_cut_off_was_never_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("events.jsonl");
+        assert_eq!(read::<u64>(&path).expect("none"), [] as [u64; 0]);
+        let appender = Appender::default();
+        appender.append(&path, &1).expect("written");
+        appender.append(&path, &22).expect("written");
+        let whole = fs::read(&path).expect("there");
+        fs::write(&path, [whole.as_slice(), b"33"].concat()).expect("cut off");
+        assert_eq!(read::<u64>(&path).expect("two"), [1, 22]);
+        appender.append(&path, &4).expect("written");
+        assert_eq!(read::<u64>(&path).expect("three"), [1, 22, 4]);
+    }
+
+    #[test]
+    fn a_broken_line_in_the_middle_is_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("events.jsonl");
+        fs::write(&path, "1\nx\n3\n").expect("written");
+        assert!(read::<u64>(&path).expect_err("broken").to_string().contains("line 2"));
+    }
+}
