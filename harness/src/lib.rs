@@ -46,4 +46,5 @@ pub mod size;
 pub mod store;
 pub mod suggest;
 pub mod suite;
+pub mod sweep;
 pub mod toml_reader;

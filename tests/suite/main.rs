@@ -24,5 +24,6 @@ mod resume;
 mod sampler;
 mod scenarios;
 mod scripts;
+mod sweep;
 mod tidy;
 mod wrappers;

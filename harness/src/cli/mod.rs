@@ -4,6 +4,7 @@
 mod load;
 mod resume;
 mod run_suites;
+mod sweep;
 
 use crate::store::Home;
 use crate::{check, exit_code, logs};
@@ -20,6 +21,7 @@ const VERBS: &str = "\
 Verbs (the first word; anything else there is a filter of assertion names):
   check                 lint every suite, inventory and baseline, offline
   logs nccl-tests FILE  print what was read from the output of nccl-tests
+  sweep                 drawn suites with drawn faults on pretend clusters, one per seed
 
 Settings (--set KEY=VALUE, or --set CASE.KEY=VALUE):
 ";
@@ -117,6 +119,10 @@ pub fn main(args: Vec<OsString>) -> i32 {
             Ok(LogsArgs { kind: LogKind::NcclTests { files, json, fail_on_findings } }) => {
                 logs::nccl_tests(&files, json, fail_on_findings, &mut io::stdout(), &mut io::stderr())
             }
+            Err(code) => code,
+        },
+        Some("sweep") => match parse::<sweep::SweepArgs>(verb_args(args)) {
+            Ok(args) => sweep::run(&args),
             Err(code) => code,
         },
         _ => match parse::<RunArgs>(args) {

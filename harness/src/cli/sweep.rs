@@ -1,0 +1,100 @@
+//! `harness sweep`: pretend clusters with drawn suites and faults, one per seed, held against what must hold in any run.
+
+use super::{home, no_home};
+use crate::exit_code;
+use crate::inventory::Instances;
+use crate::store::Scratch;
+use crate::sweep::{Swept, sweep};
+use clap::Parser;
+use std::collections::BTreeMap;
+
+/// `harness sweep`
+#[derive(Debug, Parser)]
+#[command(
+    name = "harness sweep",
+    about = "Run drawn suites with drawn faults on pretend clusters, and look for a broken invariant."
+)]
+pub struct SweepArgs {
+    /// How many seeds
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    seeds: u64,
+    /// The first of them
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    first: u64,
+    /// This seed alone, and what was drawn for it
+    #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "first"])]
+    seed: Option<u64>,
+}
+
+pub fn run(args: &SweepArgs) -> i32 {
+    let Some(home) = home() else { return no_home() };
+    let instances = match Instances::load(home.path()) {
+        Ok(instances) => instances,
+        Err(mistakes) => {
+            eprintln!("error: {mistakes}");
+            return exit_code::USAGE;
+        }
+    };
+    if let Some(seed) = args.seed {
+        let drawn = crate::sweep::draw(seed);
+        println!("{}{}\nfaults: {}", drawn.inventory, drawn.suite, drawn.faults.join(" "));
+    }
+    let (first, count) = args.seed.map_or((args.first, args.seeds), |seed| (seed, 1));
+    let mut tally = Tally::default();
+    for seed in first..first.saturating_add(count) {
+        let swept = Scratch::new()
+            .map_err(|error| error.to_string())
+            .and_then(|scratch| sweep(seed, &instances, scratch.path(), &|_| ()));
+        let broken = match &swept {
+            Ok(swept) => swept.broken.clone(),
+            Err(why) => vec![why.clone()],
+        };
+        for told in &broken {
+            println!("seed {seed}: {told}");
+        }
+        if !broken.is_empty() {
+            println!("seed {seed}: to see it again: cargo run -p harness -- sweep --seed {seed}");
+            tally.broken += 1;
+        }
+        tally.count(swept.as_ref().ok());
+    }
+    tally.print();
+    if tally.broken == 0 { exit_code::PASSED } else { exit_code::FAILED }
+}
+
+/// What all seeds together came to.
+#[derive(Default)]
+struct Tally {
+    seeds: u64,
+    broken: u64,
+    jobs: usize,
+    assertions: u64,
+    faults: BTreeMap<&'static str, u64>,
+    exit_codes: BTreeMap<i32, u64>,
+}
+
+impl Tally {
+    fn count(&mut self, swept: Option<&Swept>) {
+        self.seeds += 1;
+        let Some(swept) = swept else { return };
+        self.jobs += swept.jobs;
+        self.assertions += u64::from(swept.assertions);
+        *self.exit_codes.entry(swept.exit_code).or_default() += 1;
+        for fault in &swept.faults {
+            *self.faults.entry(fault.fault.kind()).or_default() += 1;
+        }
+    }
+
+    fn print(&self) {
+        let faults: Vec<String> = self.faults.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+        let codes: Vec<String> =
+            self.exit_codes.iter().map(|(code, count)| format!("{code}: {count}")).collect();
+        println!("{} seeds, {} jobs, {} assertions", self.seeds, self.jobs, self.assertions);
+        println!("exit codes: {}", codes.join(", "));
+        println!("faults drawn: {}", faults.join(", "));
+        match self.broken {
+            0 => println!("no invariant was broken"),
+            broken => println!("seeds with a broken invariant: {broken}"),
+        }
+    }
+}

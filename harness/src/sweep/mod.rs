@@ -1,0 +1,108 @@
+//! Runs whole pretend clusters with drawn suites and drawn faults, one per seed, and judges them by their invariants
+//! alone: what a run must not do whatever went wrong in it. A seed that breaks one is replayed by its number.
+
+mod broken;
+mod draw;
+
+pub use broken::{Left, broken};
+pub use draw::{Drawn, draw};
+
+use crate::artefact::CaseVerdict;
+use crate::inventory::{Instances, Inventory};
+use crate::pipeline::{self, World};
+use crate::plan::{self, Request};
+use crate::report::{Mode, Progress};
+use crate::run::Clock;
+use crate::sim::PretendReach;
+use crate::sim::fault::NodeFault;
+use crate::store::Store;
+use crate::suite::Suite;
+use recipes::metric::Metrics;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What a seed came to.
+#[derive(Debug)]
+pub struct Swept {
+    pub faults: Vec<NodeFault>,
+    pub jobs: usize,
+    pub assertions: u32,
+    pub exit_code: i32,
+    /// The invariants that did not hold.
+    pub broken: Vec<String>,
+}
+
+/// Runs one seed in `folder`, which must be empty. `tamper` may change a verdict before it is looked at: a test plants
+/// its bug there.
+pub fn sweep(
+    seed: u64,
+    instances: &Instances,
+    folder: &Path,
+    tamper: &dyn Fn(&mut CaseVerdict),
+) -> Result<Swept, String> {
+    let drawn = draw(seed);
+    let suite = Suite::read(&drawn.suite, "suites/drawn.toml")
+        .map_err(|mistakes| format!("the drawn suite is refused: {mistakes}\n{}", drawn.suite))?;
+    let inventory = Inventory::read(&drawn.inventory, "inventory/drawn.toml", instances)
+        .map_err(|mistakes| format!("the drawn inventory is refused: {mistakes}\n{}", drawn.inventory))?;
+    let faults: Vec<NodeFault> =
+        drawn.faults.iter().map(|text| NodeFault::parse(text)).collect::<Result<_, String>>()?;
+    let request = Request {
+        run_id: format!("seed-{seed}"),
+        seed,
+        nodes: inventory.nodes.clone(),
+        settings: BTreeMap::new(),
+        sim_faults: drawn.faults.clone(),
+        limit_s: drawn.limit_s,
+        max_fail: drawn.max_fail,
+        sources: Vec::new(),
+    };
+    let plan = plan::plan(&[suite], &inventory, None, request)
+        .map_err(|mistakes| format!("the drawn plan is refused: {}\n{}", mistakes.join("; "), drawn.suite))?;
+    let store = Store::create_in(folder, &plan.run_id).map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .map_err(|error| error.to_string())?;
+    let (mut finished, violations) = runtime.block_on(async {
+        let reach = PretendReach::new(&inventory, seed, faults.clone(), BTreeMap::new())?;
+        let clock = Clock::starting_at(PretendReach::epoch_unix_s(seed) as f64);
+        let mut progress = Progress::new(Mode::Silent);
+        let finished = pipeline::run(
+            &plan,
+            World { reach: &reach, clock, release: &|folder| reach.release(folder), history: None },
+            &store,
+            &mut progress,
+        )
+        .await;
+        Ok::<_, String>((finished.map_err(|error| error.to_string())?, reach.violations()))
+    })?;
+    finished.cases.iter_mut().for_each(tamper);
+    let events: Vec<Value> = store.lines("events.jsonl").map_err(|error| error.to_string())?;
+    let metrics: Vec<Metrics> = finished.cases.iter().map(|case| metrics_of(&store, &case.case)).collect();
+    let left = Left {
+        plan: &plan,
+        faults: &faults,
+        events: &events,
+        cases: &finished.cases,
+        metrics: &metrics,
+        summary: &finished.summary,
+        violations: &violations,
+    };
+    let broken = broken(&left);
+    Ok(Swept {
+        faults,
+        jobs: plan.cases.iter().map(|case| case.jobs.len()).sum(),
+        assertions: finished.summary.counts.total,
+        exit_code: finished.summary.exit_code,
+        broken,
+    })
+}
+
+/// The case's numbers as they lie on disk; none where there are none.
+fn metrics_of(store: &Store, case: &str) -> Metrics {
+    let bytes = std::fs::read(store.case(case).join("metrics.parquet")).unwrap_or_default();
+    recipes::parquet::from_parquet(&bytes).unwrap_or_default()
+}
