@@ -25,6 +25,7 @@ pub mod baseline;
 pub mod check;
 pub mod cli;
 pub mod collect;
+pub mod digest;
 pub mod exit_code;
 pub mod interrupt;
 pub mod inventory;

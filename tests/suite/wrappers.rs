@@ -229,3 +229,15 @@ fn the_nodes_nsys_must_be_known() {
     let why = planned("2024", NCCL, "ranks = \"all\"").expect_err("no version");
     assert!(why.contains("no version of nsys: `2024`"), "{why}");
 }
+
+#[test]
+fn without_a_known_nsys_a_profiled_case_is_skipped_with_the_reason() {
+    let project = crate::project::Project::new();
+    project.write(
+        "inventory/mine.toml",
+        "kind = \"real\"\ninstance = \"p5\"\nnodes = \"p5-[1-2]\"\nreach = { via = \"slurm\" }\npaths = { shared = \"/fsx\" }\n",
+    );
+    let ran = project.harness(&["--suite", "nccl-p5", "--inventory", "mine", "--dry-run", "kernels-scatter"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    assert!(ran.stdout.contains("does not say which nsys its nodes have"), "{}", ran.all());
+}

@@ -2,8 +2,9 @@
 
 use crate::artefact::Source;
 use crate::baseline::Baselines;
+use crate::digest::sha256;
 use crate::inventory::{Instances, Inventory};
-use crate::store::{Home, sha256};
+use crate::store::Home;
 use crate::suggest;
 use crate::suite::Suite;
 use std::fs;

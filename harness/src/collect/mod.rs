@@ -11,8 +11,9 @@ use crate::artefact::{
     CaseJobs, Collected, CollectedFile, Ended, ExpectedFile, FORMAT, FileKind, JobRecord, MissingFile,
     PlannedCase, PlannedJob,
 };
+use crate::digest::sha256;
 use crate::reach::{Host, Reach, ReachError};
-use crate::store::{Store, StoreError, sha256};
+use crate::store::{Store, StoreError};
 
 /// Every file that the plan expects of the case's jobs is found in `files` or in `missing`.
 pub async fn collect(

@@ -5,10 +5,11 @@ use super::{missing, put_home, why};
 use crate::artefact::{
     CaseEnd, Collected, ExpectedFile, FORMAT, FileKind, Kept, PlannedCase, PlannedJob, PlannedProfile,
 };
+use crate::digest::sha256;
 use crate::profile::Keep;
 use crate::profile::account::{self, Account};
 use crate::reach::{Command, Host, Reach};
-use crate::store::{Store, StoreError, sha256};
+use crate::store::{Store, StoreError};
 use std::time::Duration;
 
 /// How long the removal of a job's reports may take.

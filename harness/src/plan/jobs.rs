@@ -3,12 +3,12 @@
 use super::placement::Placed;
 use super::{Context, profile};
 use crate::artefact::{ExpectedFile, FileKind, Launcher, PlannedFile, PlannedJob, PlannedProfile};
+use crate::digest::sha256;
 use crate::inventory::{Inventory, ReachBy};
 use crate::launch::local;
 use crate::nodeset;
 use crate::profile::account;
 use crate::script::{self, Container, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, files};
-use crate::store::sha256;
 use crate::suite::{Case, NcclTests, NicPairs, Placement, Step as Sizes, Workload};
 use std::collections::BTreeMap;
 

@@ -187,6 +187,14 @@ fn precondition(context: &Context, case: &Case, nothing_placed: bool) -> Option<
     if !case.sim_faults.is_empty() && context.inventory.kind == Kind::Real {
         return Some("its faults exist on a pretend cluster only".to_owned());
     }
+    if case.profile.is_some() && context.inventory.nsys_version.is_none() {
+        // Which switches a node's nsys takes must be known before it is called; the rest of a suite can do without.
+        return Some(
+            "it is profiled, and the inventory does not say which nsys its nodes have: write \
+             `nsys_version = \"...\"`, as `nsys --version` tells it"
+                .to_owned(),
+        );
+    }
     if let Some(min) = requires.min_nodes.filter(|min| n < *min) {
         return Some(format!("it needs at least {min} nodes, selected are: {n}"));
     }

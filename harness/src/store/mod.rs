@@ -8,7 +8,6 @@ use crate::artefact::FORMAT;
 use rand::Rng;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sha2::{Digest, Sha256};
 use std::fmt;
 use std::fs;
 use std::io::{self, Write};
@@ -172,10 +171,6 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
         None => return Err(bad("no `format`: not an artefact of this harness".to_owned())),
     }
     serde_json::from_value(value).map_err(|error| bad(error.to_string()))
-}
-
-pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The machine's clock, in seconds since 1970. Called once per run.

@@ -7,9 +7,9 @@ use super::ailments::{Ending, Report};
 use super::cluster::Cluster;
 use super::slurm::{How, Over};
 use super::work::Work;
+use crate::digest::sha256;
 use crate::profile::account::file_name;
 use crate::script::Profile;
-use crate::store::sha256;
 use recipes::tables::write;
 use std::fmt::Write;
 
@@ -53,8 +53,7 @@ pub fn chatter(cluster: &Cluster, over: &Over) -> String {
             text,
             "Generating '/tmp/nsys-report-{rank:04x}.qdstrm'\n\
              [1/1] [========================100%] {name}.nsys-rep\n\
-             Generated:\n    {}/{name}.nsys-rep\n",
-            over.folder.trim_end_matches('/')
+             Generated:\n    ./{name}.nsys-rep\n"
         );
     }
     text
