@@ -1,5 +1,8 @@
 //! Tables of cases and what must come of them: one row for each way to go red, and for what must stay green.
 
+mod evidence;
+mod reports;
+
 use super::*;
 use crate::artefact::{
     BaselineNumbers, CollectedFile, FileKind, JobAnalysis, JobRecord, MissingFile, PlannedBaseline,
