@@ -3,6 +3,12 @@
 //! Every artefact carries `format`, the version of its own layout; a reader refuses a newer one by name.
 //! No artefact holds an absolute path of the machine that the harness runs on, nor where outputs were sent to.
 
+mod outcome;
+mod whole;
+
+pub use outcome::{Bad, CaseOutcomes, CoverageSets, JobOutcome, WorkKind};
+pub use whole::{CaseSummary, Counts, RunRecord, Summary};
+
 use crate::profile::{Keep, NsysVersion};
 use recipes::finding::Finding;
 use recipes::metric::Dims;
@@ -22,7 +28,11 @@ pub struct Plan {
     pub format: u32,
     pub harness: String,
     pub run_id: String,
+    /// The run that this one was made from: gone through again from a later stage, or run again in part.
     pub parent: Option<String>,
+    /// What the parent had failed or could not tell: owed until a run shows it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owed: Vec<String>,
     pub simulated: bool,
     pub seed: u64,
     /// What was read to make this plan, with digests.
@@ -302,6 +312,9 @@ impl fmt::Display for CaseEnd {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseJobs {
     pub format: u32,
+    /// The case was not launched at all, and why: a precondition, or a dependency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
     pub jobs: Vec<JobRecord>,
 }
 
@@ -391,6 +404,26 @@ pub struct Collected {
     pub format: u32,
     pub files: Vec<CollectedFile>,
     pub missing: Vec<MissingFile>,
+    /// Files that were changed by hand after they had come home, and were accepted so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<ChangedFile>,
+}
+
+/// What somebody did to a file of `raw/`, by which its numbers are no longer those of the run alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedFile {
+    pub job: String,
+    /// Relative to the case's folder.
+    pub path: String,
+    pub how: Change,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    Added,
+    Edited,
+    Gone,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -611,60 +644,4 @@ impl fmt::Display for Culprit {
             Culprit::Fleet { evidence } => write!(f, "no culprit: {evidence}"),
         }
     }
-}
-
-/// `summary.json`: the run in one small file. Stable: fields are added, never changed or removed, within a format.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
-    pub format: u32,
-    pub run_id: String,
-    pub parent: Option<String>,
-    pub harness: String,
-    /// Nothing in this run was measured on real hardware.
-    pub simulated: bool,
-    /// The same in words, for whoever reads the file and not the field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    pub suites: Vec<String>,
-    pub inventory: String,
-    pub instance: String,
-    pub nodes: String,
-    pub seed: u64,
-    /// When the run began and ended; pretend time where it is simulated.
-    pub started: String,
-    pub ended: String,
-    pub seconds: f64,
-    /// Why the run stopped before its end, if it did.
-    pub interrupted: Option<String>,
-    pub exit_code: i32,
-    pub counts: Counts,
-    pub coverage: Coverage,
-    pub culprits: Vec<Culprit>,
-    pub cases: Vec<CaseSummary>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    pub total: u32,
-    pub pass: u32,
-    /// Of the passes: those held against a provisional baseline.
-    pub provisional: u32,
-    pub fail: u32,
-    pub inconclusive: u32,
-    pub error: u32,
-    pub skipped: u32,
-    pub expected_failure: u32,
-    pub unexpected_pass: u32,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CaseSummary {
-    pub suite: String,
-    pub name: String,
-    pub end: CaseEnd,
-    pub must_end: Option<CaseEnd>,
-    pub seconds: f64,
-    pub counts: Counts,
-    pub coverage: Coverage,
-    pub findings: Vec<Finding>,
 }

@@ -7,6 +7,8 @@ pub const FAILED: i32 = 1;
 pub const USAGE: i32 = 2;
 pub const COULD_NOT_TELL: i32 = 3;
 pub const NOTHING_SELECTED: i32 = 4;
+/// The code of a rerun: what it owes is known to its plan, and no count of its own verdicts tells it.
+pub const OWES: i32 = 5;
 pub const INTERRUPTED: i32 = 130;
 pub const TERMINATED: i32 = 143;
 
@@ -18,6 +20,7 @@ Exit codes:
   2    wrong usage or configuration; nothing was launched
   3    could not tell: something required was not measured, or the machinery failed
   4    nothing selected, or everything selected was skipped
+  5    a rerun in which nothing went badly, and which still owes results: not all that was owed has passed
   130  interrupted (Ctrl-C); reports are written
   143  terminated (SIGTERM); reports are written";
 

@@ -47,5 +47,6 @@ pub mod size;
 pub mod store;
 pub mod suggest;
 pub mod suite;
+pub mod summary;
 pub mod sweep;
 pub mod toml_reader;

@@ -1,13 +1,17 @@
 //! Takes a plan through the stages, one case at a time: run, collect, analyze, judge; then the reports.
 //! It decides nothing itself: each stage is a function from artefact to artefact, and this is where they meet.
 
-use crate::artefact::{CaseEnd, CaseSummary, CaseVerdict, Counts, FORMAT, Plan, Status, Summary, Verdict};
-use crate::judge::{self, CaseData, CoverageSets, JobOutcome};
+use crate::artefact::{
+    Analysis, CaseJobs, CaseVerdict, Collected, FORMAT, Plan, PlannedCase, RunRecord, Status, Summary,
+};
+use crate::judge::{self, CaseData, Judged};
 use crate::reach::Reach;
-use crate::report::{Progress, REPORTERS, Report, SIMULATED};
+use crate::report::{Progress, REPORTERS, Report};
 use crate::run::{Clock, Event, History, Runner};
 use crate::store::{self, Store, StoreError};
-use crate::{analyze, collect, exit_code, interrupt, nodeset};
+use crate::summary::summarise;
+use crate::{analyze, collect, interrupt};
+use recipes::metric::Metrics;
 use std::time::Duration;
 
 /// A run that is over: what it showed, case by case and as a whole.
@@ -35,11 +39,17 @@ pub async fn run(
     progress: &mut Progress,
 ) -> Result<Finished, StoreError> {
     let World { reach, clock, release, history } = world;
-    let started = clock.started();
+    let mut record = RunRecord {
+        format: FORMAT,
+        started: clock.started(),
+        ended: None,
+        seconds: None,
+        stopped: None,
+        signal_exit_code: None,
+    };
+    write_record(&record, store)?;
     progress.stage("run");
-    let mut cases: Vec<Option<CaseVerdict>> = plan.cases.iter().map(|_| None).collect();
-    let mut outcomes: Vec<JobOutcome> = Vec::new();
-    let mut coverage = CoverageSets::default();
+    let mut judged: Vec<Option<Judged>> = plan.cases.iter().map(|_| None).collect();
     let mut failures = 0;
     let mut event_error = None;
     let mut tell = |event: Option<&Event>, now: Duration| {
@@ -67,46 +77,79 @@ pub async fn run(
             _ => collect::collect(case, &finished.jobs, reach, store).await?,
         };
         store.write_json(&folder.join("collected.json"), &collected)?;
-        let (metrics, analysis) = analyze::analyze(case, &plan.instance, &finished.jobs, &collected, &folder);
-        let table =
-            recipes::parquet::to_parquet(&metrics).map_err(|error| StoreError::other(&folder, &error))?;
-        store.write(&folder.join("metrics.parquet"), &table)?;
-        store.write_json(&folder.join("analysis.json"), &analysis)?;
-        let judged = judge::judge(&CaseData {
-            case,
-            instance: &plan.instance,
-            jobs: &finished.jobs,
-            collected: &collected,
-            analysis: &analysis,
-            metrics: &metrics,
-            skipped: finished.skipped.as_deref(),
-        });
-        store.write_json(&folder.join("verdict.json"), &judged.verdict)?;
-        if let Some(kept) = collect::keep(case, &collected, judged.verdict.end, reach, store).await? {
+        let fit = analyze::Unfit::new();
+        let (metrics, analysis) = analyze_case(plan, case, &finished.jobs, &collected, &fit, store)?;
+        let of_case = judge_case(plan, case, &finished.jobs, &collected, &analysis, &metrics, store)?;
+        if let Some(kept) = collect::keep(case, &collected, of_case.verdict.end, reach, store).await? {
             store.write_json(&folder.join("reports.json"), &kept)?;
         }
         for job in &case.jobs {
             release(&job.folder);
         }
-        runner.settle(finished.case, judged.verdict.end);
-        failures += judged.verdict.verdicts.iter().filter(|verdict| verdict.status == Status::Fail).count();
+        runner.settle(finished.case, of_case.verdict.end);
+        failures += of_case.verdict.verdicts.iter().filter(|verdict| verdict.status == Status::Fail).count();
         if let Some(max) = plan.max_fail
             && failures as u64 >= u64::from(max)
         {
             runner.stop(&format!("--max-fail {max}: {failures} assertions have failed"));
         }
-        outcomes.extend(judged.outcomes);
-        coverage.unite(judged.coverage);
-        cases[finished.case] = Some(judged.verdict);
+        judged[finished.case] = Some(of_case);
     }
-    let stopped = runner.stopped().map(str::to_owned);
+    record.stopped = runner.stopped().map(str::to_owned);
     drop(runner);
     if let Some(error) = event_error {
         return Err(error);
     }
-    let cases: Vec<CaseVerdict> = cases.into_iter().flatten().collect();
-    let summary = summarise(plan, &cases, &outcomes, &coverage, started, &clock, stopped);
-    Ok(Finished { cases, summary })
+    record.signal_exit_code = record.stopped.as_ref().and_then(|_| interrupt::asked());
+    record.ended = Some(clock.now());
+    record.seconds = Some((clock.elapsed().as_secs_f64() * 1e3).round() / 1e3);
+    write_record(&record, store)?;
+    Ok(finish(plan, &record, judged.into_iter().flatten().collect()))
+}
+
+/// What all cases together came to. They stand in the plan's order, however they ended.
+pub fn finish(plan: &Plan, record: &RunRecord, judged: Vec<Judged>) -> Finished {
+    let summary = summarise(plan, record, &judged);
+    Finished { cases: judged.into_iter().map(|judged| judged.verdict).collect(), summary }
+}
+
+pub fn write_record(record: &RunRecord, store: &Store) -> Result<(), StoreError> {
+    store.write_json(&store.folder().join("run.json"), record)
+}
+
+/// What came home of a case to its numbers.
+pub fn analyze_case(
+    plan: &Plan,
+    case: &PlannedCase,
+    jobs: &CaseJobs,
+    collected: &Collected,
+    unfit: &analyze::Unfit,
+    store: &Store,
+) -> Result<(Metrics, Analysis), StoreError> {
+    let folder = store.case(&case.name);
+    let (metrics, analysis) = analyze::analyze(case, &plan.instance, jobs, collected, unfit, &folder);
+    let table = recipes::parquet::to_parquet(&metrics).map_err(|error| StoreError::other(&folder, &error))?;
+    store.write(&folder.join("metrics.parquet"), &table)?;
+    store.write_json(&folder.join("analysis.json"), &analysis)?;
+    Ok((metrics, analysis))
+}
+
+/// The numbers of a case to its verdicts.
+pub fn judge_case(
+    plan: &Plan,
+    case: &PlannedCase,
+    jobs: &CaseJobs,
+    collected: &Collected,
+    analysis: &Analysis,
+    metrics: &Metrics,
+    store: &Store,
+) -> Result<Judged, StoreError> {
+    let instance = &plan.instance;
+    let judged = judge::judge(&CaseData { case, instance, jobs, collected, analysis, metrics });
+    let folder = store.case(&case.name);
+    store.write_json(&folder.join("verdict.json"), &judged.verdict)?;
+    store.write_json(&folder.join("outcomes.json"), &judged.outcomes)?;
+    Ok(judged)
 }
 
 /// Writes every report that is a file of the run's folder, and gives them back by name.
@@ -124,109 +167,6 @@ pub fn write_reports(
         written.push((reporter.file, bytes));
     }
     Ok(written)
-}
-
-fn summarise(
-    plan: &Plan,
-    cases: &[CaseVerdict],
-    outcomes: &[JobOutcome],
-    coverage: &CoverageSets,
-    started: String,
-    clock: &Clock,
-    interrupted: Option<String>,
-) -> Summary {
-    let mut counts = Counts::default();
-    let summaries: Vec<CaseSummary> = cases
-        .iter()
-        .map(|case| {
-            let own = count(&case.verdicts);
-            add(&mut counts, &own);
-            let planned =
-                plan.cases.iter().find(|planned| planned.suite == case.suite && planned.name == case.case);
-            CaseSummary {
-                suite: case.suite.clone(),
-                name: case.case.clone(),
-                end: case.end,
-                must_end: planned.and_then(|planned| planned.must_end),
-                seconds: case.seconds,
-                counts: own,
-                coverage: case.coverage,
-                findings: case.findings.clone(),
-            }
-        })
-        .collect();
-    let named = cases.iter().flat_map(|case| case.culprits.clone()).collect::<Vec<_>>();
-    let of_run = judge::culprits_of_run(outcomes, &named);
-    let mut code = exit_code::of(&counts);
-    if interrupted.is_some()
-        && let Some(asked) = interrupt::asked()
-    {
-        code = asked;
-    }
-    Summary {
-        format: FORMAT,
-        run_id: plan.run_id.clone(),
-        parent: plan.parent.clone(),
-        harness: plan.harness.clone(),
-        simulated: plan.simulated,
-        note: plan.simulated.then(|| SIMULATED.to_owned()),
-        suites: plan.suites.clone(),
-        inventory: plan.inventory.clone(),
-        instance: plan.instance.name.clone(),
-        nodes: nodeset::fold(&plan.nodes),
-        seed: plan.seed,
-        started,
-        ended: clock.now(),
-        seconds: (clock.elapsed().as_secs_f64() * 1e3).round() / 1e3,
-        interrupted,
-        exit_code: code,
-        counts,
-        coverage: coverage.counts(),
-        culprits: if code == exit_code::PASSED { Vec::new() } else { judge::merge_culprits(named, of_run) },
-        cases: summaries,
-    }
-}
-
-fn count(verdicts: &[Verdict]) -> Counts {
-    let mut counts = Counts::default();
-    for verdict in verdicts {
-        counts.total += 1;
-        *match verdict.status {
-            Status::Pass => &mut counts.pass,
-            Status::Fail => &mut counts.fail,
-            Status::Inconclusive => &mut counts.inconclusive,
-            Status::Error => &mut counts.error,
-            Status::Skipped => &mut counts.skipped,
-            Status::ExpectedFailure => &mut counts.expected_failure,
-            Status::UnexpectedPass => &mut counts.unexpected_pass,
-        } += 1;
-        counts.provisional += u32::from(verdict.provisional && verdict.status == Status::Pass);
-    }
-    counts
-}
-
-fn add(sum: &mut Counts, more: &Counts) {
-    sum.total += more.total;
-    sum.pass += more.pass;
-    sum.provisional += more.provisional;
-    sum.fail += more.fail;
-    sum.inconclusive += more.inconclusive;
-    sum.error += more.error;
-    sum.skipped += more.skipped;
-    sum.expected_failure += more.expected_failure;
-    sum.unexpected_pass += more.unexpected_pass;
-}
-
-/// Cases whose end differs from what the suite says it must be.
-pub fn ended_otherwise(summary: &Summary) -> Vec<(&str, CaseEnd, CaseEnd)> {
-    summary
-        .cases
-        .iter()
-        .filter_map(|case| {
-            let must = case.must_end?;
-            (must != case.end).then_some((case.name.as_str(), must, case.end))
-        })
-        .collect()
 }
 
 fn show(progress: &mut Progress, event: &Event) {

@@ -3,16 +3,19 @@
 mod reports;
 
 use crate::artefact::{
-    Analysis, CaseJobs, Collected, Ended, FORMAT, FileKind, InstanceFacts, JobAnalysis, JobRecord,
+    Analysis, CaseJobs, Change, Collected, Ended, FORMAT, FileKind, InstanceFacts, JobAnalysis, JobRecord,
     PlannedCase, PlannedJob, WorkloadFacts, WorkloadFailure,
 };
 use crate::launch::chatter;
 use crate::profile::audit::RankReport;
 use recipes::finding::Finding;
 use recipes::metric::{Dim, Dims, Metric, Metrics};
-use recipes::recipe::{self, FileRole, InputFile, JobInput, Workload, nic_flows};
+use recipes::recipe::{self, FileRole, InputFile, JobInput, NotComparable, Workload, nic_flows};
 use std::collections::BTreeMap;
 use std::path::Path;
+
+/// Jobs whose files are not what came home, and why: nothing is read of them.
+pub type Unfit = BTreeMap<String, NotComparable>;
 
 /// The numbers of a case, and what its recipes found that is no number. `folder` is the case's folder.
 pub fn analyze(
@@ -20,6 +23,7 @@ pub fn analyze(
     instance: &InstanceFacts,
     jobs: &CaseJobs,
     collected: &Collected,
+    unfit: &Unfit,
     folder: &Path,
 ) -> (Metrics, Analysis) {
     let mut analysis = Analysis { format: FORMAT, jobs: BTreeMap::new() };
@@ -27,6 +31,12 @@ pub fn analyze(
     for planned in &case.jobs {
         let Some(record) = jobs.jobs.iter().find(|record| record.name == planned.name) else { continue };
         if matches!(record.end, Ended::NotRun { .. }) {
+            continue;
+        }
+        if let Some(why) = unfit.get(&planned.name) {
+            let mut result = JobAnalysis { not_comparable: Some(why.clone()), ..JobAnalysis::default() };
+            result.findings.push(Finding::new(&why.cause, why.why.clone()));
+            analysis.jobs.insert(planned.name.clone(), result);
             continue;
         }
         let reports = reports::of_job(planned, collected, folder);
@@ -52,6 +62,7 @@ pub fn analyze(
             }));
         }
         result.findings.extend(missing_files(planned, collected));
+        result.findings.extend(changed_files(planned, collected));
         // The launcher's word on which node failed comes before the workload's.
         if let Some(blamed) = launcher_blame(planned, &record.end, collected, folder) {
             result.failure = Some(match result.failure.take() {
@@ -139,6 +150,19 @@ fn missing_files(planned: &PlannedJob, collected: &Collected) -> Vec<Finding> {
             Finding::new("output-missing", format!("{}: {shown}{more}: {why}", planned.name))
         })
         .collect()
+}
+
+/// Numbers that somebody had a hand in are told wherever they are shown.
+fn changed_files(planned: &PlannedJob, collected: &Collected) -> impl Iterator<Item = Finding> {
+    let of_job = collected.changed.iter().filter(|changed| changed.job == planned.name);
+    of_job.map(|changed| {
+        let how = match changed.how {
+            Change::Added => "was not there when the run collected, and lies there now",
+            Change::Edited => "is not as the run brought it home, and is taken as it is now",
+            Change::Gone => "was brought home by the run, and is gone now",
+        };
+        Finding::new("raw-changed", format!("{}: {how}", changed.path)).file(changed.path.as_str())
+    })
 }
 
 /// What the launcher's chatter says of a node. Where a job was ended from outside, by its limit or by somebody, the

@@ -22,7 +22,8 @@ pub async fn collect(
     reach: &dyn Reach,
     store: &Store,
 ) -> Result<Collected, StoreError> {
-    let mut collected = Collected { format: FORMAT, files: Vec::new(), missing: Vec::new() };
+    let mut collected =
+        Collected { format: FORMAT, files: Vec::new(), missing: Vec::new(), changed: Vec::new() };
     for planned in &case.jobs {
         let record = jobs.jobs.iter().find(|record| record.name == planned.name);
         for expected in &planned.expected {

@@ -81,6 +81,7 @@ fn collect_with(end: Ended) -> Collected {
     ]));
     let jobs = CaseJobs {
         format: FORMAT,
+        skipped: None,
         jobs: vec![JobRecord {
             name: "j".into(),
             handle: None,

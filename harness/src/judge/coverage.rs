@@ -2,69 +2,13 @@
 
 use super::CaseData;
 use super::gate::Gate;
-use crate::artefact::{Coverage, Share, WorkloadFacts};
+use crate::artefact::{CoverageSets, WorkloadFacts};
 use recipes::metric::Dim;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// The sets behind the counts, so that those of several cases can be united.
-#[derive(Debug, Default, Clone, PartialEq)]
-pub struct CoverageSets {
-    nodes: Sets<String>,
-    /// A node's ranks count as a whole: all of its GPUs took part, or not.
-    ranks: Sets<String>,
-    nics: Sets<(String, String)>,
-    sizes: Sets<u64>,
-    gpus: u32,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-struct Sets<T> {
-    measured: BTreeSet<T>,
-    expected: BTreeSet<T>,
-}
-
-impl<T> Default for Sets<T> {
-    fn default() -> Self {
-        Sets { measured: BTreeSet::new(), expected: BTreeSet::new() }
-    }
-}
-
-impl<T: Ord + Clone> Sets<T> {
-    fn unite(&mut self, other: Sets<T>) {
-        self.measured.extend(other.measured);
-        self.expected.extend(other.expected);
-    }
-
-    fn share(&self, times: u32) -> Share {
-        Share {
-            measured: self.measured.intersection(&self.expected).count() as u32 * times,
-            expected: self.expected.len() as u32 * times,
-        }
-    }
-}
-
-impl CoverageSets {
-    pub fn unite(&mut self, other: CoverageSets) {
-        self.nodes.unite(other.nodes);
-        self.ranks.unite(other.ranks);
-        self.nics.unite(other.nics);
-        self.sizes.unite(other.sizes);
-        self.gpus = self.gpus.max(other.gpus);
-    }
-
-    pub fn counts(&self) -> Coverage {
-        Coverage {
-            nodes: self.nodes.share(1),
-            ranks: self.ranks.share(self.gpus),
-            nics: self.nics.share(1),
-            sizes: self.sizes.share(1),
-        }
-    }
-}
+use std::collections::BTreeMap;
 
 pub fn of(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> CoverageSets {
     let mut sets = CoverageSets { gpus: data.instance.gpus, ..CoverageSets::default() };
-    if data.skipped.is_some() {
+    if data.jobs.skipped.is_some() {
         return sets;
     }
     let is_nccl = matches!(data.case.workload, WorkloadFacts::NcclTests { .. });
@@ -76,8 +20,7 @@ pub fn of(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> CoverageSets {
                 sets.ranks.expected.insert(node.clone());
             }
             if reads_nics {
-                let nics = data.instance.nics.iter().map(|nic| (node.clone(), nic.clone()));
-                sets.nics.expected.extend(nics);
+                sets.nics_of_nodes.expect(node, &data.instance.nics);
             }
         }
     }
@@ -105,7 +48,7 @@ pub fn of(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> CoverageSets {
             }
             "nic.tx_bytes" | "nic.rate" => {
                 if let (Some(node), Some(nic)) = (row.dims.word(Dim::Node), row.dims.word(Dim::Nic)) {
-                    sets.nics.measured.insert((node.to_owned(), nic.to_owned()));
+                    sets.nics_of_nodes.measure(node, nic);
                 }
             }
             _ => {}

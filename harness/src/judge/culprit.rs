@@ -1,10 +1,9 @@
 //! Who is to blame for a red run: parts that a measurement names by itself, then nodes that launchers name, then the
 //! one node that is in everything that went badly and in nothing that went well. An innocent is never named.
 
-use super::gate::JobOutcome;
 use super::nic_rate::NicRateCache;
 use super::{CaseData, Verdict};
-use crate::artefact::{Culprit, PlannedAssertion, Status};
+use crate::artefact::{Culprit, JobOutcome, PlannedAssertion, Status, WorkKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The parts that this case's measurements name by themselves.
@@ -73,10 +72,10 @@ pub fn of_run(outcomes: &[JobOutcome], named: &[Culprit]) -> Vec<Culprit> {
         let (bad, good): (Vec<&JobOutcome>, Vec<&JobOutcome>) =
             outcomes.iter().partition(|outcome| outcome.bad.as_ref().is_some_and(|bad| bad.cause == cause));
         // What went badly for another cause says nothing about this one, nor does a workload that cannot show it.
-        let kinds: BTreeSet<&str> = bad.iter().map(|outcome| outcome.kind).collect();
+        let kinds: BTreeSet<WorkKind> = bad.iter().map(|outcome| outcome.kind).collect();
         let good: Vec<&JobOutcome> = good
             .into_iter()
-            .filter(|outcome| outcome.bad.is_none() && kinds.contains(outcome.kind))
+            .filter(|outcome| outcome.bad.is_none() && kinds.contains(&outcome.kind))
             .collect();
         let told: BTreeMap<&str, &str> = bad
             .iter()
@@ -225,12 +224,12 @@ pub fn merge(per_case: Vec<Culprit>, of_run: Vec<Culprit>) -> Vec<Culprit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::gate::Bad;
+    use crate::artefact::Bad;
 
     fn outcome(nodes: &[&str], bad: Option<(&str, Option<&str>)>) -> JobOutcome {
         JobOutcome {
             case: "c".into(),
-            kind: "collective",
+            kind: WorkKind::Collective,
             job: nodes.join("+"),
             nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
             bad: bad.map(|(cause, node)| Bad {
@@ -284,7 +283,7 @@ mod tests {
     fn a_node_is_not_cleared_by_work_that_could_not_show_the_cause_nor_by_another_failure() {
         let wrong = Some(("wrong-ranks", None));
         let mut flows = outcome(&["n1", "n2"], None);
-        flows.kind = "flows";
+        flows.kind = WorkKind::Flows;
         let jobs = [outcome(&["n1", "n2"], wrong), outcome(&["n1"], None), flows];
         assert_eq!(lines(&jobs), ["culprit n2 node"]);
         let jobs = [

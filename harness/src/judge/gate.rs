@@ -2,7 +2,9 @@
 //! failure: what was not measured is no bad number.
 
 use super::CaseData;
-use crate::artefact::{Ended, FileKind, JobAnalysis, PlannedAssertion, Status, Verdict, WorkloadFacts};
+use crate::artefact::{
+    Bad, Ended, FileKind, JobAnalysis, JobOutcome, PlannedAssertion, Status, Verdict, WorkKind, WorkloadFacts,
+};
 use crate::profile::audit::CAUSES as REPORT_CAUSES;
 use recipes::recipe;
 use recipes::recipe::cuda_gpu_kern_sum::CAUSES;
@@ -22,27 +24,6 @@ pub enum Gate {
         message: String,
         next: String,
     },
-}
-
-/// How each job went, for the question which node is in all that went badly.
-#[derive(Debug, Clone, PartialEq)]
-pub struct JobOutcome {
-    pub case: String,
-    /// The kind of workload: a job that could not have shown a cause does not clear its nodes of it.
-    pub kind: &'static str,
-    pub job: String,
-    pub nodes: Vec<String>,
-    pub bad: Option<Bad>,
-    /// Metrics that were judged on this job, and whether any of them failed.
-    pub judged: BTreeMap<String, bool>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Bad {
-    pub cause: String,
-    /// The node that a launcher, probe or sampler named.
-    pub node: Option<String>,
-    pub evidence: String,
 }
 
 pub fn gates<'a>(data: &'a CaseData) -> BTreeMap<&'a str, Gate> {
@@ -282,12 +263,12 @@ fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -
     Some(lack(&failure.cause, failure.evidence.clone()))
 }
 
-fn kind(workload: &WorkloadFacts) -> &'static str {
+fn kind(workload: &WorkloadFacts) -> WorkKind {
     match workload {
-        WorkloadFacts::NcclTests { each_gpu: true, .. } => "gpus",
-        WorkloadFacts::NcclTests { .. } => "collective",
-        WorkloadFacts::NicPairs { .. } => "flows",
-        WorkloadFacts::Command { .. } => "command",
+        WorkloadFacts::NcclTests { each_gpu: true, .. } => WorkKind::Gpus,
+        WorkloadFacts::NcclTests { .. } => WorkKind::Collective,
+        WorkloadFacts::NicPairs { .. } => WorkKind::Flows,
+        WorkloadFacts::Command { .. } => WorkKind::Command,
     }
 }
 

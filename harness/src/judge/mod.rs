@@ -11,12 +11,9 @@ mod peers;
 #[cfg(test)]
 mod tests;
 
-pub use coverage::CoverageSets;
-pub use gate::JobOutcome;
-
 use crate::artefact::{
-    Analysis, CaseEnd, CaseJobs, CaseVerdict, Collected, CollectedFile, Culprit, Ended, Evidence, FORMAT,
-    InstanceFacts, PlannedAssertion, PlannedCase, Status, Verdict,
+    Analysis, CaseEnd, CaseJobs, CaseOutcomes, CaseVerdict, Collected, CollectedFile, Culprit, Ended,
+    Evidence, FORMAT, InstanceFacts, PlannedAssertion, PlannedCase, Status, Verdict,
 };
 use gate::Gate;
 use nic_rate::NicRateCache;
@@ -32,15 +29,12 @@ pub struct CaseData<'a> {
     pub collected: &'a Collected,
     pub analysis: &'a Analysis,
     pub metrics: &'a Metrics,
-    /// Why the case was not launched: a precondition that does not hold, or a dependency that did not pass.
-    pub skipped: Option<&'a str>,
 }
 
-/// What judging a case gives, beside the verdicts: what the judgement over all cases needs.
+/// What judging a case gives: its verdicts, and what the judgement over all cases needs beside them.
 pub struct Judged {
     pub verdict: CaseVerdict,
-    pub outcomes: Vec<JobOutcome>,
-    pub coverage: CoverageSets,
+    pub outcomes: CaseOutcomes,
 }
 
 pub fn judge(data: &CaseData) -> Judged {
@@ -71,8 +65,7 @@ pub fn judge(data: &CaseData) -> Judged {
             findings: findings(data),
             culprits,
         },
-        outcomes,
-        coverage,
+        outcomes: CaseOutcomes { format: FORMAT, jobs: outcomes, coverage },
     }
 }
 
@@ -83,7 +76,7 @@ fn judge_one(
     assertion: &PlannedAssertion,
 ) -> Verdict {
     let mut verdict = blank(data, assertion);
-    if let Some(why) = data.skipped {
+    if let Some(why) = &data.jobs.skipped {
         verdict.status = Status::Skipped;
         verdict.message = format!("{}: skipped: {why}", subject(assertion));
         return verdict;

@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn every_exit_code_has_its_meaning_and_colour_is_optional() {
-        for code in [0, 1, 2, 3, 4, 130, 143] {
+        for code in [0, 1, 2, 3, 4, 5, 130, 143] {
             assert_ne!(meaning(code), meaning(99), "{code}");
         }
         let report = fixture::red();

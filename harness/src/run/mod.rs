@@ -88,8 +88,6 @@ struct Live {
 pub struct Finished {
     pub case: usize,
     pub jobs: CaseJobs,
-    /// The case was not launched at all, and why: a precondition, or a dependency.
-    pub skipped: Option<String>,
 }
 
 impl<'a> Runner<'a> {
@@ -228,7 +226,7 @@ impl<'a> Runner<'a> {
                 .filter(|job| job.case == case)
                 .filter_map(|job| job.record())
                 .collect::<Vec<_>>();
-            return Some(Finished { case, jobs: CaseJobs { format: FORMAT, jobs }, skipped });
+            return Some(Finished { case, jobs: CaseJobs { format: FORMAT, skipped, jobs } });
         }
         None
     }

@@ -21,7 +21,6 @@ struct World {
     collected: Collected,
     analysis: Analysis,
     rows: Vec<Metric>,
-    skipped: Option<String>,
 }
 
 fn numbers(lower: Option<f64>, upper: Option<f64>) -> BaselineNumbers {
@@ -115,6 +114,7 @@ impl World {
             },
             jobs: CaseJobs {
                 format: FORMAT,
+                skipped: None,
                 jobs: vec![JobRecord {
                     name: "j".into(),
                     handle: Some("1".into()),
@@ -126,13 +126,17 @@ impl World {
                     blamed: None,
                 }],
             },
-            collected: Collected { format: FORMAT, files: Vec::new(), missing: Vec::new() },
+            collected: Collected {
+                format: FORMAT,
+                files: Vec::new(),
+                missing: Vec::new(),
+                changed: Vec::new(),
+            },
             analysis: Analysis {
                 format: FORMAT,
                 jobs: std::collections::BTreeMap::from([("j".to_owned(), JobAnalysis::default())]),
             },
             rows: Vec::new(),
-            skipped: None,
         }
     }
 
@@ -154,7 +158,6 @@ impl World {
             collected: &self.collected,
             analysis: &self.analysis,
             metrics: &metrics,
-            skipped: self.skipped.as_deref(),
         })
     }
 
@@ -366,7 +369,7 @@ fn what_somebody_stopped_speaks_against_no_node() {
     ] {
         let mut world = World::new(at_least(10.0));
         world.jobs.jobs[0].end = end.clone();
-        assert_eq!(!world.judged().outcomes.is_empty(), speaks, "{end:?}");
+        assert_eq!(!world.judged().outcomes.jobs.is_empty(), speaks, "{end:?}");
     }
 }
 
@@ -463,19 +466,19 @@ fn why_a_number_is_missing_is_told() {
     let verdict = world.one();
     assert_eq!(verdict.cause.as_deref(), Some("output-missing"));
     assert!(verdict.message.contains("raw/j/stdout: not there"), "{}", verdict.message);
-    let outcome = &world.judged().outcomes[0];
+    let outcome = &world.judged().outcomes.jobs[0];
     assert_eq!(outcome.bad.as_ref().map(|bad| bad.cause.as_str()), Some("output-missing"));
 }
 
 #[test]
 fn a_skipped_case_says_so_in_every_verdict() {
     let mut world = World::new(at_least(10.0)).saw(1.0);
-    world.skipped = Some("too few nodes".into());
+    world.jobs.skipped = Some("too few nodes".into());
     let judged = world.judged();
     assert_eq!(judged.verdict.verdicts[0].status, Status::Skipped);
     assert!(judged.verdict.verdicts[0].message.contains("too few nodes"));
     assert_eq!(judged.verdict.end, CaseEnd::Skipped);
-    assert_eq!(judged.coverage.counts(), crate::artefact::Coverage::default());
+    assert_eq!(judged.outcomes.coverage.counts(), crate::artefact::Coverage::default());
 }
 
 #[test]
@@ -585,7 +588,7 @@ fn coverage_counts_what_was_measured_of_what_was_to_be() {
         each_gpu: false,
     };
     let shown = |world: &World| {
-        let c = world.judged().coverage.counts();
+        let c = world.judged().outcomes.coverage.counts();
         format!("{} {} {} {}", c.nodes, c.ranks, c.nics, c.sizes)
     };
     assert_eq!(shown(&world), "2/2 0/16 0/4 0/2");
@@ -599,16 +602,16 @@ fn coverage_counts_what_was_measured_of_what_was_to_be() {
     // NICs are asked for by the recipes that read them, and by no other.
     let nics = |recipe: &str, world: &mut World| {
         world.case.recipes = vec![recipe.into()];
-        world.judged().coverage.counts().nics.expected
+        world.judged().outcomes.coverage.counts().nics.expected
     };
     assert_eq!(nics("nic_flows", &mut world), 4);
     assert_eq!(nics("nccl_tests", &mut world), 0);
     assert_eq!(nics("efa_traffic", &mut world), 4);
     // What several cases covered is united, and counted once.
-    let mut both = CoverageSets::default();
-    both.unite(world.judged().coverage);
-    both.unite(world.judged().coverage);
-    assert_eq!(both.counts(), world.judged().coverage.counts());
+    let mut both = crate::artefact::CoverageSets::default();
+    both.unite(&world.judged().outcomes.coverage);
+    both.unite(&world.judged().outcomes.coverage);
+    assert_eq!(both.counts(), world.judged().outcomes.coverage.counts());
     // Numbers of a job that cannot be judged cover nothing.
     world.jobs.jobs[0].end = Ended::NodeFail;
     assert_eq!(shown(&world), "0/2 0/16 0/4 0/2");

@@ -59,6 +59,7 @@ fn collected(missing: &[(FileKind, &str)], files: &[(FileKind, &str)]) -> Collec
         format: FORMAT,
         files: files.iter().map(|(kind, name)| file(*kind, name)).collect(),
         missing: missing.iter().map(lost).collect(),
+        changed: Vec::new(),
     }
 }
 

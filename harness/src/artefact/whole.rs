@@ -1,0 +1,79 @@
+//! The artefacts of a run as a whole: how it went, and what it came to. What each case came to is told beside them.
+
+use super::{CaseEnd, Coverage, Culprit};
+use recipes::finding::Finding;
+use serde::{Deserialize, Serialize};
+
+/// `run.json`: how the run went; written when it begins, and again when it is over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    pub format: u32,
+    /// Pretend time where the run is simulated.
+    pub started: String,
+    /// Nothing while it goes on, and where its process was ended.
+    pub ended: Option<String>,
+    pub seconds: Option<f64>,
+    /// Why it stopped before its end, if it did.
+    pub stopped: Option<String>,
+    /// The exit code that goes with the signal that stopped it.
+    pub signal_exit_code: Option<i32>,
+}
+
+/// `summary.json`: the run in one small file. Stable: fields are added, never changed or removed, within a format.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    pub format: u32,
+    pub run_id: String,
+    pub parent: Option<String>,
+    pub harness: String,
+    /// Nothing in this run was measured on real hardware.
+    pub simulated: bool,
+    /// The same in words, for whoever reads the file and not the field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    pub suites: Vec<String>,
+    pub inventory: String,
+    pub instance: String,
+    pub nodes: String,
+    pub seed: u64,
+    /// When the run began and ended; pretend time where it is simulated.
+    pub started: String,
+    pub ended: String,
+    pub seconds: f64,
+    /// Why the run stopped before its end, if it did.
+    pub interrupted: Option<String>,
+    pub exit_code: i32,
+    /// What a run before this one had failed or could not tell, and this one has not shown either.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owed: Vec<String>,
+    pub counts: Counts,
+    pub coverage: Coverage,
+    pub culprits: Vec<Culprit>,
+    pub cases: Vec<CaseSummary>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    pub total: u32,
+    pub pass: u32,
+    /// Of the passes: those held against a provisional baseline.
+    pub provisional: u32,
+    pub fail: u32,
+    pub inconclusive: u32,
+    pub error: u32,
+    pub skipped: u32,
+    pub expected_failure: u32,
+    pub unexpected_pass: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseSummary {
+    pub suite: String,
+    pub name: String,
+    pub end: CaseEnd,
+    pub must_end: Option<CaseEnd>,
+    pub seconds: f64,
+    pub counts: Counts,
+    pub coverage: Coverage,
+    pub findings: Vec<Finding>,
+}

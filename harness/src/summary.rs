@@ -1,0 +1,111 @@
+//! What the cases of a run amount to: counts, coverage, culprits, what is still owed, and the exit code. Pure.
+
+use crate::artefact::{
+    CaseSummary, Counts, CoverageSets, FORMAT, JobOutcome, Plan, RunRecord, Status, Summary, Verdict,
+};
+use crate::judge::{self, Judged};
+use crate::report::SIMULATED;
+use crate::{exit_code, nodeset};
+use std::collections::BTreeSet;
+
+pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary {
+    let mut counts = Counts::default();
+    let mut coverage = CoverageSets::default();
+    let mut outcomes: Vec<JobOutcome> = Vec::new();
+    let mut cases = Vec::new();
+    for Judged { verdict: case, outcomes: of_case } in judged {
+        let own = count(&case.verdicts);
+        add(&mut counts, &own);
+        coverage.unite(&of_case.coverage);
+        outcomes.extend(of_case.jobs.iter().cloned());
+        let planned =
+            plan.cases.iter().find(|planned| planned.suite == case.suite && planned.name == case.case);
+        cases.push(CaseSummary {
+            suite: case.suite.clone(),
+            name: case.case.clone(),
+            end: case.end,
+            must_end: planned.and_then(|planned| planned.must_end),
+            seconds: case.seconds,
+            counts: own,
+            coverage: case.coverage,
+            findings: case.findings.clone(),
+        });
+    }
+    let named = judged.iter().flat_map(|judged| judged.verdict.culprits.clone()).collect::<Vec<_>>();
+    let of_run = judge::culprits_of_run(&outcomes, &named);
+    let owed = still_owed(plan, judged);
+    let own = exit_code::of(&counts);
+    let is_red = matches!(own, exit_code::FAILED | exit_code::COULD_NOT_TELL);
+    let code = match record.signal_exit_code {
+        Some(code) => code,
+        None if !is_red && !owed.is_empty() => exit_code::OWES,
+        None => own,
+    };
+    Summary {
+        format: FORMAT,
+        run_id: plan.run_id.clone(),
+        parent: plan.parent.clone(),
+        harness: plan.harness.clone(),
+        simulated: plan.simulated,
+        note: plan.simulated.then(|| SIMULATED.to_owned()),
+        suites: plan.suites.clone(),
+        inventory: plan.inventory.clone(),
+        instance: plan.instance.name.clone(),
+        nodes: nodeset::fold(&plan.nodes),
+        seed: plan.seed,
+        started: record.started.clone(),
+        ended: record.ended.clone().unwrap_or_else(|| record.started.clone()),
+        seconds: record.seconds.unwrap_or_default(),
+        interrupted: record.stopped.clone(),
+        exit_code: code,
+        owed,
+        counts,
+        coverage: coverage.counts(),
+        culprits: match code {
+            exit_code::PASSED | exit_code::OWES => Vec::new(),
+            _ => judge::merge_culprits(named, of_run),
+        },
+        cases,
+    }
+}
+
+/// What the plan owes and no verdict of this run has shown: it was not run, or went badly again.
+fn still_owed(plan: &Plan, judged: &[Judged]) -> Vec<String> {
+    let shown: BTreeSet<&str> = judged
+        .iter()
+        .flat_map(|judged| &judged.verdict.verdicts)
+        .filter(|verdict| matches!(verdict.status, Status::Pass | Status::ExpectedFailure))
+        .map(|verdict| verdict.name.as_str())
+        .collect();
+    plan.owed.iter().filter(|name| !shown.contains(name.as_str())).cloned().collect()
+}
+
+fn count(verdicts: &[Verdict]) -> Counts {
+    let mut counts = Counts::default();
+    for verdict in verdicts {
+        counts.total += 1;
+        *match verdict.status {
+            Status::Pass => &mut counts.pass,
+            Status::Fail => &mut counts.fail,
+            Status::Inconclusive => &mut counts.inconclusive,
+            Status::Error => &mut counts.error,
+            Status::Skipped => &mut counts.skipped,
+            Status::ExpectedFailure => &mut counts.expected_failure,
+            Status::UnexpectedPass => &mut counts.unexpected_pass,
+        } += 1;
+        counts.provisional += u32::from(verdict.provisional && verdict.status == Status::Pass);
+    }
+    counts
+}
+
+fn add(sum: &mut Counts, more: &Counts) {
+    sum.total += more.total;
+    sum.pass += more.pass;
+    sum.provisional += more.provisional;
+    sum.fail += more.fail;
+    sum.inconclusive += more.inconclusive;
+    sum.error += more.error;
+    sum.skipped += more.skipped;
+    sum.expected_failure += more.expected_failure;
+    sum.unexpected_pass += more.unexpected_pass;
+}
