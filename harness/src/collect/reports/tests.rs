@@ -114,6 +114,7 @@ fn brought(nodes: &Nodes, how: Keep, end: CaseEnd) -> (Collected, Kept, Vec<Stri
     let store = Store::create_in(folder.path(), "run").expect("store");
     let jobs = CaseJobs {
         format: FORMAT,
+        skipped: None,
         jobs: vec![JobRecord {
             name: "j".into(),
             handle: None,

@@ -26,7 +26,7 @@ fn a_missing_share_has_the_cause_of_its_report_and_the_node_is_named() {
         let verdict = world.one();
         assert_eq!((verdict.status, verdict.cause.as_deref()), (Status::Inconclusive, Some(cause)));
         assert!(verdict.message.contains("raw/j/profile.rank8.txt: rank 8"), "{}", verdict.message);
-        let outcome = &world.judged().outcomes[0];
+        let outcome = &world.judged().outcomes.jobs[0];
         let bad = outcome.bad.as_ref().expect("something happened to its report");
         assert_eq!((bad.cause.as_str(), bad.node.as_deref()), (cause, Some("n2")));
     }
@@ -46,7 +46,7 @@ fn what_is_wrong_with_other_files_is_no_cause_of_a_missing_share() {
     });
     let verdict = world.one();
     assert_eq!((verdict.status, verdict.cause.as_deref()), (Status::Inconclusive, Some("not-measured")));
-    assert_eq!(world.judged().outcomes[0].bad, None);
+    assert_eq!(world.judged().outcomes.jobs[0].bad, None);
 }
 
 #[test]
