@@ -43,6 +43,14 @@ pub fn read(value: &Value<'_>, workload: Option<&Workload>, placement: Option<Pl
     let trace =
         table.get("trace").map_or(Some(vec!["cuda".to_owned(), "nvtx".to_owned()]), |value| trace(&value));
     let window = window(&table);
+    if let (Some(Workload::NcclTests(_)), Some(Window::CudaProfilerApi), Some(value)) =
+        (workload, &window, table.get("capture"))
+    {
+        value.mistake_with(
+            "nccl-tests never call the profiler's API: the range would never open, and no report be made",
+            "write `delay_s` and `duration_s`, or profile the whole of it",
+        );
+    }
     let efa = table.get("efa").and_then(|value| value.boolean());
     let gpu_metrics = table.get("gpu_metrics").and_then(|value| value.boolean());
     let python_functions = table.get("python_functions").and_then(|value| value.words());
