@@ -16,6 +16,7 @@ mod gpus_script;
 mod interruption;
 mod invariants;
 mod job_script;
+mod lease_script;
 mod local_launcher;
 mod pretend_baselines;
 mod profile_script;

@@ -114,6 +114,82 @@ fn a_command_on_this_machine() {
     assert_eq!(read(&render(&script)), Ok(script));
 }
 
+fn over_ssh(nodes: &[&str], steps: Vec<Step>) -> Script {
+    Script { start: Start::Ssh, nodes: nodes.iter().map(|node| (*node).to_owned()).collect(), steps }
+}
+
+#[test]
+fn a_collective_over_ssh_by_mpirun() {
+    let variables = BTreeMap::from([("NCCL_DEBUG".into(), "it's \"WARN\"".into()), ("B".into(), "".into())]);
+    let script = over_ssh(
+        &["p5-001", "p5-002"],
+        vec![
+            Step::Environment { variables },
+            sampler(),
+            Step::Run(Run {
+                argv: words("/opt/nccl-tests/build/all_reduce_perf -b 8 -e 17179869184 -f 2 -g 1"),
+                tasks_per_node: 8,
+                mpi: Some("mpirun".into()),
+                container: None,
+                profile: None,
+            }),
+            Step::CountersEnd,
+        ],
+    );
+    insta::assert_snapshot!(render(&script));
+    assert_eq!(read(&render(&script)), Ok(script));
+}
+
+#[test]
+fn a_command_over_ssh_as_one_process_on_every_node() {
+    let run = Run {
+        argv: words("python3 train.py -x 3"),
+        tasks_per_node: 1,
+        mpi: None,
+        container: None,
+        profile: None,
+    };
+    let script = over_ssh(&["p5-001", "p5-002"], vec![sampler(), Step::Run(run), Step::CountersEnd]);
+    insta::assert_snapshot!(render(&script));
+    assert_eq!(read(&render(&script)), Ok(script));
+}
+
+#[test]
+fn every_gpu_by_itself_over_ssh() {
+    let gpus =
+        Gpus { argv: words("/opt/nccl-tests/build/all_reduce_perf -b 8 -g 1"), gpus: 8, container: None };
+    let script = over_ssh(&["p5-001"], vec![Step::Gpus(gpus)]);
+    insta::assert_snapshot!(render(&script));
+    assert_eq!(read(&render(&script)), Ok(script));
+}
+
+#[test]
+fn a_text_for_ssh_that_the_harness_would_not_have_written_is_refused() {
+    let run = |mpi: Option<&str>| Run {
+        argv: words("x -b 8"),
+        tasks_per_node: 1,
+        mpi: mpi.map(str::to_owned),
+        container: None,
+        profile: None,
+    };
+    for mpi in [Some("mpirun"), None] {
+        let text = render(&over_ssh(&["a", "b"], vec![sampler(), Step::Run(run(mpi)), Step::CountersEnd]));
+        for (from, to) in [
+            ("# over ssh", "# over the air"),
+            ("\"$HARNESS_NODE\" = a", "\"$HARNESS_NODE\" = b"),
+            ("-np 2", "-np 3"),
+            ("--bind-to none", "--bind-to core"),
+            ("WORLD_SIZE=2", "WORLD_SIZE=1"),
+            ("nodes=(a b)", "nodes=(b a)"),
+            (": > \"done.$HARNESS_NODE\"\n", ""),
+            ("x -b 8 >", "x -b 8 >>"),
+        ] {
+            let changed = text.replacen(from, to, 1);
+            assert!(changed == text || read(&changed).is_err(), "{from} -> {to}");
+        }
+    }
+}
+
 #[test]
 fn a_text_that_the_harness_would_not_have_written_is_refused() {
     let mut script = slurm(&["p5-001"], 8);
@@ -148,6 +224,18 @@ proptest! {
         value in "[^\0]{0,40}",
         image in "[a-z/#:+.-]{1,20}",
     ) {
+        for mpi in [Some("mpirun".to_owned()), None] {
+            let variables = BTreeMap::from([("NAME".to_owned(), value.clone())]);
+            let argv = vec!["program".into(), argument.clone()];
+            let tasks_per_node = if mpi.is_some() { 8 } else { 1 };
+            let run = Step::Run(Run { argv, tasks_per_node, mpi, container: None, profile: None });
+            let script = over_ssh(&["p5-001", "p5-002"], vec![Step::Environment { variables }, run]);
+            let text = render(&script);
+            match read(&text) {
+                Ok(back) => prop_assert_eq!(back, script),
+                Err(_) => prop_assert!(text.lines().filter(|line| line.starts_with("# ")).count() > 4),
+            }
+        }
         let mut script = slurm(&["p5-001", "p5-002"], 8);
         script.steps = vec![
             Step::Environment { variables: BTreeMap::from([("NAME".to_owned(), value)]) },

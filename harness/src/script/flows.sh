@@ -37,7 +37,7 @@ main() {
   esac
   # The installer of the fabric's driver puts its programs where only login shells look.
   PATH=$PATH:/opt/amazon/efa/bin
-  node=${SLURMD_NODENAME:-${HOSTNAME:-$(uname -n)}}
+  node=${HARNESS_NODE:-${SLURMD_NODENAME:-${HOSTNAME:-$(uname -n)}}}
   deadline=$(($(date +%s) + limit))
   trap stop TERM INT HUP
   if [[ $node == "$server" || ${node%%.*} == "$server" ]]; then

@@ -5,7 +5,7 @@
 set -u
 gpus=$1
 shift
-node=${SLURMD_NODENAME:-${HOSTNAME:-unknown}}
+node=${HARNESS_NODE:-${SLURMD_NODENAME:-${HOSTNAME:-unknown}}}
 pids=()
 # What was started ends with this script, also when it is told to stop.
 trap 'kill "${pids[@]}" 2> /dev/null; wait; exit 143' TERM INT

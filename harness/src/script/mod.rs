@@ -1,6 +1,7 @@
 //! What a job does on its nodes: a short list of typed steps, and the shell text that they are rendered to.
 //! Reading the text back is in `read.rs`; which steps a workload needs is decided in the plan.
 
+mod over_ssh;
 mod read;
 mod render;
 
@@ -19,6 +20,11 @@ pub const GPUS_SH: &str = include_str!("gpus.sh");
 pub const FLOWS_SH: &str = include_str!("flows.sh");
 /// One rank of a workload, under nsys where it is among those to be profiled.
 pub const PROFILE_SH: &str = include_str!("profile.sh");
+/// Over ssh: what starts, keeps and ends a job's script on one node.
+pub const LEASE_SH: &str = include_str!("lease.sh");
+
+/// What wires ranks together over ssh.
+pub const MPIRUN: &str = "mpirun";
 
 /// The text of one job: what the launcher hands over, complete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +42,8 @@ pub enum Start {
     Slurm(Directives),
     /// Plain bash on the node itself.
     Bash,
+    /// The same text on every node of the job, started by `lease.sh`, which tells each its name.
+    Ssh,
 }
 
 /// What sbatch is asked for.
@@ -80,7 +88,8 @@ pub struct Sampler {
 pub struct Run {
     pub argv: Vec<String>,
     pub tasks_per_node: u32,
-    /// The plugin by which srun wires the ranks together; none for programs that are not MPI programs.
+    /// What wires the ranks together: the plugin that srun is given, or `mpirun` over ssh; none for programs that are
+    /// not MPI programs.
     pub mpi: Option<String>,
     pub container: Option<Container>,
     /// The profiler around each rank.
@@ -150,6 +159,18 @@ pub mod files {
     pub const BATCH_OUT: &str = "batch.out";
     pub const BATCH_ERR: &str = "batch.err";
     pub const SAMPLER_LOG: &str = "sampler.log";
+    /// Over ssh, by node: what its script said.
+    pub const LOG: &str = "log";
+    /// Over ssh: which nodes mpirun starts ranks on, and how many on each.
+    pub const HOSTFILE: &str = "hostfile";
+    /// Over ssh: there once anything of the job may have been started.
+    pub const STARTED: &str = "started";
+    pub const LEASE: &str = "lease.sh";
+
+    /// The file of one node, where every node has its own of that name.
+    pub fn of_node(name: &str, node: &str) -> String {
+        format!("{name}.{node}")
+    }
 
     pub fn counters(node: &str) -> String {
         format!("counters.{node}.txt")
@@ -169,8 +190,18 @@ pub mod files {
 }
 
 /// The scripts that are the same in every job, by the name under which they are put into its folder.
-pub const SHARED: [(&str, &str); 4] =
-    [("counters.sh", COUNTERS_SH), ("gpus.sh", GPUS_SH), ("flows.sh", FLOWS_SH), ("profile.sh", PROFILE_SH)];
+pub const SHARED: [(&str, &str); 5] = [
+    ("counters.sh", COUNTERS_SH),
+    ("gpus.sh", GPUS_SH),
+    ("flows.sh", FLOWS_SH),
+    ("profile.sh", PROFILE_SH),
+    (files::LEASE, LEASE_SH),
+];
+
+/// The nodes of a job as mpirun is told them, each with room for so many ranks.
+pub fn hostfile(nodes: &[String], ranks_per_node: u32) -> String {
+    nodes.iter().map(|node| format!("{node} slots={ranks_per_node}\n")).collect()
+}
 
 pub fn shared_text(name: &str) -> Option<&'static str> {
     SHARED.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)

@@ -1,6 +1,8 @@
 //! Reads the shell text of a script back into its steps, by the grammar of `render.rs` and no other.
 
-use super::{Container, Directives, Flows, Gpus, Profile, Run, Sampler, Script, Start, Step, files, render};
+use super::{
+    Container, Directives, Flows, Gpus, Profile, Run, Sampler, Script, Start, Step, files, over_ssh, render,
+};
 use crate::nodeset;
 use crate::profile::{NsysVersion, Ranks, nsys};
 use std::collections::BTreeMap;
@@ -89,7 +91,8 @@ fn parse_head(head: &str) -> Result<Script, NotAScript> {
     let set = nodes.or_else(|| values.get("nodelist").copied()).ok_or_else(|| bad("no nodes in the head"))?;
     let nodes = nodeset::expand(set).map_err(|why| bad(&why))?;
     if values.is_empty() {
-        return Ok(Script { start: Start::Bash, nodes, steps: Vec::new() });
+        let start = if head.contains(over_ssh::HEAD) { Start::Ssh } else { Start::Bash };
+        return Ok(Script { start, nodes, steps: Vec::new() });
     }
     let word = |name: &str| values.get(name).map(|value| (*value).to_owned());
     let number = |name: &str| values.get(name).and_then(|value| value.parse::<u64>().ok());
@@ -138,7 +141,12 @@ fn parse_step(title: &str, words: &[String]) -> Option<Step> {
             }))
         }
         "run" => {
-            let (launch, argv) = launched(until_redirection(words)?)?;
+            let words = until_redirection(words)?;
+            if let Some((run, argv)) = over_ssh::read_run(words) {
+                let (profile, argv) = profiled(argv)?;
+                return Some(Step::Run(Run { argv: argv.to_vec(), profile, ..run }));
+            }
+            let (launch, argv) = launched(words)?;
             let (profile, argv) = profiled(argv)?;
             Some(Step::Run(Run {
                 argv: argv.to_vec(),
@@ -181,9 +189,10 @@ fn parse_step(title: &str, words: &[String]) -> Option<Step> {
     }
 }
 
-/// The workload's words: up to the redirection of its output, which is always to the same file.
+/// The workload's words: up to the redirection of its output, which is always to the same file, or to the node's own.
 fn until_redirection(words: &[String]) -> Option<&[String]> {
-    let end = words.windows(2).rposition(|pair| pair[0] == ">" && pair[1] == files::STDOUT)?;
+    let is_stdout = |word: &str| word == files::STDOUT || word == over_ssh::OWN_STDOUT;
+    let end = words.windows(2).rposition(|pair| pair[0] == ">" && is_stdout(&pair[1]))?;
     words.get(..end)
 }
 

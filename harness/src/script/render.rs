@@ -1,7 +1,9 @@
 //! The shell text of a script. The grammar is strict and small: `read.rs` reads it back, so that what the pretend
-//! cluster obeys is what real shells are sent.
+//! cluster obeys is what real shells are sent. What is said otherwise where ssh starts the text stands in `over_ssh.rs`.
 
-use super::{Container, Directives, Flows, Gpus, Profile, Run, Sampler, Script, Start, Step, files};
+use super::{
+    Container, Directives, Flows, Gpus, Profile, Run, Sampler, Script, Start, Step, files, over_ssh,
+};
 use crate::nodeset;
 use std::fmt::Write;
 
@@ -10,6 +12,10 @@ pub fn render(script: &Script) -> String {
     match &script.start {
         Start::Slurm(directives) => render_directives(&mut text, directives, &script.nodes),
         Start::Bash => text.push_str(&comment_of_nodes(&script.nodes)),
+        Start::Ssh => {
+            text.push_str(&comment_of_nodes(&script.nodes));
+            text.push_str(over_ssh::HEAD);
+        }
     }
     text.push_str("set -u\nstatus=0\n");
     for step in &script.steps {
@@ -22,9 +28,11 @@ pub fn render(script: &Script) -> String {
                 }
             }
             Step::CountersBegin(sampler) => counters_begin(&mut text, script, sampler),
-            Step::Run(run) => workload(&mut text, "run", &run_words(script, run)),
-            Step::Gpus(gpus) => workload(&mut text, "gpus", &gpus_words(script, gpus)),
-            Step::Flows(flows) => workload(&mut text, "flows", &flows_words(script, flows)),
+            Step::Run(run) if script.start == Start::Ssh => over_ssh::run(&mut text, script, run),
+            Step::Run(run) => workload(&mut text, script, "run", &run_words(script, run)),
+            Step::Gpus(gpus) => workload(&mut text, script, "gpus", &gpus_words(script, gpus)),
+            Step::Flows(flows) => workload(&mut text, script, "flows", &flows_words(script, flows)),
+            Step::CountersEnd if script.start == Start::Ssh => over_ssh::counters_end(&mut text, script),
             Step::CountersEnd => text.push_str("# counters end\n: > stop\nwait \"$sampler\"\n"),
         }
     }
@@ -88,19 +96,32 @@ fn counters_begin(text: &mut String, script: &Script, sampler: &Sampler) {
         words.extend(script.nodes.iter().take(1).cloned());
     }
     text.push_str(&joined(&words));
-    let _ = writeln!(text, " > {} 2>&1 &", files::SAMPLER_LOG);
+    match script.start {
+        Start::Ssh => text.push_str(" \"$HARNESS_NODE\" &\n"),
+        _ => {
+            let _ = writeln!(text, " > {} 2>&1 &", files::SAMPLER_LOG);
+        }
+    }
     text.push_str("sampler=$!\n");
     let _ = writeln!(text, "for node in {}; do", joined(&script.nodes));
-    text.push_str(
-        "  for ((tries = 0; tries < 150; tries++)); do [ -e \"ready.$node\" ] && break; sleep 0.2; done\n",
+    // Over ssh a node may be started later than the others, after its connection was tried again.
+    let tries = if script.start == Start::Ssh { 600 } else { 150 };
+    let _ = writeln!(
+        text,
+        "  for ((tries = 0; tries < {tries}; tries++)); do [ -e \"ready.$node\" ] && break; sleep 0.2; done"
     );
     text.push_str("done\n");
 }
 
-fn workload(text: &mut String, name: &str, words: &[String]) {
+fn workload(text: &mut String, script: &Script, name: &str, words: &[String]) {
     let _ = writeln!(text, "# {name}");
     text.push_str(&joined(words));
-    let _ = writeln!(text, " > {} 2> {}", files::STDOUT, files::STDERR);
+    match script.start {
+        Start::Ssh => text.push_str(over_ssh::TO_OWN_FILES),
+        _ => {
+            let _ = writeln!(text, " > {} 2> {}", files::STDOUT, files::STDERR);
+        }
+    }
     text.push_str("status=$?\n");
 }
 
@@ -156,7 +177,7 @@ fn flows_words(script: &Script, flows: &Flows) -> Vec<String> {
     words
 }
 
-/// The words that start the same thing on every node: srun under Slurm, nothing on the node itself.
+/// The words that start the same thing on every node: srun under Slurm, nothing where the text is on the node itself.
 fn spread(
     script: &Script,
     tasks_per_node: u32,
@@ -164,7 +185,7 @@ fn spread(
     container: Option<&Container>,
     more: &[&str],
 ) -> Vec<String> {
-    if script.start == Start::Bash {
+    if matches!(script.start, Start::Bash | Start::Ssh) {
         return Vec::new();
     }
     let mut words = vec![
@@ -196,7 +217,7 @@ fn line(text: &mut String, words: &[String]) {
 }
 
 /// Words as a shell line, each quoted where it must be. A NUL cannot be in an argument list; the plan refuses it.
-fn joined<S: AsRef<str>>(words: &[S]) -> String {
+pub(super) fn joined<S: AsRef<str>>(words: &[S]) -> String {
     words.iter().map(|word| quote(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 

@@ -1,0 +1,124 @@
+//! What the text of a script says otherwise where ssh starts it: the same text runs on every node, so each step asks
+//! which node it is on. How a text comes to a node and is kept there is told in `lease.sh`.
+
+use super::render::{joined, profile_words};
+use super::{MPIRUN, Run, Script, Step, files};
+use std::fmt::Write;
+
+/// In the head, after the nodes.
+pub const HEAD: &str = "# over ssh: this text on every node, each named by lease.sh in HARNESS_NODE\n";
+
+/// Behind what runs on every node.
+pub const TO_OWN_FILES: &str = " > \"stdout.$HARNESS_NODE\" 2> \"stderr.$HARNESS_NODE\"\n";
+/// The same as a word.
+pub const OWN_STDOUT: &str = "stdout.$HARNESS_NODE";
+
+/// Where the ranks of a program find each other, by the convention of torchrun.
+const MASTER_PORT: &str = "MASTER_PORT=29500";
+
+pub fn run(text: &mut String, script: &Script, run: &Run) {
+    match run.mpi {
+        Some(_) => by_mpirun(text, script, run),
+        None => by_processes(text, script, run),
+    }
+}
+
+/// One mpirun for the job, on its first node.
+fn by_mpirun(text: &mut String, script: &Script, run: &Run) {
+    let ranks = run.tasks_per_node as usize * script.nodes.len();
+    let mut words = vec![
+        MPIRUN.to_owned(),
+        "-np".to_owned(),
+        ranks.to_string(),
+        "-N".to_owned(),
+        run.tasks_per_node.to_string(),
+        "--hostfile".to_owned(),
+        files::HOSTFILE.to_owned(),
+        "--bind-to".to_owned(),
+        "none".to_owned(),
+    ];
+    // Other nodes see the variables that are named here, and no others.
+    for name in exported(script) {
+        words.extend(["-x".to_owned(), name.to_owned()]);
+    }
+    words.extend(command(run));
+    text.push_str("# run: mpirun on the first node, which starts the ranks of all\n");
+    // Infallible, here and below: writing to a string.
+    let _ = writeln!(text, "if [ \"$HARNESS_NODE\" = {} ]; then", joined(first(script)));
+    let _ = writeln!(text, "  {} > {} 2> {}", joined(&words), files::STDOUT, files::STDERR);
+    text.push_str("  status=$?\nfi\n");
+}
+
+/// One process on every node, each told its rank among them.
+fn by_processes(text: &mut String, script: &Script, run: &Run) {
+    let count = script.nodes.len();
+    text.push_str("# run: one process on every node\n");
+    let _ = writeln!(text, "nodes=({})", joined(&script.nodes));
+    text.push_str(
+        "for rank in \"${!nodes[@]}\"; do [ \"${nodes[rank]}\" = \"$HARNESS_NODE\" ] && break; done\n",
+    );
+    let _ = writeln!(
+        text,
+        "export NNODES={count} NODE_RANK=\"$rank\" WORLD_SIZE={count} RANK=\"$rank\" LOCAL_WORLD_SIZE=1 LOCAL_RANK=0"
+    );
+    let _ = writeln!(text, "export MASTER_ADDR={} {MASTER_PORT}", joined(first(script)));
+    let _ = write!(text, "{}{TO_OWN_FILES}", joined(&command(run)));
+    text.push_str("status=$?\n");
+}
+
+/// The sampling goes on until the workload has ended everywhere: what one node still sends, another receives. Listing
+/// the folder makes a network file system look again; a sampler that is gone has met its own limit, and ends the wait.
+pub fn counters_end(text: &mut String, script: &Script) {
+    text.push_str("# counters end: once the workload has ended on every node\n: > \"done.$HARNESS_NODE\"\n");
+    let _ = writeln!(text, "for node in {}; do", joined(&script.nodes));
+    text.push_str(
+        "  until ls > /dev/null; [ -e \"done.$node\" ] || ! kill -0 \"$sampler\" 2> /dev/null; do sleep 0.5; done\n",
+    );
+    text.push_str("done\n: > stop\nwait \"$sampler\"\n");
+}
+
+/// The run in the words of its block, if it is one that was written here, and the words of each rank.
+pub fn read_run(words: &[String]) -> Option<(Run, &[String])> {
+    let run = |tasks_per_node, mpi: Option<&str>| Run {
+        argv: Vec::new(),
+        tasks_per_node,
+        mpi: mpi.map(str::to_owned),
+        container: None,
+        profile: None,
+    };
+    if let [word, _, _, _, _, _, _then, mpirun, rest @ ..] = words
+        && word == "if"
+    {
+        let [_np, _ranks, _n, tasks_per_node, _hostfile, _file, _bind, _none, rest @ ..] = rest else {
+            return None;
+        };
+        let mut argv = rest;
+        while let [flag, _name, more @ ..] = argv
+            && flag == "-x"
+        {
+            argv = more;
+        }
+        return (mpirun == MPIRUN).then_some((run(tasks_per_node.parse().ok()?, Some(MPIRUN)), argv));
+    }
+    let is_head = words.first().is_some_and(|word| word.starts_with("nodes=("));
+    let at = words.iter().position(|word| word == MASTER_PORT).filter(|_| is_head)?;
+    Some((run(1, None), words.get(at + 1..)?))
+}
+
+/// What each rank runs.
+fn command(run: &Run) -> Vec<String> {
+    let mut words = run.profile.as_ref().map(profile_words).unwrap_or_default();
+    words.extend(run.argv.iter().cloned());
+    words
+}
+
+fn first(script: &Script) -> &[String] {
+    script.nodes.get(..1).unwrap_or_default()
+}
+
+fn exported(script: &Script) -> impl Iterator<Item = &str> {
+    script.steps.iter().flat_map(|step| match step {
+        Step::Environment { variables } => variables.keys().map(String::as_str).collect(),
+        _ => Vec::new(),
+    })
+}
