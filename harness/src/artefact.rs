@@ -77,6 +77,7 @@ pub struct InstanceFacts {
 #[serde(rename_all = "lowercase")]
 pub enum Launcher {
     Slurm,
+    Ssh,
     Local,
 }
 
@@ -321,7 +322,7 @@ pub struct CaseJobs {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobRecord {
     pub name: String,
-    /// How the launcher knows the job: a Slurm job id, a process group.
+    /// How the launcher knows the job: a Slurm job id, a process group, its folder.
     pub handle: Option<String>,
     pub submitted: Option<String>,
     pub started: Option<String>,
@@ -330,6 +331,9 @@ pub struct JobRecord {
     pub end: Ended,
     /// What the launcher said of a node, first thing first.
     pub blamed: Option<Blamed>,
+    /// What it saw beside that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
 }
 
 /// How a job ended, as far as the launcher can tell.
@@ -358,6 +362,10 @@ pub enum Ended {
     LaunchFailed {
         why: String,
     },
+    /// A host gave no answer: it could not be launched there, or nothing more was heard of it.
+    HostUnreachable {
+        why: String,
+    },
     /// The launcher did not answer for longer than could be waited for.
     Lost {
         why: String,
@@ -373,6 +381,11 @@ pub enum Ended {
 }
 
 impl Ended {
+    /// Whether it is told as it is even where the harness had asked the job to end meanwhile.
+    pub fn is_of_its_own(&self) -> bool {
+        matches!(self, Ended::NodeFail | Ended::Preempted | Ended::HostUnreachable { .. })
+    }
+
     /// The cause in a word, as a culprit's evidence begins with it.
     pub fn cause(&self) -> String {
         match self {
@@ -384,6 +397,7 @@ impl Ended {
             Ended::Cancelled => "CANCELLED".to_owned(),
             Ended::QueueStuck { .. } => "queue-stuck".to_owned(),
             Ended::LaunchFailed { .. } => "launch-failed".to_owned(),
+            Ended::HostUnreachable { .. } => "host-unreachable".to_owned(),
             Ended::Lost { .. } => "lost".to_owned(),
             Ended::Interrupted { .. } => "interrupted".to_owned(),
             Ended::NotRun { .. } => "not-run".to_owned(),

@@ -5,6 +5,7 @@ use crate::artefact::{
     Analysis, CaseJobs, CaseVerdict, Collected, FORMAT, Plan, PlannedCase, RunRecord, Status, Summary,
 };
 use crate::judge::{self, CaseData, Judged};
+use crate::launch::folder::Folders;
 use crate::reach::Reach;
 use crate::report::{Progress, REPORTERS, Report};
 use crate::run::{Clock, Event, History, Runner};
@@ -47,6 +48,7 @@ pub async fn run(
         stopped: None,
         signal_exit_code: None,
     };
+    let folders = Folders { reach, launcher: plan.launcher, nodes: &plan.nodes };
     write_record(&record, store)?;
     progress.stage("run");
     let mut judged: Vec<Option<Judged>> = plan.cases.iter().map(|_| None).collect();
@@ -74,13 +76,13 @@ pub async fn run(
         // What was brought home already may be gone from the nodes.
         let collected = match history.map(|_| store::read_json(&folder.join("collected.json"))) {
             Some(Ok(collected)) => collected,
-            _ => collect::collect(case, &finished.jobs, reach, store).await?,
+            _ => collect::collect(case, &finished.jobs, folders, store).await?,
         };
         store.write_json(&folder.join("collected.json"), &collected)?;
         let fit = analyze::Unfit::new();
         let (metrics, analysis) = analyze_case(plan, case, &finished.jobs, &collected, &fit, store)?;
         let of_case = judge_case(plan, case, &finished.jobs, &collected, &analysis, &metrics, store)?;
-        if let Some(kept) = collect::keep(case, &collected, of_case.verdict.end, reach, store).await? {
+        if let Some(kept) = collect::keep(case, &collected, of_case.verdict.end, folders, store).await? {
             store.write_json(&folder.join("reports.json"), &kept)?;
         }
         for job in &case.jobs {

@@ -61,6 +61,7 @@ pub fn analyze(
                 evidence: failure.evidence,
             }));
         }
+        result.findings.extend(record.findings.iter().cloned());
         result.findings.extend(missing_files(planned, collected));
         result.findings.extend(changed_files(planned, collected));
         // The launcher's word on which node failed comes before the workload's.
@@ -181,14 +182,16 @@ fn launcher_blame(
     if !failed_by_itself {
         return None;
     }
-    let texts: Vec<String> = collected
+    let texts: Vec<(Option<&str>, String)> = collected
         .files
         .iter()
         .filter(|file| file.job == planned.name && matches!(file.kind, FileKind::Stderr | FileKind::Log))
-        .filter_map(|file| std::fs::read(folder.join(&file.path)).ok())
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .filter_map(|file| Some((file.node.as_deref(), std::fs::read(folder.join(&file.path)).ok()?)))
+        .map(|(node, bytes)| (node, String::from_utf8_lossy(&bytes).into_owned()))
         .collect();
-    chatter::first_blamed(&texts.concat(), &planned.nodes)
+    let all: String = texts.iter().map(|(_, text)| text.as_str()).collect();
+    chatter::first_blamed(&all, &planned.nodes)
+        .or_else(|| texts.iter().find_map(|(node, text)| chatter::first_of_node(text, (*node)?)))
 }
 
 /// The rate of a NIC in a direction: the best of its flows over all rounds.

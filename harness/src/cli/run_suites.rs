@@ -1,7 +1,7 @@
 //! The default verb: from arguments to a plan, from the plan to a run, from the run to what is printed.
 
 use super::{RunArgs, home, load, no_home, settings, usage};
-use crate::artefact::Plan;
+use crate::artefact::{Launcher, Plan};
 use crate::inventory::Kind;
 use crate::pipeline::{self, Finished, World};
 use crate::plan::{self, Request, Selection};
@@ -56,6 +56,12 @@ pub fn run(args: RunArgs) -> i32 {
     if args.dry_run {
         print_quietly(&report::dry_run(&plan, &crate::script::SHARED, args.verbose));
         return exit_code::PASSED;
+    }
+    if plan.launcher == Launcher::Ssh && inventory.kind == Kind::Real {
+        return usage(&format!(
+            "{}: this version cannot reach real nodes by ssh yet; use `via = \"slurm\"` or `via = \"local\"`",
+            inventory.file
+        ));
     }
     interrupt::watch();
     let store = match Store::create(&home, &plan.run_id) {

@@ -12,24 +12,25 @@ use crate::artefact::{
     PlannedCase, PlannedJob,
 };
 use crate::digest::sha256;
-use crate::reach::{Host, Reach, ReachError};
+use crate::launch::folder::Folders;
+use crate::reach::ReachError;
 use crate::store::{Store, StoreError};
 
 /// Every file that the plan expects of the case's jobs is found in `files` or in `missing`.
 pub async fn collect(
     case: &PlannedCase,
     jobs: &CaseJobs,
-    reach: &dyn Reach,
+    folders: Folders<'_>,
     store: &Store,
 ) -> Result<Collected, StoreError> {
     let mut collected =
         Collected { format: FORMAT, files: Vec::new(), missing: Vec::new(), changed: Vec::new() };
     for planned in &case.jobs {
         let record = jobs.jobs.iter().find(|record| record.name == planned.name);
+        let folder = folders.of(planned);
         for expected in &planned.expected {
-            let path = format!("{}/{}", planned.folder, expected.name);
             let fetched = match record.map(never_ran) {
-                Some(None) => reach.get(&Host::Here, &path).await.map_err(|error| why(&error)),
+                Some(None) => folder.get(&expected.name).await.map_err(|error| why(&error)),
                 Some(Some(reason)) => Err(reason),
                 None => Err("the job has no record".to_owned()),
             };
@@ -41,7 +42,7 @@ pub async fn collect(
                 Ok(bytes) => {
                     collected.files.push(put_home(case, planned, expected, &bytes, store)?);
                     if expected.kind == FileKind::ProfileAccount {
-                        reports::tables(case, planned, expected, &bytes, reach, store, &mut collected)
+                        reports::tables(case, planned, expected, &bytes, &folder, store, &mut collected)
                             .await?;
                     }
                 }
@@ -82,6 +83,9 @@ fn never_ran(record: &JobRecord) -> Option<String> {
     match &record.end {
         Ended::NotRun { why } => Some(format!("the job was not run: {why}")),
         Ended::LaunchFailed { .. } => Some("the job was not launched".to_owned()),
+        Ended::HostUnreachable { .. } if record.handle.is_none() => {
+            Some("the job was not launched".to_owned())
+        }
         _ => None,
     }
 }

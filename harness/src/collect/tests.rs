@@ -1,8 +1,10 @@
 //! Collection against a folder made of words: what is found, and what is missing and why.
 
 use super::*;
+use crate::artefact::Launcher;
 use crate::artefact::{FileKind, PlannedJob, WorkloadFacts};
 use crate::reach::{Answer, Command, Wait};
+use crate::reach::{Host, Reach};
 use std::collections::BTreeMap;
 
 struct Files(BTreeMap<&'static str, &'static [u8]>);
@@ -91,10 +93,12 @@ fn collect_with(end: Ended) -> Collected {
             seconds: None,
             end,
             blamed: None,
+            findings: Vec::new(),
         }],
     };
+    let folders = Folders { reach: &files, launcher: Launcher::Slurm, nodes: &[] };
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
-    let collected = runtime.block_on(collect(&case(), &jobs, &files, &store)).expect("collected");
+    let collected = runtime.block_on(collect(&case(), &jobs, folders, &store)).expect("collected");
     for file in &collected.files {
         assert!(store.case("c").join(&file.path).is_file(), "{}", file.path);
     }
@@ -118,6 +122,7 @@ fn a_job_that_was_not_run_has_left_nothing_whatever_lies_in_its_folder() {
     for (end, told) in [
         (Ended::NotRun { why: "precondition".into() }, "the job was not run: precondition"),
         (Ended::LaunchFailed { why: "no".into() }, "the job was not launched"),
+        (Ended::HostUnreachable { why: "no".into() }, "the job was not launched"),
     ] {
         let collected = collect_with(end);
         assert!(collected.files.is_empty());

@@ -56,12 +56,24 @@ pub struct SlurmReach {
     pub exclusive: bool,
 }
 
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SshReach {
     pub user: Option<String>,
     pub port: Option<u16>,
     /// A configuration file for ssh.
     pub config: Option<String>,
+    pub start: SshStart,
+    /// What was started on a node ends by itself when the harness has not looked for so long.
+    pub lease_s: u64,
+}
+
+/// How the ranks of nccl-tests come about without a scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SshStart {
+    /// One mpirun on the first node of a job, which reaches the others by ssh of its own.
+    Mpirun,
+    /// One process on each node, told its rank by the environment; nothing wires nccl-tests together then.
+    Processes,
 }
 
 #[derive(Debug, Clone, PartialEq)]

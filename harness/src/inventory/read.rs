@@ -1,7 +1,8 @@
 //! Reads the tables of an inventory.
 
 use super::{
-    Container, Instance, Instances, Inventory, Kind, NicTool, Paths, ReachBy, SlurmReach, SshReach, instance,
+    Container, Instance, Instances, Inventory, Kind, NicTool, Paths, ReachBy, SlurmReach, SshReach, SshStart,
+    instance,
 };
 use crate::mistake::Mistakes;
 use crate::nodeset;
@@ -16,6 +17,11 @@ enum Via {
     Ssh,
     Local,
 }
+
+const STARTS: [(&str, SshStart); 2] = [("mpirun", SshStart::Mpirun), ("processes", SshStart::Processes)];
+const LEASE_S: u64 = 300;
+/// Shorter than the time after which a job that gives no answer is given up, longer than a few looks.
+const LEASE_LIMITS_S: std::ops::RangeInclusive<u32> = 30..=540;
 
 /// What the nodes of a pretend cluster have, unless told otherwise.
 const PRETEND_NSYS: NsysVersion = NsysVersion::new(2025, 3);
@@ -172,6 +178,10 @@ fn read_reach(table: &Table<'_>) -> Option<ReachBy> {
             user: word("user"),
             port: table.get("port").and_then(|value| u16::try_from(value.small(1..=65_535)?).ok()),
             config: table.get("config").and_then(|value| line_of_text(&value)),
+            start: table.get("start").map_or(Some(SshStart::Mpirun), |value| value.one_of(&STARTS))?,
+            lease_s: table
+                .get("lease_s")
+                .map_or(Some(LEASE_S), |value| value.small(LEASE_LIMITS_S).map(u64::from))?,
         }),
         Via::Local => ReachBy::Local,
     };

@@ -136,6 +136,9 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
             &format!("the job could not be launched: {why}"),
             "run --dry-run and try its command by hand",
         ),
+        Ended::HostUnreachable { why } => {
+            error(&end.cause(), why, "try `ssh` to it by hand; leave the node out with --exclude-nodes")
+        }
         Ended::Lost { why } => {
             error(&end.cause(), &format!("the launcher lost the job: {why}"), "look at slurmctld's log")
         }

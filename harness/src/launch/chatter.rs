@@ -1,4 +1,4 @@
-//! What srun and slurmstepd say of a node in a job's stderr: the node that they blame, in their words.
+//! What srun, slurmstepd, mpirun and shells say of a node in a job's stderr: the node that they blame, in their words.
 //! Pure: text in, blame out. The workload's own account is read by the recipes.
 
 use crate::artefact::WorkloadFailure;
@@ -16,13 +16,41 @@ pub fn first_blamed(text: &str, nodes: &[String]) -> Option<WorkloadFailure> {
     lost.or_else(|| text.lines().find_map(blamed))
 }
 
+/// The line of a file that one node alone wrote: it need not name the node.
+pub fn first_of_node(text: &str, node: &str) -> Option<WorkloadFailure> {
+    text.lines().find_map(|line| {
+        // Bash tells so of a command that a signal ended: `job.sh: line 21:  4711 Killed ...`.
+        let of_shell = line.contains(".sh: line ").then(|| death(line)).flatten();
+        let cause = of_shell.or_else(|| disk_full(line))?;
+        let evidence = line.trim().chars().take(300).collect::<String>();
+        Some(WorkloadFailure { cause: cause.to_owned(), node: Some(node.to_owned()), evidence })
+    })
+}
+
 const NODE_FAIL: &str = "NODE_FAIL";
+
+fn disk_full(line: &str) -> Option<&'static str> {
+    line.contains("No space left on device").then_some("disk-full")
+}
+
+fn death(line: &str) -> Option<&'static str> {
+    let lower = line.to_ascii_lowercase();
+    let deaths = ["killed", "segmentation fault", "aborted", "bus error"];
+    deaths.iter().any(|death| lower.contains(death)).then_some("rank-died")
+}
 
 /// The cause in a word, where the line is one that blames.
 fn cause_of(line: &str) -> Option<&'static str> {
     let from_slurm = line.contains("srun: error:") || line.contains("slurmstepd: error:");
-    if line.contains("No space left on device") {
-        return Some("disk-full");
+    if let Some(cause) = disk_full(line) {
+        return Some(cause);
+    }
+    // mpirun names the first rank that a signal ended, whatever the signal.
+    if line.contains("noticed that process rank") && line.contains("exited on signal") {
+        return Some("rank-died");
+    }
+    if line.trim_start().starts_with("Remote daemon:") {
+        return Some(NODE_FAIL);
     }
     if !from_slurm {
         return None;
@@ -38,12 +66,8 @@ fn cause_of(line: &str) -> Option<&'static str> {
         Some("launch-failed")
     } else if lower.contains("oom") || lower.contains("out of memory") {
         Some("out-of-memory")
-    } else if lower.contains("killed")
-        || lower.contains("segmentation fault")
-        || lower.contains("aborted")
-        || lower.contains("bus error")
-    {
-        Some("rank-died")
+    } else if let Some(cause) = death(line) {
+        Some(cause)
     } else if lower.contains("exited with exit code") {
         Some("rank-failed")
     } else {
@@ -80,6 +104,25 @@ mod tests {
     fn a_lost_node_comes_before_the_tasks_that_were_killed_for_it() {
         let text = "srun: error: p5-001: tasks 0-7: Killed\nsrun: error: Node failure on p5-002\n";
         assert_eq!(blamed(text), Some(("NODE_FAIL".into(), "p5-002".into())));
+    }
+
+    #[test]
+    fn mpirun_names_the_first_rank_that_died_and_the_node_that_it_lost() {
+        let died = "prterun noticed that process rank 9 with PID 4242 on node p5-002 exited on signal 11 (Segmentation fault).";
+        assert_eq!(blamed(died), Some(("rank-died".into(), "p5-002".into())));
+        let lost = "ORTE has lost communication with a remote daemon.\n\
+                    \x20 HNP daemon   : [[1,0],0] on node p5-001\n  Remote daemon: [[1,0],1] on node p5-002\n";
+        assert_eq!(blamed(lost), Some(("NODE_FAIL".into(), "p5-002".into())));
+    }
+
+    #[test]
+    fn a_file_of_one_node_need_not_name_it() {
+        let told = |text: &str| first_of_node(text, "p5-002").map(|failure| failure.cause);
+        assert_eq!(told("hello\ngpus.sh: line 18:  4711 Killed   \"$@\"\n"), Some("rank-died".into()));
+        assert_eq!(told("cat: write error: No space left on device\n"), Some("disk-full".into()));
+        for text in ["", "Killed", "job.sh: line 3: nothing: command not found"] {
+            assert_eq!(told(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! This machine alone: the job's script under plain bash, in a session of its own so that all it starts can be ended.
 
-use super::{Launch, Poll, QUERY_LIMIT};
+use super::{Launch, NotLaunched, Poll, QUERY_LIMIT};
 use crate::artefact::{Ended, PlannedJob};
 use crate::reach::{Command, Host, Reach, ReachError, Wait};
 use crate::script::files;
@@ -27,7 +27,11 @@ pub fn launch_argv(folder: &str) -> Vec<String> {
 }
 
 impl Launch for Local {
-    fn submit<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob) -> Wait<'a, Result<String, String>> {
+    fn submit<'a>(
+        &'a self,
+        reach: &'a dyn Reach,
+        job: &'a PlannedJob,
+    ) -> Wait<'a, Result<String, NotLaunched>> {
         Box::pin(async move {
             let answer = reach
                 .exec(&Host::Here, &Command::new(job.launch.clone(), QUERY_LIMIT))
@@ -35,11 +39,8 @@ impl Launch for Local {
                 .map_err(|error| error.to_string())?;
             let id = answer.stdout_text().trim().to_owned();
             if !answer.succeeded() || id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_digit()) {
-                return Err(format!(
-                    "the script could not be started, {}: {}",
-                    answer.status,
-                    answer.complaint()
-                ));
+                let (status, complaint) = (answer.status, answer.complaint());
+                return Err(format!("the script could not be started, {status}: {complaint}").into());
             }
             Ok(id)
         })
@@ -70,9 +71,9 @@ impl Launch for Local {
                 // The group is asked first: a script that ends between the two questions has left its code by then.
                 let alive = is_alive(reach, group).await;
                 polls.push(match exit_code(reach, job).await {
-                    Ok(Some(code)) => Poll::Ended { end: Ended::Exited { code }, blamed: None },
+                    Ok(Some(code)) => Poll::ended(Ended::Exited { code }, None),
                     Ok(None) if alive => Poll::Running,
-                    Ok(None) => Poll::Ended { end: Ended::Killed { signal: 9 }, blamed: None },
+                    Ok(None) => Poll::ended(Ended::Killed { signal: 9 }, None),
                     Err(why) => Poll::Unknown(why),
                 });
             }

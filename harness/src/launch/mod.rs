@@ -2,12 +2,16 @@
 //! When a job may start and how long it may take is decided in `run.rs`; a launcher reads no TOML.
 
 pub mod chatter;
+pub mod folder;
 pub mod local;
 pub mod slurm;
 pub mod slurm_state;
+pub mod ssh;
+mod ssh_node;
 
 use crate::artefact::{Blamed, Ended, Launcher, PlannedJob};
-use crate::reach::{Reach, Wait};
+use crate::reach::{Host, Reach, ReachError, Wait};
+use recipes::finding::Finding;
 use std::time::Duration;
 
 /// How long one question to a launcher may take: a query without a limit hangs the whole run.
@@ -15,7 +19,11 @@ pub const QUERY_LIMIT: Duration = Duration::from_secs(60);
 
 pub trait Launch {
     /// Hands the job over; gives the handle by which it is known from then on.
-    fn submit<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob) -> Wait<'a, Result<String, String>>;
+    fn submit<'a>(
+        &'a self,
+        reach: &'a dyn Reach,
+        job: &'a PlannedJob,
+    ) -> Wait<'a, Result<String, NotLaunched>>;
 
     /// The handle of a job that was handed over before, if it was: asked where the answer to `submit` may have been
     /// lost. Where that cannot be told it is an error, since launching twice measures twice.
@@ -49,13 +57,60 @@ pub enum Poll {
     Ended {
         end: Ended,
         blamed: Option<Blamed>,
+        /// What was odd on the way, and changes no verdict.
+        findings: Vec<Finding>,
     },
+}
+
+impl Poll {
+    pub fn ended(end: Ended, blamed: Option<Blamed>) -> Poll {
+        Poll::Ended { end, blamed, findings: Vec::new() }
+    }
+}
+
+/// Why a job was not handed over, and the node that it failed on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NotLaunched {
+    pub end: Ended,
+    pub blamed: Option<Blamed>,
+}
+
+impl NotLaunched {
+    /// Of one host: what is said of it is said against it.
+    pub fn on(host: &Host, error: &ReachError) -> NotLaunched {
+        let why = error.to_string();
+        let blamed = match host {
+            Host::Node(node) => Some(Blamed { node: node.clone(), evidence: why.clone() }),
+            Host::Here => None,
+        };
+        let end = match error {
+            ReachError::Unreachable { .. } | ReachError::TimedOut { .. } if blamed.is_some() => {
+                Ended::HostUnreachable { why }
+            }
+            _ => Ended::LaunchFailed { why },
+        };
+        NotLaunched { end, blamed }
+    }
+
+    pub fn why(&self) -> &str {
+        match &self.end {
+            Ended::LaunchFailed { why } | Ended::HostUnreachable { why } => why,
+            _ => "",
+        }
+    }
+}
+
+impl From<String> for NotLaunched {
+    fn from(why: String) -> Self {
+        NotLaunched { end: Ended::LaunchFailed { why }, blamed: None }
+    }
 }
 
 /// The launcher of a plan.
 pub fn find(launcher: Launcher) -> Box<dyn Launch> {
     match launcher {
         Launcher::Slurm => Box::new(slurm::Slurm),
+        Launcher::Ssh => Box::new(ssh::Ssh::default()),
         Launcher::Local => Box::new(local::Local),
     }
 }

@@ -2,7 +2,7 @@
 //! What the words of its states mean is told in `slurm_state.rs`.
 
 use super::slurm_state::{JobState, StateSet};
-use super::{Launch, Poll, QUERY_LIMIT};
+use super::{Launch, NotLaunched, Poll, QUERY_LIMIT};
 use crate::artefact::{Blamed, Ended, PlannedJob};
 use crate::reach::{Command, Host, Reach, ReachError, Wait};
 use crate::script::files;
@@ -14,20 +14,24 @@ pub struct Slurm;
 const FORMAT: &str = "--format=%i|%T|%r|%N";
 
 impl Launch for Slurm {
-    fn submit<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob) -> Wait<'a, Result<String, String>> {
+    fn submit<'a>(
+        &'a self,
+        reach: &'a dyn Reach,
+        job: &'a PlannedJob,
+    ) -> Wait<'a, Result<String, NotLaunched>> {
         Box::pin(async move {
             let answer = reach
                 .exec(&Host::Here, &Command::new(job.launch.clone(), QUERY_LIMIT))
                 .await
                 .map_err(|error| error.to_string())?;
             if !answer.succeeded() {
-                return Err(format!("`sbatch` ended with {}: {}", answer.status, answer.complaint()));
+                return Err(format!("`sbatch` ended with {}: {}", answer.status, answer.complaint()).into());
             }
             let text = answer.stdout_text();
             // `--parsable` prints the id, and after a semicolon the cluster's name where there are several.
             let id = text.trim().split(';').next().unwrap_or_default();
             if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_digit()) {
-                return Err(format!("`sbatch` printed no job id: `{}`", text.trim().escape_debug()));
+                return Err(format!("`sbatch` printed no job id: `{}`", text.trim().escape_debug()).into());
             }
             Ok(id.to_owned())
         })
@@ -188,7 +192,7 @@ async fn show_job(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
         Ended::NodeFail => down_node(reach, job).await,
         _ => None,
     };
-    Poll::Ended { end, blamed }
+    Poll::ended(end, blamed)
 }
 
 /// The end of a job by its state and `ExitCode=code:signal`; nothing while it goes on.

@@ -4,8 +4,8 @@ use super::placement::Placed;
 use super::{Context, profile};
 use crate::artefact::{ExpectedFile, FileKind, Launcher, PlannedFile, PlannedJob, PlannedProfile};
 use crate::digest::sha256;
-use crate::inventory::{Inventory, ReachBy};
-use crate::launch::local;
+use crate::inventory::{Inventory, ReachBy, SshStart};
+use crate::launch::{local, ssh};
 use crate::nodeset;
 use crate::profile::account;
 use crate::script::{self, Container, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, files};
@@ -57,6 +57,13 @@ fn job(
     let script = Script { start: start(context, case, placed, &folder, tasks_per_node), nodes, steps };
     let text = script::render(&script);
     let mut put = vec![PlannedFile { name: files::JOB.to_owned(), text: Some(text), sha256: None }];
+    if let ReachBy::Ssh(_) = &inventory.reach {
+        helpers.push(files::LEASE);
+        if let Some(ranks_per_node) = mpirun_ranks(&script) {
+            let text = script::hostfile(&script.nodes, ranks_per_node);
+            put.push(PlannedFile { name: files::HOSTFILE.to_owned(), text: Some(text), sha256: None });
+        }
+    }
     for name in helpers {
         let digest = script::shared_text(name).map(|text| sha256(text.as_bytes()));
         put.push(PlannedFile { name: name.to_owned(), text: None, sha256: digest });
@@ -66,6 +73,7 @@ fn job(
             ["sbatch".to_owned(), "--parsable".to_owned(), format!("{folder}/{}", files::JOB)].to_vec()
         }
         Launcher::Local => local::launch_argv(&folder),
+        Launcher::Ssh => ssh::launch_argv(&folder, lease_s(inventory)),
     };
     Ok(PlannedJob {
         name: placed.name.clone(),
@@ -75,7 +83,7 @@ fn job(
         folder,
         files: put,
         launch,
-        expected: expected(inventory, case, placed, profile.as_ref()),
+        expected: expected(inventory, case, placed, mpirun_ranks(&script), profile.as_ref()),
         estimate_s: estimate_s.ceil() as u64,
         limit_s: case.limit_s,
         profile,
@@ -95,10 +103,14 @@ fn workload(
         mount_home: container.mount_home,
         remap_root: container.remap_root,
     });
-    let under_slurm = match &inventory.reach {
-        ReachBy::Slurm(slurm) => Some(slurm),
-        _ => None,
+    let wiring = match &inventory.reach {
+        ReachBy::Slurm(slurm) => Some(slurm.mpi.as_str()),
+        ReachBy::Ssh(ssh) if ssh.start == SshStart::Mpirun => Some(script::MPIRUN),
+        ReachBy::Ssh(_) | ReachBy::Local => None,
     };
+    if let ReachBy::Ssh(_) = &inventory.reach {
+        without_scheduler(inventory, case, placed, wiring)?;
+    }
     match &case.workload {
         Workload::NcclTests(tests) if case.placement == Placement::EachGpu => {
             let argv = nccl_argv(inventory, tests, 1);
@@ -106,11 +118,11 @@ fn workload(
         }
         Workload::NcclTests(tests) => {
             // Without MPI to wire ranks together, one process drives all GPUs of its node.
-            let (tasks, gpus_per_rank) = if under_slurm.is_some() { (gpus, 1) } else { (1, gpus) };
+            let (tasks, gpus_per_rank) = if wiring.is_some() { (gpus, 1) } else { (1, gpus) };
             let run = Run {
                 argv: nccl_argv(inventory, tests, gpus_per_rank),
                 tasks_per_node: tasks,
-                mpi: under_slurm.map(|slurm| slurm.mpi.clone()),
+                mpi: wiring.map(str::to_owned),
                 container,
                 profile: None,
             };
@@ -142,6 +154,51 @@ fn workload(
             let run = Run { argv, tasks_per_node, mpi: None, container, profile: None };
             Ok((Step::Run(run), tasks_per_node, ranks, None))
         }
+    }
+}
+
+/// What needs Slurm, and is not made to look as if it ran.
+fn without_scheduler(
+    inventory: &Inventory,
+    case: &Case,
+    placed: &Placed,
+    wiring: Option<&str>,
+) -> Result<(), String> {
+    if inventory.container.is_some() {
+        return Err(
+            "a `[container]` is started by Pyxis under Slurm, and these nodes are reached by ssh".into()
+        );
+    }
+    match &case.workload {
+        Workload::NcclTests(_)
+            if wiring.is_none() && case.placement != Placement::EachGpu && placed.nodes.len() > 1 =>
+        {
+            Err(format!(
+                "`start = \"processes\"` wires no ranks of nccl-tests together, and this case is placed on \
+                 several nodes, use `start = \"mpirun\"`: {}",
+                nodeset::fold(&placed.nodes)
+            ))
+        }
+        Workload::Command(command) if command.tasks_per_node > 1 => Err(format!(
+            "over ssh a command runs once on each node, `tasks_per_node` needs Slurm: {}",
+            command.tasks_per_node
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The ranks on each node, where one mpirun starts them all.
+fn mpirun_ranks(script: &Script) -> Option<u32> {
+    script.steps.iter().find_map(|step| match (&script.start, step) {
+        (Start::Ssh, Step::Run(run)) => run.mpi.is_some().then_some(run.tasks_per_node),
+        _ => None,
+    })
+}
+
+fn lease_s(inventory: &Inventory) -> u64 {
+    match &inventory.reach {
+        ReachBy::Ssh(ssh) => ssh.lease_s,
+        _ => 0,
     }
 }
 
@@ -210,7 +267,11 @@ fn environment(inventory: &Inventory, case: &Case) -> Result<BTreeMap<String, St
 }
 
 fn start(context: &Context, case: &Case, placed: &Placed, folder: &str, tasks_per_node: u32) -> Start {
-    let ReachBy::Slurm(slurm) = &context.inventory.reach else { return Start::Bash };
+    let slurm = match &context.inventory.reach {
+        ReachBy::Slurm(slurm) => slurm,
+        ReachBy::Ssh(_) => return Start::Ssh,
+        ReachBy::Local => return Start::Bash,
+    };
     Start::Slurm(Directives {
         job_name: format!("{}.{}.{}", context.request.run_id, case.name, placed.name),
         folder: folder.to_owned(),
@@ -240,9 +301,17 @@ fn expected(
     inventory: &Inventory,
     case: &Case,
     placed: &Placed,
+    mpirun_ranks: Option<u32>,
     profile: Option<&PlannedProfile>,
 ) -> Vec<ExpectedFile> {
     let mut expected = Vec::new();
+    let over_ssh = matches!(inventory.reach, ReachBy::Ssh(_));
+    // Nobody gathers what the nodes print over ssh: each writes files of its own, and mpirun those of its ranks.
+    let each = over_ssh && mpirun_ranks.is_none();
+    let printed = |name: &str| match each {
+        true => placed.nodes.iter().map(|node| (files::of_node(name, node), Some(node))).collect(),
+        false => vec![(name.to_owned(), None)],
+    };
     let mut expect = |name: String, kind, node: Option<&String>, part: Option<String>| {
         expected.push(ExpectedFile { name, kind, node: node.cloned(), part, rank: None });
     };
@@ -256,24 +325,42 @@ fn expected(
                 }
             }
         }
-        Workload::NcclTests(_) => expect(files::STDOUT.to_owned(), FileKind::NcclTests, None, None),
+        Workload::NcclTests(_) => {
+            for (name, node) in printed(files::STDOUT) {
+                expect(name, FileKind::NcclTests, node, None);
+            }
+        }
         Workload::NicPairs(_) => {
             for device in &inventory.instance.nics {
                 expect(files::flow_out(device), FileKind::Flow, None, Some(device.clone()));
             }
         }
         // A command may well print nothing.
-        Workload::Command(_) => expect(files::STDOUT.to_owned(), FileKind::Log, None, None),
+        Workload::Command(_) => {
+            for (name, node) in printed(files::STDOUT) {
+                expect(name, FileKind::Log, node, None);
+            }
+        }
     }
     if case.counters.enabled {
         for node in &placed.nodes {
             expect(files::counters(node), FileKind::Counters, Some(node), None);
         }
-        expect(files::SAMPLER_LOG.to_owned(), FileKind::Log, None, None);
+        if !over_ssh {
+            expect(files::SAMPLER_LOG.to_owned(), FileKind::Log, None, None);
+        }
     }
-    expect(files::STDERR.to_owned(), FileKind::Stderr, None, None);
-    expect(files::BATCH_ERR.to_owned(), FileKind::Log, None, None);
-    expect(files::BATCH_OUT.to_owned(), FileKind::Log, None, None);
+    for (name, node) in printed(files::STDERR) {
+        expect(name, FileKind::Stderr, node, None);
+    }
+    if over_ssh {
+        for node in &placed.nodes {
+            expect(files::of_node(files::LOG, node), FileKind::Log, Some(node), None);
+        }
+    } else {
+        expect(files::BATCH_ERR.to_owned(), FileKind::Log, None, None);
+        expect(files::BATCH_OUT.to_owned(), FileKind::Log, None, None);
+    }
     expected.extend(profile.into_iter().flat_map(|profile| &profile.ranks).map(|profiled| ExpectedFile {
         name: account::file_name(profiled.rank),
         kind: FileKind::ProfileAccount,

@@ -47,16 +47,13 @@ pub fn plan(
         }
         ReachBy::Slurm(_) => Launcher::Slurm,
         ReachBy::Local => Launcher::Local,
-        ReachBy::Ssh(_) => {
-            mistakes.push(format!(
-                "{}: this version has no SSH launcher yet; use `via = \"slurm\"` or `via = \"local\"`",
-                inventory.file
-            ));
-            Launcher::Local
-        }
+        ReachBy::Ssh(_) => Launcher::Ssh,
     };
     if launcher == Launcher::Local && inventory.kind == Kind::Pretend {
-        mistakes.push(format!("{}: a pretend cluster is reached by `via = \"slurm\"`", inventory.file));
+        mistakes.push(format!(
+            "{}: a pretend cluster is reached by `via = \"slurm\"` or `via = \"ssh\"`",
+            inventory.file
+        ));
     }
     if request.nodes.is_empty() {
         mistakes.push("no node is selected".to_owned());

@@ -38,6 +38,7 @@ fn head(text: &mut String, plan: &Plan) {
     line(text, 0, &format!("suites: {}", show(&plan.suites.join(", "))));
     let launcher = match plan.launcher {
         Launcher::Slurm => "slurm",
+        Launcher::Ssh => "ssh",
         Launcher::Local => "local",
     };
     let instance = show(&plan.instance.name);

@@ -2,6 +2,7 @@
 //! needed to go on with a run whose process was ended.
 
 use crate::artefact::{Blamed, Ended};
+use recipes::finding::Finding;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -29,6 +30,9 @@ pub enum Event<'a> {
         case: &'a str,
         job: &'a str,
         why: &'a str,
+        end: &'a Ended,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        blamed: Option<&'a Blamed>,
     },
     JobStarted {
         at: String,
@@ -53,6 +57,8 @@ pub enum Event<'a> {
         end: &'a Ended,
         #[serde(skip_serializing_if = "Option::is_none")]
         blamed: Option<&'a Blamed>,
+        #[serde(skip_serializing_if = "<[Finding]>::is_empty")]
+        findings: &'a [Finding],
     },
     CaseNotRun {
         at: String,

@@ -1,6 +1,7 @@
 //! What a run had done when its process was ended, read from the events that it left.
 
 use crate::artefact::{Blamed, Ended};
+use recipes::finding::Finding;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ pub struct Past {
     pub ended: Option<f64>,
     pub end: Option<Ended>,
     pub blamed: Option<Blamed>,
+    pub findings: Vec<Finding>,
 }
 
 impl History {
@@ -46,13 +48,16 @@ impl History {
                 }
                 "job-not-submitted" => {
                     past.submitted = Some(moment);
-                    past.end = Some(Ended::LaunchFailed { why: told.why.unwrap_or_default() });
+                    let failed = || Ended::LaunchFailed { why: told.why.unwrap_or_default() };
+                    past.end = Some(told.end.unwrap_or_else(failed));
+                    past.blamed = told.blamed;
                 }
                 "job-started" => past.started = Some(moment),
                 "job-ended" => {
                     past.ended = Some(moment);
                     past.end = Some(told.end.ok_or_else(|| format!("line {}: no end", at + 1))?);
                     past.blamed = told.blamed;
+                    past.findings = told.findings;
                 }
                 _ => {}
             }
@@ -75,6 +80,8 @@ struct Told {
     why: Option<String>,
     end: Option<Ended>,
     blamed: Option<Blamed>,
+    #[serde(default)]
+    findings: Vec<Finding>,
 }
 
 fn unix_s(text: &str) -> Option<f64> {

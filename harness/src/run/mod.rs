@@ -11,16 +11,20 @@ pub use history::{History, Past};
 
 use crate::artefact::{Blamed, CaseEnd, CaseJobs, Ended, FORMAT, JobRecord, Plan, PlannedCase, PlannedJob};
 use crate::interrupt;
-use crate::launch::{self, Launch, Poll};
-use crate::reach::{Host, Reach};
+use crate::launch::folder::Folders;
+use crate::launch::{self, Launch, NotLaunched, Poll};
+use crate::reach::Reach;
 use crate::script;
 use crate::store::iso8601;
+use recipes::finding::Finding;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// Between two looks at the jobs that run.
 const POLL_EVERY: Duration = Duration::from_secs(5);
+/// Launching goes on for so long past the time of a look before that is made up for.
+const LATE: Duration = Duration::from_secs(30);
 /// Ctrl-C is answered within this time, however long the run waits for a poll.
 const SLICE: Duration = Duration::from_millis(250);
 /// Between the request to end and the end by force.
@@ -58,6 +62,7 @@ struct Job<'a> {
     state: JobState,
     times: Times,
     blamed: Option<Blamed>,
+    findings: Vec<Finding>,
 }
 
 #[derive(Default, Clone)]
@@ -300,6 +305,11 @@ impl<'a> Runner<'a> {
             if interrupt::asked().is_some() {
                 return;
             }
+            // Where a host gives no answer a launch takes long, and those that run want to be looked at meanwhile.
+            if Instant::now() >= self.next_poll + LATE {
+                self.next_poll = Instant::now() + POLL_EVERY;
+                self.poll_and_enforce().await;
+            }
         }
     }
 
@@ -332,17 +342,26 @@ impl<'a> Runner<'a> {
                 // A fresh job is looked at soon, even where the last look was just now.
                 self.next_poll = self.next_poll.min(now + POLL_EVERY);
             }
-            Err(why) => {
-                let event = Event::JobNotSubmitted { at: at_time, case, job: &planned.name, why: &why };
+            Err(NotLaunched { end, blamed }) => {
+                let not = NotLaunched { end, blamed };
+                let event = Event::JobNotSubmitted {
+                    at: at_time,
+                    case,
+                    job: &planned.name,
+                    why: not.why(),
+                    end: &not.end,
+                    blamed: not.blamed.as_ref(),
+                };
                 (self.tell)(Some(&event), self.clock.elapsed());
-                self.jobs[at].state = JobState::Over { handle: None, end: Ended::LaunchFailed { why } };
+                self.jobs[at].blamed = not.blamed;
+                self.jobs[at].state = JobState::Over { handle: None, end: not.end };
             }
         }
     }
 
     /// The handle of a job that runs from here on. One that was launched by the process before, whose answer was lost
     /// with it, is found by its name and not launched again.
-    async fn launch(&self, planned: &PlannedJob) -> Result<String, String> {
+    async fn launch(&self, planned: &PlannedJob) -> Result<String, NotLaunched> {
         if self.resumed
             && let Some(handle) = self.launcher.find_started(self.reach, planned).await?
         {
@@ -352,15 +371,19 @@ impl<'a> Runner<'a> {
         self.launcher.submit(self.reach, planned).await
     }
 
-    async fn put_files(&self, job: &PlannedJob) -> Result<(), String> {
+    async fn put_files(&self, job: &PlannedJob) -> Result<(), NotLaunched> {
+        let folder =
+            Folders { reach: self.reach, launcher: self.plan.launcher, nodes: &self.plan.nodes }.of(job);
         for file in &job.files {
             let text = match &file.text {
                 Some(text) => text.as_str(),
                 None => script::shared_text(&file.name)
                     .ok_or_else(|| format!("no such script in this harness: `{}`", file.name))?,
             };
-            let path = format!("{}/{}", job.folder, file.name);
-            self.reach.put(&Host::Here, &path, text.as_bytes()).await.map_err(|error| error.to_string())?;
+            folder
+                .put(&file.name, text.as_bytes())
+                .await
+                .map_err(|error| launch::ssh::on_folder(&error, job))?;
         }
         Ok(())
     }
@@ -436,14 +459,15 @@ impl<'a> Runner<'a> {
                     (self.tell)(Some(&event), self.clock.elapsed());
                 }
             }
-            Poll::Ended { end, blamed } => {
+            Poll::Ended { end, blamed, findings } => {
                 // What the harness itself ended is told by its own reason, not by the signal that carried it out.
                 let end = match live.ending.take() {
-                    Some((why, ..)) if !matches!(end, Ended::NodeFail | Ended::Preempted) => why,
+                    Some((why, ..)) if !end.is_of_its_own() => why,
                     _ => end,
                 };
                 let handle = Some(live.handle.clone());
                 job.blamed = blamed.or_else(|| unavailable_node(&end, job.planned));
+                job.findings = findings;
                 job.times.ended = Some(unix);
                 let event = Event::JobEnded {
                     at: self.clock.now(),
@@ -451,6 +475,7 @@ impl<'a> Runner<'a> {
                     job: &job.planned.name,
                     end: &end,
                     blamed: job.blamed.as_ref(),
+                    findings: &job.findings,
                 };
                 (self.tell)(Some(&event), self.clock.elapsed());
                 job.state = JobState::Over { handle, end };
@@ -502,6 +527,7 @@ impl<'a> Runner<'a> {
                     job: &planned.name,
                     end: &end,
                     blamed: None,
+                    findings: &[],
                 };
                 (self.tell)(Some(&event), self.clock.elapsed());
                 self.jobs[at].times.ended = Some(self.clock.now_unix_s());
@@ -524,10 +550,18 @@ enum Barrier {
 
 impl<'a> Job<'a> {
     fn with(case: usize, planned: &'a PlannedJob, past: Option<&Past>, clock: &Clock) -> Self {
-        let mut job = Job { case, planned, state: JobState::Planned, times: Times::default(), blamed: None };
+        let mut job = Job {
+            case,
+            planned,
+            state: JobState::Planned,
+            times: Times::default(),
+            blamed: None,
+            findings: Vec::new(),
+        };
         let Some(past) = past else { return job };
         job.times = Times { submitted: past.submitted, started: past.started, ended: past.ended };
         job.blamed = past.blamed.clone();
+        job.findings = past.findings.clone();
         // How long it has waited or run counts on against its limits.
         let moment = |unix_s: f64| {
             let ago = Duration::try_from_secs_f64(clock.now_unix_s() - unix_s).unwrap_or_default();
@@ -565,6 +599,7 @@ impl<'a> Job<'a> {
             seconds,
             end: end.clone(),
             blamed: self.blamed.clone(),
+            findings: self.findings.clone(),
         })
     }
 }

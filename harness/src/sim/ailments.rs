@@ -16,6 +16,7 @@ pub struct Ailments {
     garbled: Vec<usize>,
     wrong_ranks: Vec<usize>,
     clock_jump: Vec<usize>,
+    connection_drops: Vec<usize>,
     reports: Vec<(usize, Report)>,
 }
 
@@ -80,6 +81,7 @@ impl Ailments {
                 Fault::Garbled => ailments.garbled.push(node),
                 Fault::WrongRanks => ailments.wrong_ranks.push(node),
                 Fault::ClockJump => ailments.clock_jump.push(node),
+                Fault::ConnectionDrops => ailments.connection_drops.push(node),
                 Fault::RankDies => ending(Ending::RankDies),
                 Fault::Hang => ending(Ending::Hang),
                 Fault::NodeFails => ending(Ending::NodeFails),
@@ -92,6 +94,8 @@ impl Ailments {
                 | Fault::NsysMissing
                 | Fault::NsysOld
                 | Fault::EventsDropped => {}
+                // Such a node has no jobs.
+                Fault::HostUnreachable => {}
             }
         }
         ailments
@@ -166,6 +170,10 @@ impl Ailments {
 
     pub fn report(&self, node: usize) -> Option<Report> {
         self.reports.iter().filter(|(at, _)| *at == node).map(|(_, what)| *what).min()
+    }
+
+    pub fn connection_drops(&self, node: usize) -> bool {
+        self.connection_drops.contains(&node)
     }
 
     pub fn clock_jumps(&self, node: usize) -> bool {

@@ -4,7 +4,7 @@
 use super::fault::{Fault, NodeFault};
 use super::model::Model;
 use super::traffic;
-use crate::inventory::{FlowOp, Inventory};
+use crate::inventory::{FlowOp, Inventory, ReachBy};
 use crate::nodeset;
 use crate::suggest::nearest;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +22,10 @@ pub struct Cluster {
     /// Data crosses the fabric by reads of the receiver, not by writes of the sender.
     pub reads: bool,
     pub model: Model,
+    /// Nodes are reached one by one over ssh, and there is no Slurm.
+    pub by_ssh: bool,
+    /// The folder that all nodes see.
+    shared: String,
     faults: Vec<NodeFault>,
     case_faults: BTreeMap<String, Vec<NodeFault>>,
 }
@@ -46,6 +50,8 @@ impl Cluster {
             line_gb_s: instance.nic_line_rate_gb_s,
             reads: instance.flow_op == FlowOp::Read,
             model: Model::of(&names, wire, instance.nvlink_gb_s),
+            shared: format!("{}/", inventory.paths.shared.trim_end_matches('/')),
+            by_ssh: matches!(inventory.reach, ReachBy::Ssh(_)),
             faults,
             case_faults,
         };
@@ -61,7 +67,22 @@ impl Cluster {
         self.faults.iter().chain(of_case).filter(|fault| nodes.contains(&fault.node))
     }
 
+    /// The case whose folder holds a path: the part after the run's id, which must change nothing.
+    pub fn case_of<'a>(&self, path: &'a str) -> &'a str {
+        path.strip_prefix(&self.shared).and_then(|rest| rest.split('/').nth(1)).unwrap_or_default()
+    }
+
+    /// Whether a node never answers, in the jobs of `case`.
+    pub fn is_unreachable(&self, case: &str, node: &str) -> bool {
+        let nodes = [node.to_owned()];
+        self.faults_of(case, &nodes).any(|fault| fault.fault == Fault::HostUnreachable)
+    }
+
     fn check(&self, NodeFault { node, fault }: &NodeFault) -> Result<(), String> {
+        let via = if self.by_ssh { "ssh" } else { "slurm" };
+        if !Fault::happens_via(fault.kind(), via) {
+            return Err(format!("a fault that does not exist on nodes reached by {via}: `{}`", fault.kind()));
+        }
         let hint = |near: Option<&str>, there: String| match near {
             Some(near) => format!("did you mean `{near}`"),
             None => format!("there are {there}"),

@@ -2,39 +2,53 @@
 //! `hostname` and `echo`. Anything else is a loud error.
 
 use super::ailments::Ailments;
+use super::course::Spread;
 use super::work::Work;
 use crate::script::Run;
 
 /// What the program does, and its name where this world does not have it.
-pub fn run(ailments: &Ailments, nodes: &[String], run: &Run) -> (Work, Option<String>) {
+pub fn run(ailments: &Ailments, nodes: &[String], spread: Spread, run: &Run) -> (Work, Option<String>) {
     let program = run.argv.first().map(String::as_str).unwrap_or_default();
     let arguments = run.argv.get(1..).unwrap_or_default();
     // Where a node's ranks do not find the others, Slurm starts fewer tasks than were asked for.
     let lost = ailments.wrong_ranks();
-    let tasks = nodes.iter().enumerate().filter(|(node, _)| nodes.len() == 1 || lost != Some(*node));
-    let each = tasks.flat_map(|(_, node)| (0..run.tasks_per_node).map(move |_| node));
-    let mut command = (String::new(), String::new(), 0, 0.05);
+    let each = |line: &dyn Fn(&str) -> String| -> Vec<String> {
+        let of_node = |(at, node): (usize, &String)| match nodes.len() > 1 && lost == Some(at) {
+            true => String::new(),
+            false => line(node).repeat(run.tasks_per_node as usize),
+        };
+        nodes.iter().enumerate().map(of_node).collect()
+    };
+    // Where each node has a process of its own, nobody sums up how they ended.
+    let exits = |code| match spread {
+        Spread::Srun => exits(nodes, run.tasks_per_node, code),
+        Spread::Mpirun | Spread::Each => String::new(),
+    };
+    let mut command = (Vec::new(), String::new(), 0, 0.05);
     match program.rsplit('/').next().unwrap_or_default() {
         "true" => {}
         "false" => {
-            command.1 = exits(nodes, run.tasks_per_node, 1);
+            command.1 = exits(1);
             command.2 = 1;
         }
         "sleep" => match arguments.first().and_then(|seconds| seconds.parse::<f64>().ok()) {
             Some(seconds) if seconds.is_finite() && seconds >= 0.0 => command.3 = seconds,
             _ => {
                 let word = arguments.first().map(String::as_str).unwrap_or_default();
-                command.1 =
-                    format!("sleep: invalid time interval '{word}'\n{}", exits(nodes, run.tasks_per_node, 1));
+                command.1 = format!("sleep: invalid time interval '{word}'\n{}", exits(1));
                 command.2 = 1;
             }
         },
-        "hostname" => command.0 = each.map(|node| format!("{node}\n")).collect(),
-        "echo" => command.0 = each.map(|_| format!("{}\n", arguments.join(" "))).collect(),
+        "hostname" => command.0 = each(&|node| format!("{node}\n")),
+        "echo" => command.0 = each(&|_| format!("{}\n", arguments.join(" "))),
         _ => {
-            command.1 = format!("slurmstepd: error: execve(): {program}: No such file or directory\n");
-            command.1.push_str(&exits(nodes, run.tasks_per_node, 2));
-            command.2 = 2;
+            (command.1, command.2) = match spread {
+                Spread::Srun => {
+                    let told = "slurmstepd: error: execve()";
+                    (format!("{told}: {program}: No such file or directory\n{}", exits(2)), 2)
+                }
+                _ => (format!("job.sh: {program}: command not found\n"), 127),
+            };
             let (stdout, stderr, code, seconds) = command;
             return (Work::Command { stdout, stderr, code, seconds }, Some(program.to_owned()));
         }

@@ -8,7 +8,7 @@ use super::model::Group;
 use super::noise::Noise;
 use super::options::Options;
 use super::work::{self, Table, Work, noise_of};
-use crate::script::{Gpus, Profile, Run, Sampler, Script, Step};
+use crate::script::{Gpus, Profile, Run, Sampler, Script, Start, Step};
 use recipes::op::Op;
 
 pub struct Course {
@@ -16,6 +16,7 @@ pub struct Course {
     /// The job's name within its case.
     pub job: String,
     pub nodes: Vec<String>,
+    pub spread: Spread,
     pub sampler: Option<Sampler>,
     pub work: Work,
     /// The profiler around the ranks.
@@ -30,6 +31,27 @@ pub struct Course {
     pub end: Own,
     /// Programs that this world does not have.
     pub unknown_program: Option<String>,
+}
+
+/// What starts a job's workload on all of its nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spread {
+    Srun,
+    /// One mpirun on the first node.
+    Mpirun,
+    /// Each node's own script.
+    Each,
+}
+
+impl Spread {
+    fn of(script: &Script) -> Spread {
+        let by_mpi = |step: &Step| matches!(step, Step::Run(run) if run.mpi.is_some());
+        match script.start {
+            Start::Slurm(_) => Spread::Srun,
+            Start::Ssh if script.steps.iter().any(by_mpi) => Spread::Mpirun,
+            Start::Ssh | Start::Bash => Spread::Each,
+        }
+    }
 }
 
 /// How a job ends by itself.
@@ -55,7 +77,8 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
     let mut profile = None;
     let mut split_mask = None;
     let mut unknown_program = None;
-    let mut work = Work::Command { stdout: String::new(), stderr: String::new(), code: 0, seconds: 0.0 };
+    let spread = Spread::of(script);
+    let mut work = Work::Command { stdout: Vec::new(), stderr: String::new(), code: 0, seconds: 0.0 };
     let mut launch_s = 2.0;
     for step in &script.steps {
         match step {
@@ -66,7 +89,8 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
             Step::CountersEnd => {}
             Step::Run(run) => {
                 profile = run.profile.clone();
-                (work, unknown_program) = ranks(cluster, &ailments, &nodes, run, split_mask, &mut noise);
+                (work, unknown_program) =
+                    ranks(cluster, &ailments, &nodes, spread, run, split_mask, &mut noise);
                 if matches!(work, Work::Tables(_)) {
                     launch_s = 12.0 + 0.004 * nodes.len() as f64;
                 }
@@ -87,6 +111,7 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
         case: case.to_owned(),
         job: job.to_owned(),
         nodes,
+        spread,
         sampler,
         work,
         profile,
@@ -156,12 +181,13 @@ fn ranks(
     cluster: &Cluster,
     ailments: &Ailments,
     nodes: &[String],
+    spread: Spread,
     run: &Run,
     split_mask: Option<u64>,
     noise: &mut Noise,
 ) -> (Work, Option<String>) {
     let Some(op) = run.argv.first().and_then(|program| op_of(program)) else {
-        return commands::run(ailments, nodes, run);
+        return commands::run(ailments, nodes, spread, run);
     };
     let options = match Options::read(op, run.argv.get(1..).unwrap_or_default()) {
         Ok(options) => options,
@@ -248,12 +274,12 @@ fn op_of(program: &str) -> Option<Op> {
 
 fn refused(op: Op, why: &str) -> Work {
     let stderr = format!("{}: {why}\nUSAGE: {} \n", op.program(), op.program());
-    Work::Command { stdout: String::new(), stderr, code: 1, seconds: 0.5 }
+    Work::Command { stdout: Vec::new(), stderr, code: 1, seconds: 0.5 }
 }
 
 fn refused_program(program: &str) -> Work {
     let stderr = format!("slurmstepd: error: execve(): {program}: No such file or directory\n");
-    Work::Command { stdout: String::new(), stderr, code: 2, seconds: 0.2 }
+    Work::Command { stdout: Vec::new(), stderr, code: 2, seconds: 0.2 }
 }
 
 fn hexadecimal(text: &str) -> Option<u64> {

@@ -51,11 +51,15 @@ pub enum Fault {
     NsysOld,
     /// The report says itself that it lacks events.
     EventsDropped,
+    /// Over ssh: it is gone for a while in the middle of each job, and so is the answer to the start.
+    ConnectionDrops,
+    /// Over ssh: it never answers.
+    HostUnreachable,
 }
 
 impl Fault {
     /// Every way to write a fault, for messages and the manual.
-    pub const FORMS: [&'static str; 21] = [
+    pub const FORMS: [&'static str; 23] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -77,6 +81,8 @@ impl Fault {
         "nsys-missing",
         "nsys-old",
         "events-dropped",
+        "connection-drops",
+        "host-unreachable",
     ];
 
     /// The kind alone, as it begins in the written form.
@@ -103,6 +109,8 @@ impl Fault {
             Fault::NsysMissing => "nsys-missing",
             Fault::NsysOld => "nsys-old",
             Fault::EventsDropped => "events-dropped",
+            Fault::ConnectionDrops => "connection-drops",
+            Fault::HostUnreachable => "host-unreachable",
         }
     }
 
@@ -185,7 +193,9 @@ impl Fault {
             "report-empty" => Fault::ReportEmpty,
             "nsys-missing" => Fault::NsysMissing,
             "nsys-old" => Fault::NsysOld,
-            _ => Fault::EventsDropped,
+            "events-dropped" => Fault::EventsDropped,
+            "connection-drops" => Fault::ConnectionDrops,
+            _ => Fault::HostUnreachable,
         })
     }
 }

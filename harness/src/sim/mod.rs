@@ -49,8 +49,11 @@ mod noise;
 mod nsys;
 mod options;
 mod outputs;
+mod over_ssh;
 mod programs;
+mod said;
 mod slurm;
+mod ssh;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -61,6 +64,7 @@ use self::cluster::Cluster;
 use self::fault::NodeFault;
 use self::journal::{Content, Entry, Journal};
 use self::slurm::{Over, Slurm};
+use self::ssh::Ssh;
 use crate::inventory::Inventory;
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 use std::cell::{RefCell, RefMut};
@@ -83,6 +87,7 @@ pub fn check_fault(inventory: &Inventory, fault: NodeFault) -> Result<(), String
 struct World {
     cluster: Cluster,
     slurm: Slurm,
+    ssh: Ssh,
     /// The shared folder, as far as somebody put something there.
     files: BTreeMap<String, Vec<u8>>,
     /// Jobs that are over, by folder: their files are made when they are asked for.
@@ -99,6 +104,8 @@ struct World {
 /// What a command and what a file take.
 const EXEC: Duration = Duration::from_millis(40);
 const FILE: Duration = Duration::from_millis(1);
+/// How long a host that does not answer is tried.
+const CONNECT: Duration = Duration::from_secs(10);
 
 impl PretendReach {
     /// A healthy cluster but for `faults`, and for `case_faults` in the jobs of the cases that they name. A fault of
@@ -112,6 +119,7 @@ impl PretendReach {
         let world = World {
             cluster: Cluster::new(inventory, seed, faults, case_faults)?,
             slurm: Slurm::default(),
+            ssh: Ssh::default(),
             files: BTreeMap::new(),
             over: BTreeMap::new(),
             removed: BTreeSet::new(),
@@ -131,19 +139,28 @@ impl PretendReach {
 
     /// Makes this cluster what it was after these requests, each at its own time; and lets its jobs go on until `until`.
     pub async fn restore(&self, entries: &[Entry], until: Duration) -> Result<(), String> {
+        self.rest_leases(true);
         for entry in entries {
             tokio::time::sleep_until(self.start + Duration::from_micros(entry.at_us())).await;
             match entry {
                 Entry::Put { path, content, .. } => {
                     self.world().files.insert(path.clone(), content.bytes()?);
                 }
-                Entry::Exec { argv, .. } => {
-                    programs::run(&mut self.world(), argv);
+                Entry::Exec { host, argv, .. } => {
+                    // Whoever asked then had the answer.
+                    let _ = self.world().exec(host, argv);
                 }
             }
         }
         tokio::time::sleep_until(self.start + until).await;
+        self.rest_leases(false);
         Ok(())
+    }
+
+    fn rest_leases(&self, rest: bool) {
+        let mut world = self.world();
+        let now_s = world.now_s;
+        world.ssh.rest_leases(rest, now_s);
     }
 
     fn note(&self, entry: impl Fn(u64) -> Entry) -> Result<(), ReachError> {
@@ -172,6 +189,8 @@ impl PretendReach {
                 .live()
                 .map(|job| format!("job neither ended nor cancelled: {} ({})", job.id, job.name)),
         );
+        let live = world.ssh.live();
+        violations.extend(live.map(|(folder, node)| format!("neither ended nor killed on {node}: {folder}")));
         violations
     }
 
@@ -180,6 +199,7 @@ impl PretendReach {
         let folder = folder.trim_end_matches('/');
         let mut world = self.world();
         world.over.remove(folder);
+        world.ssh.release(folder);
         let within = format!("{folder}/");
         let gone: Vec<String> = world
             .files
@@ -199,13 +219,45 @@ impl PretendReach {
         let now_s = world.now_s;
         let over = world.slurm.advance(now_s);
         world.keep(over);
+        let over = world.ssh.advance(now_s);
+        world.keep(over);
         world
+    }
+
+    /// Whether the host answers at all. One that is gone is waited for, one that was just heard of is not.
+    async fn answers(&self, host: &Host, path: &str) -> Result<(), ReachError> {
+        let silent = self.world().silent(host, path);
+        let Some((why, is_told)) = silent else { return Ok(()) };
+        if !is_told {
+            tokio::time::sleep(CONNECT).await;
+        }
+        Err(ReachError::Unreachable { host: host.to_string(), why: why.to_owned() })
     }
 }
 
 impl World {
     fn keep(&mut self, over: impl IntoIterator<Item = Over>) {
         self.over.extend(over.into_iter().map(|over| (over.folder.trim_end_matches('/').to_owned(), over)));
+    }
+
+    fn exec(&mut self, host: &Host, argv: &[String]) -> Result<Answer, ReachError> {
+        match host {
+            Host::Here if !self.cluster.by_ssh => Ok(programs::run(self, argv)),
+            Host::Node(node) if self.cluster.by_ssh && self.cluster.nodes.contains(node) => {
+                over_ssh::run(self, node, argv)
+            }
+            _ => Ok(programs::unknown(self, argv)),
+        }
+    }
+
+    /// Why a host gives no answer to what concerns a path, and whether that is told at once.
+    fn silent(&self, host: &Host, path: &str) -> Option<(&'static str, bool)> {
+        let Host::Node(node) = host else { return None };
+        let case = self.cluster.case_of(path);
+        if self.cluster.is_unreachable(case, node) {
+            return Some(("connection timed out", false));
+        }
+        self.ssh.silent(node, self.now_s)
     }
 
     fn read(&self, path: &str) -> Option<Vec<u8>> {
@@ -229,16 +281,19 @@ impl Reach for PretendReach {
     fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
         Box::pin(async move {
             tokio::time::sleep(EXEC).await;
-            if !programs::only_asks(&command.argv) {
+            let path = command.argv.iter().find(|word| word.starts_with('/'));
+            self.answers(host, path.map_or("", String::as_str)).await?;
+            if !programs::only_asks(&command.argv) && !over_ssh::only_asks(&command.argv) {
                 self.note(|at_us| Entry::Exec { at_us, host: host.clone(), argv: command.argv.clone() })?;
             }
-            Ok(programs::run(&mut self.world(), &command.argv))
+            self.world().exec(host, &command.argv)
         })
     }
 
     fn put<'a>(&'a self, host: &'a Host, path: &'a str, bytes: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
         Box::pin(async move {
             tokio::time::sleep(FILE).await;
+            self.answers(host, path).await?;
             self.note(|at_us| Entry::Put {
                 at_us,
                 host: host.clone(),
@@ -250,9 +305,10 @@ impl Reach for PretendReach {
         })
     }
 
-    fn get<'a>(&'a self, _host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+    fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
         Box::pin(async move {
             tokio::time::sleep(FILE).await;
+            self.answers(host, path).await?;
             self.world().read(path).ok_or_else(|| ReachError::NotFound { path: path.to_owned() })
         })
     }

@@ -5,10 +5,10 @@ use super::ailments::{Ailments, Ending};
 use super::calendar::slurm_time;
 use super::cluster::Cluster;
 use super::commands::exits;
-use super::course::MARK_S;
+use super::course::{MARK_S, Spread};
 use super::slurm::{How, Over};
 use super::work::{Table, Work, noise_of};
-use super::{counters, flows, nccl, nsys};
+use super::{counters, flows, nccl, nsys, said};
 use crate::script::files;
 use recipes::source::efa_counters;
 
@@ -17,7 +17,11 @@ pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<
     let course = &over.course;
     let ailments = &course.ailments;
     let started = over.run_s >= course.work_from_s;
+    let (name, own) = own_file(over, name)?;
     let text = match name {
+        files::STDOUT if started && own.is_some() => stdout_of(cluster, over, own?)?,
+        files::STDERR if started && own.is_some() => said::by_process(over, own?),
+        files::LOG => said::by_shell(over, own?),
         files::STDOUT if started => stdout(cluster, over)?,
         files::STDERR if started => stderr(epoch_s, over),
         files::BATCH_OUT => String::new(),
@@ -34,7 +38,8 @@ pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<
             return part(cluster, over, name, started);
         }
     };
-    let mangled = name == files::STDOUT && ailments.any_garbled();
+    let garbled = own.map_or(ailments.any_garbled(), |node| ailments.garbled(node));
+    let mangled = name == files::STDOUT && garbled;
     Some(if mangled { mangle(text.into_bytes()) } else { text.into_bytes() })
 }
 
@@ -85,9 +90,43 @@ fn stdout(cluster: &Cluster, over: &Over) -> Option<String> {
             Some(text.collect::<String>() + &nsys::chatter(cluster, over))
         }
         Work::Command { .. } if ailments.ending.is_some() => Some(String::new()),
-        Work::Command { stdout, .. } => Some(stdout.clone()),
+        Work::Command { stdout, .. } => Some(stdout.concat()),
         // These write files of their own.
         Work::Gpus(_) | Work::Flows(..) => Some(String::new()),
+    }
+}
+
+/// The file's name without the node, and the node, where each node of the job has its own of that name; nothing where
+/// such a job has no such file.
+fn own_file<'a>(over: &Over, name: &'a str) -> Option<(&'a str, Option<usize>)> {
+    let spread = over.course.spread;
+    let shared = [files::STDOUT, files::STDERR, files::BATCH_OUT, files::BATCH_ERR, files::SAMPLER_LOG];
+    let is_of_batch = shared[2..].contains(&name);
+    match spread {
+        Spread::Srun => return Some((name, None)),
+        Spread::Mpirun if is_of_batch => return None,
+        Spread::Each if shared.contains(&name) => return None,
+        Spread::Mpirun | Spread::Each => {}
+    }
+    let own: &[&'static str] = match spread {
+        Spread::Each => &[files::STDOUT, files::STDERR, files::LOG],
+        _ => &[files::LOG],
+    };
+    let node = |base: &str| over.course.nodes.iter().position(|node| files::of_node(base, node) == name);
+    let found = own.iter().find_map(|base| Some((*base, Some(node(base)?))));
+    Some(found.unwrap_or((name, None)))
+}
+
+/// What the process of one node printed.
+fn stdout_of(cluster: &Cluster, over: &Over, node: usize) -> Option<String> {
+    let ailments = &over.course.ailments;
+    match &over.course.work {
+        _ if ailments.output_missing(node) => None,
+        Work::Command { stdout, .. } if ailments.ending.is_none() => {
+            Some(stdout.get(node).cloned().unwrap_or_default())
+        }
+        Work::Tables(_) => stdout(cluster, over),
+        Work::Command { .. } | Work::Gpus(_) | Work::Flows(..) => Some(String::new()),
     }
 }
 
@@ -138,6 +177,9 @@ fn part(cluster: &Cluster, over: &Over, name: &str, started: bool) -> Option<Vec
 
 fn stderr(epoch_s: f64, over: &Over) -> String {
     let course = &over.course;
+    if course.spread == Spread::Mpirun {
+        return said::by_mpirun(over);
+    }
     let name = |node: usize| course.nodes.get(node).map_or("", String::as_str);
     let step = format!("STEP {}.0", over.id);
     let ended_itself = matches!(over.how, How::Exit(_));

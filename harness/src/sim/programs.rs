@@ -41,21 +41,26 @@ pub fn run(world: &mut World, argv: &[String]) -> Answer {
         },
         ["scancel", "--signal=INT", "--full", id] => scancel(world, id, true),
         ["scancel", id] if !id.starts_with('-') => scancel(world, id, false),
-        ["rm", "-f", "--", paths @ ..] => {
-            for path in paths {
-                world.files.remove(*path);
-                world.removed.insert((*path).to_owned());
-            }
-            Answer::ok("")
-        }
+        ["rm", "-f", "--", paths @ ..] => remove(world, paths),
         ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"] => sinfo(world),
-        _ => {
-            let line = argv.join(" ");
-            let line = line.escape_debug();
-            world.violations.push(format!("no such program: `{line}`"));
-            Answer::failed(127, format!("pretend cluster: no such program: `{line}`\n"))
-        }
+        _ => unknown(world, argv),
     }
+}
+
+/// The loud error.
+pub fn unknown(world: &mut World, argv: &[String]) -> Answer {
+    let line = argv.join(" ");
+    let line = line.escape_debug();
+    world.violations.push(format!("no such program: `{line}`"));
+    Answer::failed(127, format!("pretend cluster: no such program: `{line}`\n"))
+}
+
+pub fn remove(world: &mut World, paths: &[&str]) -> Answer {
+    for path in paths {
+        world.files.remove(*path);
+        world.removed.insert((*path).to_owned());
+    }
+    Answer::ok("")
 }
 
 const UNKNOWN_JOB: &str = "slurm_load_jobs error: Invalid job id specified\n";
@@ -112,13 +117,13 @@ fn sbatch(world: &mut World, path: &str) -> Answer {
 }
 
 /// The last two folders: the rest of the path holds the run's id, which must change nothing.
-fn case_and_job(folder: &str) -> (&str, &str) {
+pub fn case_and_job(folder: &str) -> (&str, &str) {
     let mut parts = folder.trim_end_matches('/').rsplit('/');
     let job = parts.next().unwrap_or_default();
     (parts.next().unwrap_or_default(), job)
 }
 
-fn needs(script: &Script) -> impl Iterator<Item = &'static str> {
+pub fn needs(script: &Script) -> impl Iterator<Item = &'static str> {
     script.steps.iter().filter_map(|step| match step {
         Step::CountersBegin(_) => Some("counters.sh"),
         Step::Gpus(_) => Some("gpus.sh"),

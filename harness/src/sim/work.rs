@@ -18,7 +18,8 @@ pub enum Work {
     Gpus(Vec<Vec<Table>>),
     Flows(Vec<FlowCourse>, Flows),
     Command {
-        stdout: String,
+        /// By node.
+        stdout: Vec<String>,
         stderr: String,
         code: i32,
         seconds: f64,

@@ -6,9 +6,10 @@ use crate::artefact::{
     CaseEnd, Collected, ExpectedFile, FORMAT, FileKind, Kept, PlannedCase, PlannedJob, PlannedProfile,
 };
 use crate::digest::sha256;
+use crate::launch::folder::{Folder, Folders};
 use crate::profile::Keep;
 use crate::profile::account::{self, Account};
-use crate::reach::{Command, Host, Reach};
+use crate::reach::Command;
 use crate::store::{Store, StoreError};
 use std::time::Duration;
 
@@ -21,14 +22,14 @@ pub async fn tables(
     planned: &PlannedJob,
     rank: &ExpectedFile,
     text: &[u8],
-    reach: &dyn Reach,
+    folder: &Folder<'_>,
     store: &Store,
     collected: &mut Collected,
 ) -> Result<(), StoreError> {
     let Ok(account) = account::read(&String::from_utf8_lossy(text)) else { return Ok(()) };
     for table in &account.tables {
         let file = of_rank(rank, FileKind::ProfileTable, &table.name);
-        match fetch(planned, table, reach).await {
+        match fetch(folder, table).await {
             Ok(bytes) => collected.files.push(put_home(case, planned, &file, &bytes, store)?),
             Err(why) => collected.missing.push(missing(&planned.name, &file, why)),
         }
@@ -41,7 +42,7 @@ pub async fn keep(
     case: &PlannedCase,
     collected: &Collected,
     end: CaseEnd,
-    reach: &dyn Reach,
+    folders: Folders<'_>,
     store: &Store,
 ) -> Result<Option<Kept>, StoreError> {
     if case.jobs.iter().all(|job| job.profile.is_none()) {
@@ -50,6 +51,7 @@ pub async fn keep(
     let mut kept = Kept { format: FORMAT, files: Vec::new(), missing: Vec::new(), removed: Vec::new() };
     for planned in &case.jobs {
         let Some(profile) = &planned.profile else { continue };
+        let folder = folders.of(planned);
         let accounts = accounts(planned, collected, case, store);
         let mut done_with = Vec::new();
         for (nth, (rank, account)) in accounts.iter().enumerate() {
@@ -61,7 +63,7 @@ pub async fn keep(
                 let home = std::fs::read(store.raw(&case.name, &planned.name).join(&report.name)).ok();
                 let fetched = match home.filter(|bytes| sha256(bytes) == report.sha256) {
                     Some(bytes) => Ok(bytes),
-                    None => fetch(planned, report, reach).await,
+                    None => fetch(&folder, report).await,
                 };
                 match fetched {
                     Ok(bytes) => kept.files.push(put_home(case, planned, &file, &bytes, store)?),
@@ -80,7 +82,7 @@ pub async fn keep(
                 done_with.extend(account.tables.iter().map(|table| table.name.clone()));
             }
         }
-        if remove(planned, &done_with, reach).await {
+        if remove(planned, &done_with, &folder).await {
             kept.removed.extend(done_with.into_iter().map(|name| format!("{}/{name}", planned.name)));
         }
     }
@@ -118,11 +120,10 @@ fn of_rank(rank: &ExpectedFile, kind: FileKind, name: &str) -> ExpectedFile {
 }
 
 /// A file as its node saw it: other bytes are a broken copy, and are asked for once more.
-async fn fetch(planned: &PlannedJob, file: &account::File, reach: &dyn Reach) -> Result<Vec<u8>, String> {
-    let path = format!("{}/{}", planned.folder, file.name);
+async fn fetch(folder: &Folder<'_>, file: &account::File) -> Result<Vec<u8>, String> {
     let mut seen = String::new();
     for _ in 0..2 {
-        let bytes = reach.get(&Host::Here, &path).await.map_err(|error| why(&error))?;
+        let bytes = folder.get(&file.name).await.map_err(|error| why(&error))?;
         let digest = sha256(&bytes);
         if digest == file.sha256 {
             return Ok(bytes);
@@ -143,12 +144,12 @@ fn short(digest: &str) -> &str {
 }
 
 /// Whether the files are gone. What cannot be removed costs room and no verdict.
-async fn remove(planned: &PlannedJob, names: &[String], reach: &dyn Reach) -> bool {
+async fn remove(planned: &PlannedJob, names: &[String], folder: &Folder<'_>) -> bool {
     // An argument list has its limits; a job of thousands of ranks has more files than one takes.
     for some in names.chunks(500) {
         let mut argv = vec!["rm".to_owned(), "-f".to_owned(), "--".to_owned()];
         argv.extend(some.iter().map(|name| format!("{}/{name}", planned.folder)));
-        let done = reach.exec(&Host::Here, &Command::new(argv, REMOVAL)).await;
+        let done = folder.exec(&Command::new(argv, REMOVAL)).await;
         if !done.is_ok_and(|answer| answer.succeeded()) {
             return false;
         }

@@ -1,9 +1,9 @@
 //! Tables and whole reports that come home, come broken, or do not come; and what is freed on the nodes.
 
 use super::*;
-use crate::artefact::{CaseJobs, Ended, JobRecord, ProfiledRank, WorkloadFacts};
+use crate::artefact::{CaseJobs, Ended, JobRecord, Launcher, ProfiledRank, WorkloadFacts};
 use crate::profile::NsysVersion;
-use crate::reach::{Answer, ReachError, Wait};
+use crate::reach::{Answer, Host, Reach, ReachError, Wait};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -124,13 +124,15 @@ fn brought(nodes: &Nodes, how: Keep, end: CaseEnd) -> (Collected, Kept, Vec<Stri
             seconds: None,
             end: Ended::Exited { code: 0 },
             blamed: None,
+            findings: Vec::new(),
         }],
     };
     let case = case(how);
+    let folders = Folders { reach: nodes, launcher: Launcher::Slurm, nodes: &[] };
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
     runtime.block_on(async {
-        let collected = super::super::collect(&case, &jobs, nodes, &store).await.expect("collected");
-        let kept = keep(&case, &collected, end, nodes, &store).await.expect("kept").expect("profiled");
+        let collected = super::super::collect(&case, &jobs, folders, &store).await.expect("collected");
+        let kept = keep(&case, &collected, end, folders, &store).await.expect("kept").expect("profiled");
         for file in collected.files.iter().chain(&kept.files) {
             assert!(store.case("c").join(&file.path).is_file(), "{}", file.path);
         }

@@ -124,6 +124,7 @@ impl World {
                     seconds: Some(5.0),
                     end: Ended::Exited { code: 0 },
                     blamed: None,
+                    findings: Vec::new(),
                 }],
             },
             collected: Collected {
@@ -339,6 +340,7 @@ fn a_job_that_did_not_end_well_makes_errors_and_never_failures() {
         (Ended::Cancelled, "CANCELLED"),
         (Ended::QueueStuck { reason: "r".into() }, "queue-stuck"),
         (Ended::LaunchFailed { why: "w".into() }, "launch-failed"),
+        (Ended::HostUnreachable { why: "w".into() }, "host-unreachable"),
         (Ended::Lost { why: "w".into() }, "lost"),
         (Ended::Interrupted { why: "w".into() }, "interrupted"),
         (Ended::NotRun { why: "w".into() }, "not-run"),

@@ -1,0 +1,77 @@
+//! What is said of a job that is reached by ssh, by mpirun and by the shells of its nodes, where srun would say it under
+//! Slurm. Only the lines that name what went wrong are pretended.
+
+use super::ailments::Ending;
+use super::course::Spread;
+use super::slurm::{How, Over};
+use super::work::{Table, Work};
+
+/// The stderr of a job's mpirun.
+pub fn by_mpirun(over: &Over) -> String {
+    let course = &over.course;
+    let name = |node: usize| course.nodes.get(node).map_or("", String::as_str);
+    let per_node = match &course.work {
+        Work::Tables(tables) => {
+            let ranks: u32 = tables.iter().map(|table| table.ranks / table.options.gpus.max(1)).sum();
+            (ranks / course.nodes.len().max(1) as u32).max(1)
+        }
+        _ => 1,
+    };
+    let exits = |rank: u32, code: i32| {
+        format!(
+            "mpirun detected that one or more processes exited with non-zero status\n\
+             \x20 Process name: [[30211,1],{rank}]\n  Exit code:    {code}\n"
+        )
+    };
+    let ended_itself = matches!(over.how, How::Exit(_));
+    match (course.ailments.ending, &course.work) {
+        (Some((Ending::RankDies, node)), _) if ended_itself => {
+            let rank = node as u32 * per_node + per_node / 2;
+            let pid = 4000 + rank;
+            format!(
+                "mpirun noticed that process rank {rank} with PID {pid} on node {} exited on signal 9 (Killed).\n",
+                name(node)
+            )
+        }
+        (Some((Ending::DiskFull, node)), _) if ended_itself => {
+            let told = format!("[{}] write error: No space left on device\n", name(node));
+            told + &exits(node as u32 * per_node, 1)
+        }
+        (Some((Ending::NodeFails, node)), _) if over.how == How::NodeFail && node > 0 => {
+            format!(
+                "ORTE has lost communication with a remote daemon.\n\
+                 \x20 HNP daemon   : [[30211,0],0] on node {}\n  Remote daemon: [[30211,0],{node}] on node {}\n",
+                name(0),
+                name(node)
+            )
+        }
+        _ if !ended_itself => String::new(),
+        (_, Work::Command { stderr, .. }) => stderr.clone(),
+        (_, Work::Tables(tables)) if tables.iter().any(Table::has_wrong) => exits(0, 1),
+        _ => String::new(),
+    }
+}
+
+/// What the process of one node wrote to its stderr, where each node runs its own.
+pub fn by_process(over: &Over, node: usize) -> String {
+    let course = &over.course;
+    let ails = |how| course.ailments.fails_by(how) == Some(node) && matches!(over.how, How::Exit(_));
+    match &course.work {
+        _ if ails(Ending::DiskFull) => "write error: No space left on device\n".to_owned(),
+        Work::Gpus(_) if ails(Ending::RankDies) => "gpus.sh: line 14:  4711 Killed\n".to_owned(),
+        Work::Command { stderr, .. } => stderr.clone(),
+        _ => String::new(),
+    }
+}
+
+/// What the shell of a node's script said.
+pub fn by_shell(over: &Over, node: usize) -> String {
+    let course = &over.course;
+    let is_own = matches!(over.how, How::Exit(_)) && !matches!(course.work, Work::Gpus(_));
+    match course.ailments.ending {
+        Some((Ending::RankDies, at)) if at == node && is_own && course.spread == Spread::Each => {
+            "job.sh: line 21:  4711 Killed\n".to_owned()
+        }
+        _ => String::new(),
+    }
+}
