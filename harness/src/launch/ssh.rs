@@ -88,9 +88,9 @@ impl Launch for Ssh {
             let looks = stream::iter(open.iter().map(|(job, _, at)| node::look(reach, job, &job.nodes[*at])));
             let answers: Vec<_> = looks.buffered(AT_ONCE).collect().await;
             let now = Instant::now();
-            for ((_, handle, at), answer) in open.iter().zip(answers) {
+            for ((job, handle, at), answer) in open.iter().zip(answers) {
                 if let Some(watch) = self.watched.borrow_mut().get_mut(*handle) {
-                    watch.take_in(*at, answer, now);
+                    watch.take_in(*at, &job.nodes[*at], answer, now);
                 }
             }
             let mut polls = Vec::with_capacity(jobs.len());
@@ -191,19 +191,17 @@ impl Watch {
         (0..self.nodes.len()).filter(|at| !self.nodes[*at].state.is_over())
     }
 
-    fn take_in(&mut self, at: usize, answer: Result<State, ReachError>, now: Instant) {
+    fn take_in(&mut self, at: usize, name: &str, answer: Result<State, ReachError>, now: Instant) {
         let node = &mut self.nodes[at];
         match answer {
             Ok(state) => {
                 node.state = state;
                 if let Some((since, why)) = node.silent.take().filter(|_| state != State::Lost) {
                     let silent_s = (now - since).as_secs();
-                    self.findings.push(Finding::new(
-                        "connection-drops",
-                        format!(
-                            "no answer for {silent_s} s while the job ran, which went on by itself: {why}"
-                        ),
-                    ));
+                    let told = format!(
+                        "no answer for {silent_s} s while the job ran, which went on by itself: {why}"
+                    );
+                    self.findings.push(Finding::new("connection-drops", told).node(name));
                 }
             }
             Err(error) => {
