@@ -156,9 +156,12 @@ fn impossible(fault: &Fault, case: &PlannedCase, assertion: &PlannedAssertion, n
                     .any(|profile| profile.ranks.iter().any(|rank| rank.node == node))
         }
         // Nothing that a job on this node would have measured can be there.
-        Fault::Hang | Fault::NodeFails | Fault::RankDies | Fault::Preempted | Fault::QueueStuck => {
-            !jobs.is_empty() && hit == jobs.len()
-        }
+        Fault::Hang
+        | Fault::NodeFails
+        | Fault::RankDies
+        | Fault::Preempted
+        | Fault::QueueStuck
+        | Fault::HostUnreachable => !jobs.is_empty() && hit == jobs.len(),
         _ => false,
     }
 }

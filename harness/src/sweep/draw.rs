@@ -75,12 +75,12 @@ pub fn draw(seed: u64) -> Drawn {
     let mut dice = Dice::of(seed);
     let instance = dice.of_list(&INSTANCES);
     let nodes = dice.number(1, 6);
-    let via = "slurm";
+    let via = if dice.chance(3) { "ssh" } else { "slurm" };
     let inventory = format!(
         "kind = \"pretend\"\ninstance = \"{}\"\nnodes = \"n[1-{nodes}]\"\n[reach]\nvia = \"{via}\"\n",
         instance.name
     );
-    let suite = suite(&mut dice, instance, nodes);
+    let suite = suite(&mut dice, instance, nodes, via);
     let faults = faults(&mut dice, instance, nodes, via);
     let max_fail = dice.chance(12).then(|| dice.number(1, 3) as u32);
     let limit_s = dice.chance(12).then(|| dice.number(30, 900));
@@ -120,7 +120,7 @@ fn faults(dice: &mut Dice, instance: &Instance, nodes: u64, via: &str) -> Vec<St
     faults
 }
 
-fn suite(dice: &mut Dice, instance: &Instance, nodes: u64) -> String {
+fn suite(dice: &mut Dice, instance: &Instance, nodes: u64, via: &str) -> String {
     let mut text = format!("instance = \"{}\"\nabout = \"drawn\"\n", instance.suite);
     let cases = dice.number(1, 4);
     for at in 1..=cases {
@@ -143,7 +143,7 @@ fn suite(dice: &mut Dice, instance: &Instance, nodes: u64) -> String {
         }
         match dice.number(1, 10) {
             1 => flows(dice, &mut text),
-            2 | 3 => command(dice, &mut text),
+            2 | 3 => command(dice, &mut text, via),
             4 => each_gpu(dice, &mut text),
             _ => collective(dice, &mut text, nodes),
         }
@@ -160,7 +160,7 @@ fn flows(dice: &mut Dice, text: &mut String) {
     }
 }
 
-fn command(dice: &mut Dice, text: &mut String) {
+fn command(dice: &mut Dice, text: &mut String, via: &str) {
     let programs = [
         "program = \"true\"",
         "program = \"false\"",
@@ -170,7 +170,8 @@ fn command(dice: &mut Dice, text: &mut String) {
     ];
     let program = *dice.of_list(&programs);
     let placement = *dice.of_list(&["\"each\"", "\"all\"", "1"]);
-    let tasks = dice.number(1, 8);
+    // Over ssh a command runs once on each node.
+    let tasks = if via == "ssh" { 1 } else { dice.number(1, 8) };
     let _ = write!(
         text,
         "placement = {placement}\nworkload = {{ kind = \"command\", {program}, tasks_per_node = {tasks} }}\n\
