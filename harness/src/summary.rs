@@ -5,8 +5,7 @@ use crate::artefact::{
 };
 use crate::judge::{self, Judged};
 use crate::report::SIMULATED;
-use crate::{exit_code, nodeset};
-use std::collections::BTreeSet;
+use crate::{exit_code, nodeset, owed};
 
 pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary {
     let mut counts = Counts::default();
@@ -33,7 +32,7 @@ pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary 
     }
     let named = judged.iter().flat_map(|judged| judged.verdict.culprits.clone()).collect::<Vec<_>>();
     let of_run = judge::culprits_of_run(&outcomes, &named);
-    let owed = still_owed(plan, judged);
+    let owed = owed::still_owed(plan, judged.iter().map(|judged| &judged.verdict));
     let own = exit_code::of(&counts);
     let is_red = matches!(own, exit_code::FAILED | exit_code::COULD_NOT_TELL);
     let code = match record.signal_exit_code {
@@ -67,17 +66,6 @@ pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary 
         },
         cases,
     }
-}
-
-/// What the plan owes and no verdict of this run has shown: it was not run, or went badly again.
-fn still_owed(plan: &Plan, judged: &[Judged]) -> Vec<String> {
-    let shown: BTreeSet<&str> = judged
-        .iter()
-        .flat_map(|judged| &judged.verdict.verdicts)
-        .filter(|verdict| matches!(verdict.status, Status::Pass | Status::ExpectedFailure))
-        .map(|verdict| verdict.name.as_str())
-        .collect();
-    plan.owed.iter().filter(|name| !shown.contains(name.as_str())).cloned().collect()
 }
 
 fn count(verdicts: &[Verdict]) -> Counts {

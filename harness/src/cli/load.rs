@@ -18,7 +18,13 @@ pub struct Loaded {
     pub sources: Vec<Source>,
 }
 
-pub fn load(home: &Home, suites: &[String], inventory: &str) -> Result<Loaded, Vec<String>> {
+/// `from` is the folder of baselines, where it is not the project's own.
+pub fn load(
+    home: &Home,
+    suites: &[String],
+    inventory: &str,
+    from: Option<&Path>,
+) -> Result<Loaded, Vec<String>> {
     let mut mistakes = Vec::new();
     let mut sources = Vec::new();
     let mut read_suites: Vec<Suite> = Vec::new();
@@ -53,26 +59,41 @@ pub fn load(home: &Home, suites: &[String], inventory: &str) -> Result<Loaded, V
             sources.push(source(home, &path, &text));
         }
     }
-    let mut baselines = None;
-    let path = home.path().join("baselines").join(format!("{name}.toml"));
-    // No file, no baselines: the assertions that need one will say so. A file that cannot be read is a mistake.
-    if path.exists() {
-        match fs::read_to_string(&path) {
-            Err(error) => mistakes.push(format!("{}: {error}", home.shown(&path))),
-            Ok(text) => {
-                sources.push(source(home, &path, &text));
-                match Baselines::read(&text, &home.shown(&path)) {
-                    Ok(read) => baselines = Some(read),
-                    Err(more) => mistakes.extend(lines(&more)),
-                }
-            }
+    let mut read_baselines = None;
+    match baselines(home, from, name) {
+        Ok(None) => {}
+        Ok(Some((read, source))) => {
+            sources.push(source);
+            read_baselines = Some(read);
         }
+        Err(more) => mistakes.extend(more),
     }
     if mistakes.is_empty() {
-        Ok(Loaded { suites: read_suites, inventory, baselines, sources })
+        Ok(Loaded { suites: read_suites, inventory, baselines: read_baselines, sources })
     } else {
         Err(mistakes)
     }
+}
+
+/// The baselines of an instance. No file in the project, no baselines: the assertions that need one will say so. A file
+/// that cannot be read is a mistake, and so is a folder that was named and has none.
+pub fn baselines(
+    home: &Home,
+    from: Option<&Path>,
+    instance: &str,
+) -> Result<Option<(Baselines, Source)>, Vec<String>> {
+    let folder = from.map_or_else(|| home.path().join("baselines"), Path::to_owned);
+    let path = folder.join(format!("{instance}.toml"));
+    if !path.exists() {
+        return match from {
+            Some(_) => Err(vec![format!("--baselines: there is no such file: `{}`", path.display())]),
+            None => Ok(None),
+        };
+    }
+    let shown = home.shown(&path);
+    let text = fs::read_to_string(&path).map_err(|error| vec![format!("{shown}: {error}")])?;
+    let read = Baselines::read(&text, &shown).map_err(|mistakes| lines(&mistakes))?;
+    Ok(Some((read, source(home, &path, &text))))
 }
 
 /// The names of what a folder offers, sorted.

@@ -1,14 +1,20 @@
 //! What a person types: the verbs, and the flags of the default verb, which runs suites.
 //! libtest-mimic's arguments are flattened in, so that its vocabulary works as everywhere.
 
+mod bundle;
 mod load;
+mod replay;
+mod rerun;
 mod resume;
 mod run_suites;
+mod stored;
 mod sweep;
+mod together;
 
+use crate::replay::From;
 use crate::store::Home;
 use crate::{check, exit_code, logs};
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
@@ -19,6 +25,7 @@ const ABOUT: &str =
 
 const VERBS: &str = "\
 Verbs (the first word; anything else there is a filter of assertion names):
+  bundle --run ID       a run as one file, which opens on any machine
   check                 lint every suite, inventory and baseline, offline
   logs nccl-tests FILE  print what was read from the output of nccl-tests
   sweep                 drawn suites with drawn faults on pretend clusters, one per seed
@@ -27,7 +34,7 @@ Settings (--set KEY=VALUE, or --set CASE.KEY=VALUE):
 ";
 
 /// The default verb.
-#[derive(Debug, Parser)]
+#[derive(Debug, Clone, Parser)]
 #[command(name = "harness", about = ABOUT, version, disable_help_subcommand = true)]
 pub struct RunArgs {
     /// Suite to run, by name or path; may be repeated
@@ -69,12 +76,24 @@ pub struct RunArgs {
     /// End the whole run after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
-    /// A run that was made before: its id, the beginning of it, or `latest`
-    #[arg(long, value_name = "ID")]
+    /// Take baselines from this folder instead of the project's own
+    #[arg(long, value_name = "DIR")]
+    pub baselines: Option<PathBuf>,
+    /// A run that was made before: its id, the beginning of it, `latest`, its folder or its bundle
+    #[arg(long, value_name = "ID|PATH")]
     pub run: Option<String>,
+    /// With --run: go through it again from this stage, in a run of its own; needs no cluster
+    #[arg(long, value_name = "STAGE")]
+    pub from: Option<From>,
+    /// With --from collect: ask the nodes for what is missing
+    #[arg(long)]
+    pub fetch: bool,
     /// With --run: go on where its process was ended
-    #[arg(long, requires = "run")]
+    #[arg(long)]
     pub resume: bool,
+    /// Run again what this run failed or could not tell
+    #[arg(long, value_name = "ID|PATH")]
+    pub rerun: Option<String>,
     #[command(flatten)]
     pub libtest: libtest_mimic::Arguments,
 }
@@ -111,6 +130,10 @@ enum LogKind {
 pub fn main(args: Vec<OsString>) -> i32 {
     let verb = args.get(1).and_then(|word| word.to_str()).map(str::to_owned);
     match verb.as_deref() {
+        Some("bundle") => match parse::<bundle::BundleArgs>(verb_args(args)) {
+            Ok(args) => bundle::run(&args),
+            Err(code) => code,
+        },
         Some("check") => match parse::<CheckArgs>(verb_args(args)) {
             Ok(CheckArgs {}) => run_check(),
             Err(code) => code,
@@ -125,13 +148,28 @@ pub fn main(args: Vec<OsString>) -> i32 {
             Ok(args) => sweep::run(&args),
             Err(code) => code,
         },
-        _ => match parse::<RunArgs>(args) {
-            Ok(args) => match refused(&args.libtest) {
-                Some(why) => usage(&why),
-                None => run_suites::run(args),
-            },
+        _ => match parse_with_matches::<RunArgs>(args) {
+            Ok((args, matches)) => {
+                let why = refused(&args.libtest)
+                    .or_else(|| together::refused(&args, &RunArgs::command(), &matches));
+                match why {
+                    Some(why) => usage(&why),
+                    None => default_verb(args),
+                }
+            }
             Err(code) => code,
         },
+    }
+}
+
+/// A replay needs nothing of the project; all else does.
+fn default_verb(args: RunArgs) -> i32 {
+    match (&args.run, args.from) {
+        (Some(id), Some(from)) => match home_or_here() {
+            Some(home) => replay::replay(&home, id, from, &args),
+            None => no_home(),
+        },
+        _ => run_suites::run(args),
     }
 }
 
@@ -143,6 +181,12 @@ fn verb_args(mut args: Vec<OsString>) -> Vec<OsString> {
 
 /// clap prints its own message with a suggestion; its exit code for usage is ours too.
 fn parse<A: Parser + CommandFactory + FromArgMatches>(args: Vec<OsString>) -> Result<A, i32> {
+    parse_with_matches(args).map(|(args, _)| args)
+}
+
+fn parse_with_matches<A: Parser + CommandFactory + FromArgMatches>(
+    args: Vec<OsString>,
+) -> Result<(A, ArgMatches), i32> {
     let settings: Vec<String> = crate::plan::SETTINGS
         .iter()
         .map(|setting| format!("  {:<20}  {}", setting.key, setting.about))
@@ -152,7 +196,8 @@ fn parse<A: Parser + CommandFactory + FromArgMatches>(args: Vec<OsString>) -> Re
         // libtest-mimic's own template would take the place of ours.
         .help_template("{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}{after-help}")
         .after_help(after);
-    let matches = command.try_get_matches_from(args).and_then(|matches| A::from_arg_matches(&matches));
+    let matches =
+        command.try_get_matches_from(args).and_then(|matches| Ok((A::from_arg_matches(&matches)?, matches)));
     matches.map_err(|error| {
         let _ = error.print();
         if error.use_stderr() { exit_code::USAGE } else { exit_code::PASSED }
@@ -189,6 +234,12 @@ fn run_check() -> i32 {
 
 fn home() -> Option<Home> {
     Home::find(&std::env::current_dir().ok()?)
+}
+
+/// The project, or this folder: stored runs bring along all that is needed to look at them.
+fn home_or_here() -> Option<Home> {
+    let here = std::env::current_dir().ok()?;
+    Some(Home::find(&here).unwrap_or_else(|| Home::bare(&here)))
 }
 
 fn no_home() -> i32 {

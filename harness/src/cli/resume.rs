@@ -7,12 +7,12 @@ use crate::artefact::Plan;
 use crate::inventory::Inventory;
 use crate::run::History;
 use crate::sim::journal::Entry;
-use crate::store::{self, Home, Store};
+use crate::store::{self, Home, Named, Store};
 use crate::{exit_code, interrupt};
 use serde_json::Value;
 
 pub fn resume(home: &Home, id: &str, args: &RunArgs) -> i32 {
-    let ready = Store::open(home, id).map_err(|error| error.to_string()).and_then(|store| {
+    let ready = own(home, id).and_then(|store| {
         let (plan, inventory, past) = read(home, &store, args)?;
         Ok((store, plan, inventory, past))
     });
@@ -28,6 +28,18 @@ pub fn resume(home: &Home, id: &str, args: &RunArgs) -> i32 {
         Ok(finished) => run_suites::close(&plan, &finished, &store, args),
         Err(why) => run_suites::machinery(&why),
     }
+}
+
+/// A run goes on in its own place only: what is elsewhere may be a copy, and its jobs another's.
+fn own(home: &Home, word: &str) -> Result<Store, String> {
+    let found = home.find_run(word)?;
+    let id = match &found {
+        Named::Folder(folder) => folder.file_name().and_then(|name| name.to_str()).unwrap_or_default(),
+        Named::Archive(_) => {
+            return Err(format!("a bundle is a copy, a run goes on in its own folder: `{word}`"));
+        }
+    };
+    Store::open(home, id).map_err(|error| error.to_string())
 }
 
 fn read(home: &Home, store: &Store, args: &RunArgs) -> Result<(Plan, Inventory, Past), String> {
@@ -57,7 +69,7 @@ fn inventory(home: &Home, plan: &Plan, args: &RunArgs) -> Result<Inventory, Stri
     let path = planned.map(|source| home.path().join(&source.file)).filter(|path| path.exists());
     // One from outside the project is known by its bare name alone: it is given again.
     let name = path.map_or_else(|| args.inventory.clone(), |path| path.display().to_string());
-    let loaded = load::load(home, &[], &name).map_err(|mistakes| mistakes.join("; "))?;
+    let loaded = load::load(home, &[], &name, None).map_err(|mistakes| mistakes.join("; "))?;
     if loaded.inventory.name != plan.inventory {
         return Err(format!(
             "the run was planned for another inventory, give it by --inventory: {}",

@@ -23,6 +23,9 @@ pub fn run(args: RunArgs) -> i32 {
     if let (Some(id), true) = (&args.run, args.resume) {
         return super::resume::resume(&home, id, &args);
     }
+    if let Some(id) = &args.rerun {
+        return super::rerun::rerun(&home, id, &args);
+    }
     if args.suites.is_empty() {
         let names = load::names(&home, "suites").join(", ");
         return usage(&format!("which suite? --suite NAME; there are: {names}"));
@@ -36,6 +39,11 @@ pub fn run(args: RunArgs) -> i32 {
             return exit_code::USAGE;
         }
     };
+    go(&home, &plan, &inventory, &args)
+}
+
+/// Lists, shows or runs a plan, as the arguments ask.
+pub fn go(home: &Home, plan: &Plan, inventory: &crate::inventory::Inventory, args: &RunArgs) -> i32 {
     let selected = plan.cases.iter().map(|case| case.assertions.len()).sum::<usize>();
     if args.libtest.list {
         let format = match args.libtest.format {
@@ -45,7 +53,7 @@ pub fn run(args: RunArgs) -> i32 {
             _ => ListFormat::Pretty,
         };
         // nextest asks a second time for ignored tests alone; which are skipped is known only when they are planned.
-        let listed = if args.libtest.ignored { String::new() } else { report::list(&plan, format) };
+        let listed = if args.libtest.ignored { String::new() } else { report::list(plan, format) };
         print_quietly(&listed);
         return exit_code::PASSED;
     }
@@ -54,7 +62,7 @@ pub fn run(args: RunArgs) -> i32 {
         return exit_code::NOTHING_SELECTED;
     }
     if args.dry_run {
-        print_quietly(&report::dry_run(&plan, &crate::script::SHARED, args.verbose));
+        print_quietly(&report::dry_run(plan, &crate::script::SHARED, args.verbose));
         return exit_code::PASSED;
     }
     if plan.launcher == Launcher::Ssh && inventory.kind == Kind::Real {
@@ -64,18 +72,18 @@ pub fn run(args: RunArgs) -> i32 {
         ));
     }
     interrupt::watch();
-    let store = match Store::create(&home, &plan.run_id) {
+    let store = match Store::create(home, &plan.run_id) {
         Ok(store) => store,
         Err(error) => return machinery(&error.to_string()),
     };
-    if let Err(error) = store.write_json(&store.folder().join("plan.json"), &plan) {
+    if let Err(error) = store.write_json(&store.folder().join("plan.json"), plan) {
         return machinery(&error.to_string());
     }
-    let finished = match execute(&plan, &inventory, &store, &args, None) {
+    let finished = match execute(plan, inventory, &store, args, None) {
         Ok(finished) => finished,
         Err(why) => return machinery(&why),
     };
-    close(&plan, &finished, &store, &args)
+    close(plan, &finished, &store, args)
 }
 
 /// Writes and prints what a run came to; gives the exit code.
@@ -98,8 +106,8 @@ pub fn close(plan: &Plan, finished: &Finished, store: &Store, args: &RunArgs) ->
 }
 
 /// The plan and the inventory that it is for; or all that is wrong, in one go.
-fn make_plan(home: &Home, args: &RunArgs) -> Result<(Plan, crate::inventory::Inventory), Vec<String>> {
-    let mut loaded = load::load(home, &args.suites, &args.inventory)?;
+pub fn make_plan(home: &Home, args: &RunArgs) -> Result<(Plan, crate::inventory::Inventory), Vec<String>> {
+    let mut loaded = load::load(home, &args.suites, &args.inventory, args.baselines.as_deref())?;
     let mut mistakes = Vec::new();
     let settings = settings(&args.settings);
     if let Err(more) = plan::apply_settings(&mut loaded.suites, &settings) {
@@ -147,6 +155,7 @@ fn make_plan(home: &Home, args: &RunArgs) -> Result<(Plan, crate::inventory::Inv
     };
     let plan = plan::plan(&loaded.suites, &loaded.inventory, loaded.baselines.as_ref(), request)?;
     let selection = Selection {
+        only: None,
         filter: args.libtest.filter.clone(),
         exact: args.libtest.exact,
         skip: args.libtest.skip.clone(),

@@ -1,10 +1,14 @@
 //! Brings home what a case's jobs left, digests it, and names what is missing. It reads no measurement; the reports of
 //! profiled ranks have a file of their own (`reports.rs`).
 
+mod again;
+mod fit;
 mod reports;
 #[cfg(test)]
 mod tests;
 
+pub use again::collect_again;
+pub use fit::unfit;
 pub use reports::keep;
 
 use crate::artefact::{

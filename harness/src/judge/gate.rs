@@ -90,6 +90,10 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
                 "wrong-ranks" => {
                     "check that the launcher's MPI plugin and nccl-tests' MPI are the same; see `srun --mpi=list`"
                 }
+                "raw-edited" | "raw-gone" => {
+                    "put the file back as it was, or accept what lies there now with `--from collect`"
+                }
+                "not-analyzed" => "try `--from analyze`, or run it again with --rerun",
                 _ => {
                     "look at the output of the job, and at the space on the shared folder; run the case again"
                 }

@@ -1,8 +1,9 @@
 //! The assertions of a case, one per subject: job, node, NIC or GPU, and size. Each gets exactly one verdict.
 
 use super::Context;
-use crate::artefact::{BaselineNumbers, PlannedAssertion, PlannedBaseline, PlannedBound, PlannedJob};
-use crate::baseline::{BaselineKey, State};
+use super::baseline;
+use crate::artefact::{PlannedAssertion, PlannedBaseline, PlannedBound, PlannedJob};
+use crate::baseline::BaselineKey;
 use crate::nodeset;
 use crate::size;
 use crate::suite::{Assertion, Case, Per, Place, Placement, Suite, Workload};
@@ -326,24 +327,8 @@ impl One<'_> {
             },
         };
         let instance = &self.context.inventory.instance.name;
-        let shown = format!("{instance} {} {}", self.assertion.metric, show_key(&key));
-        let Some(found) = self.context.baselines.and_then(|all| all.find(&self.assertion.metric, &key))
-        else {
-            return Some(PlannedBaseline::None { key: shown });
-        };
-        let numbers = BaselineNumbers {
-            key: shown,
-            n: found.samples.len() as u32,
-            median: found.median(),
-            lower: found.lower,
-            upper: found.upper,
-            source: found.source.clone(),
-        };
-        Some(match found.state {
-            State::Accepted => PlannedBaseline::Accepted(numbers),
-            State::Provisional => PlannedBaseline::Provisional(numbers),
-            State::Expired => PlannedBaseline::Expired(numbers),
-        })
+        let found = self.context.baselines.and_then(|all| all.find(&self.assertion.metric, &key));
+        Some(baseline::planned(baseline::shown(instance, &self.assertion.metric, &key), found))
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -395,13 +380,4 @@ fn with_places(parts: Vec<Dims>, places: &[&str]) -> Vec<Dims> {
     let parts = if parts.is_empty() { vec![Dims::new()] } else { parts };
     let placed = |part: Dims| places.iter().map(move |place| part.clone().with(Dim::Place, *place));
     parts.into_iter().flat_map(placed).collect()
-}
-
-fn show_key(key: &BaselineKey) -> String {
-    let mut words = BTreeMap::new();
-    words.insert(0, key.op.map(|op| op.name().to_owned()));
-    words.insert(1, key.size_bytes.map(size::show));
-    words.insert(2, key.nodes.map(|nodes| format!("{nodes} nodes")));
-    words.insert(3, key.ranks.map(|ranks| format!("{ranks} ranks")));
-    words.into_values().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -1,12 +1,14 @@
 //! Suites x inventory x baselines to a plan that leaves no choice open. Pure: it reads no file and asks no clock.
 
 mod assertions;
+mod baseline;
 mod jobs;
 mod placement;
 mod profile;
 mod select;
 mod settings;
 
+pub use baseline::rebaseline;
 pub use select::{Selection, select};
 pub use settings::{SETTINGS, apply_settings};
 
@@ -251,6 +253,14 @@ fn facts(context: &Context, case: &Case) -> WorkloadFacts {
 fn duplicates(cases: &[PlannedCase]) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let mut mistakes = Vec::new();
+    let mut folders = BTreeSet::new();
+    for case in cases.iter().filter(|case| !folders.insert(case.name.as_str())) {
+        // A case's files lie in a folder of its name.
+        mistakes.push(format!(
+            "two suites have a case of this name, run them one after the other: {}",
+            case.name
+        ));
+    }
     for assertion in cases.iter().flat_map(|case| &case.assertions) {
         if !seen.insert(assertion.name.as_str()) {
             mistakes

@@ -3,9 +3,10 @@
 use crate::artefact::Plan;
 use std::collections::BTreeSet;
 
-/// libtest's vocabulary: a filter, `--exact`, `--skip`.
+/// libtest's vocabulary: a filter, `--exact`, `--skip`; all of it among the names of `only`, where there are some.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Selection {
+    pub only: Option<BTreeSet<String>>,
     pub filter: Option<String>,
     pub exact: bool,
     pub skip: Vec<String>,
@@ -14,11 +15,13 @@ pub struct Selection {
 impl Selection {
     pub fn wants(&self, name: &str) -> bool {
         let matches = |pattern: &str| if self.exact { name == pattern } else { name.contains(pattern) };
-        self.filter.as_deref().is_none_or(matches) && !self.skip.iter().any(|pattern| matches(pattern))
+        self.only.as_ref().is_none_or(|only| only.contains(name))
+            && self.filter.as_deref().is_none_or(matches)
+            && !self.skip.iter().any(|pattern| matches(pattern))
     }
 
     fn is_all(&self) -> bool {
-        self.filter.is_none() && self.skip.is_empty()
+        self.only.is_none() && self.filter.is_none() && self.skip.is_empty()
     }
 }
 

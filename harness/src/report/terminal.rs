@@ -35,9 +35,17 @@ pub fn closing(report: &Report, color: bool) -> String {
     if summary.simulated {
         line(&mut text, &paint.yellow(&format!("{SIMULATED}; seed: {}", summary.seed)));
     }
+    if let Some(first) = summary.owed.first() {
+        let n = count(summary.owed.len(), "assertion");
+        let of = report.plan.owed.len();
+        line(&mut text, &paint.yellow(&format!("still owed: {n} of {of}, first {}", show(first))));
+    }
     let took = duration(summary.seconds);
     line(&mut text, &format!("took: {took}{}", if summary.simulated { " of pretend time" } else { "" }));
     line(&mut text, &format!("run folder: runs/{}/", show(&summary.run_id)));
+    if let Some(parent) = &summary.parent {
+        line(&mut text, &format!("made from run: {}", show(parent)));
+    }
     if let Some(why) = &summary.interrupted {
         line(&mut text, &paint.red(&format!("interrupted: {}", show(why))));
     }

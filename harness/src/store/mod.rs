@@ -1,7 +1,14 @@
 //! The only code that reads or writes `runs/`, and the only code that asks the machine's clock and randomness: a run
 //! id carries both, everything else of a run is told the time.
 
+mod carry;
+mod find;
 mod journal;
+mod stored;
+
+pub use carry::files;
+pub use find::Named;
+pub use stored::{Stored, is_inside};
 
 use self::journal::Appender;
 use crate::artefact::FORMAT;
@@ -26,6 +33,11 @@ impl Home {
         from.ancestors()
             .find(|folder| folder.join("suites").is_dir() && folder.join("inventory").is_dir())
             .map(|folder| Home(folder.to_owned()))
+    }
+
+    /// A folder that has neither: enough to look at runs, which bring along all that they need.
+    pub fn bare(folder: &Path) -> Home {
+        Home(folder.to_owned())
     }
 
     pub fn path(&self) -> &Path {
@@ -141,13 +153,24 @@ impl Scratch {
     }
 }
 
+/// How the names of files begin that are not written to their end.
+const UNFINISHED: &str = ".part-";
+
 /// Writes a file whole or not at all: under a temporary name beside it, then renamed.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    write_whole_by(path, &mut |file| file.write_all(bytes))
+}
+
+/// The same for what is too large to be held at once.
+pub fn write_whole_by(
+    path: &Path,
+    write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), StoreError> {
     let written = (|| {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
-        let mut file = tempfile::Builder::new().prefix(".part-").tempfile_in(folder)?;
-        file.write_all(bytes)?;
+        let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
+        write(&mut file)?;
         let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
         file.as_file().set_permissions(permissions)?;
         file.persist(path).map_err(|error| error.error)?;

@@ -1,0 +1,36 @@
+//! `harness bundle`: a stored run as one file.
+
+use super::{home_or_here, no_home, stored, usage};
+use crate::{bundle, exit_code};
+use clap::Parser;
+use std::path::PathBuf;
+
+/// `harness bundle`
+#[derive(Debug, Parser)]
+#[command(name = "harness bundle", about = "Make one file of a run, which opens on any machine.")]
+pub struct BundleArgs {
+    /// The run: its id, the beginning of it, `latest`, or its folder
+    #[arg(long, value_name = "ID|PATH")]
+    run: String,
+    /// The file to write; `<run id>.tar.gz` here without it
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub fn run(args: &BundleArgs) -> i32 {
+    let Some(home) = home_or_here() else { return no_home() };
+    let run = match stored::open(&home, &args.run) {
+        Ok(run) => run,
+        Err(why) => return usage(&format!("--run: {why}")),
+    };
+    let id = &run.plan.run_id;
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{id}.tar.gz")));
+    match bundle::pack(&run, &out) {
+        Ok(files) => {
+            println!("{files} files of {id}: {}", out.display());
+            println!("to look at it elsewhere: harness --run {} --from analyze", out.display());
+            exit_code::PASSED
+        }
+        Err(error) => usage(&error.to_string()),
+    }
+}

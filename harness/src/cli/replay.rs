@@ -1,0 +1,103 @@
+//! `--run ID --from STAGE`: goes through a stored run again, from a later stage on.
+
+use super::run_suites::{close, machinery};
+use super::{RunArgs, load, stored, usage};
+use crate::artefact::{Launcher, Plan, Source};
+use crate::reach::Reach;
+use crate::reach::process::ProcessReach;
+use crate::replay::{self, From};
+use crate::store::{self, Home, Store};
+use crate::{interrupt, plan};
+
+pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
+    if args.fetch && from != From::Collect {
+        return usage(
+            "--fetch: files are fetched by `--from collect`, the later stages read what is at home",
+        );
+    }
+    let parent = match stored::open(home, id) {
+        Ok(parent) => parent,
+        Err(why) => return usage(&format!("--run: {why}")),
+    };
+    if args.fetch && parent.plan.simulated {
+        return usage(
+            "--fetch: the nodes of a pretend run went with its process; what came home is accounted for without --fetch, \
+             and a run that did not come to its end goes on with --resume",
+        );
+    }
+    let run_id = store::new_run_id(&parent.plan.suites.join("+"));
+    let mut child = replay::child(&parent.plan, run_id);
+    if let Err(why) = look_up(home, &mut child, from, args) {
+        return usage(&why);
+    }
+    let ready = match replay::ready(&parent, child, from) {
+        Ok(ready) => ready,
+        Err(error) => return usage(&error.to_string()),
+    };
+    interrupt::watch();
+    let plan = ready.plan().clone();
+    let beyond = args.fetch.then(|| reach(plan.launcher));
+    let done = Store::create(home, &plan.run_id).map_err(|error| error.to_string()).and_then(|store| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        let finished = runtime.block_on(ready.replay(beyond.as_deref(), &store));
+        Ok((store, finished.map_err(|error| error.to_string())?))
+    });
+    match done {
+        Ok((store, finished)) => close(&plan, &finished, &store, args),
+        Err(why) => machinery(&why),
+    }
+}
+
+/// How the run reached its nodes, so that they are asked in the same way.
+fn reach(launcher: Launcher) -> Box<dyn Reach> {
+    match launcher {
+        Launcher::Slurm | Launcher::Local => Box::new(ProcessReach),
+    }
+}
+
+/// The baselines as they are now: where the numbers are judged anew, and where a person names a folder of them.
+/// `--from collect` and `--from analyze` otherwise repeat the run's own judgement.
+fn look_up(home: &Home, plan: &mut Plan, from: From, args: &RunArgs) -> Result<(), String> {
+    if from == From::Report {
+        return match &args.baselines {
+            Some(_) => {
+                Err("--baselines: verdicts are made by `--from judge`, reports only show them".to_owned())
+            }
+            None => Ok(()),
+        };
+    }
+    if from != From::Judge && args.baselines.is_none() {
+        return Ok(());
+    }
+    let found = load::baselines(home, args.baselines.as_deref(), &plan.instance.name);
+    let Some((baselines, source)) = found.map_err(|mistakes| mistakes.join("; "))? else {
+        let name = &plan.instance.name;
+        eprintln!("no `baselines/{name}.toml` here: judged by the numbers that the run's plan holds");
+        return Ok(());
+    };
+    if baselines.simulated && !plan.simulated {
+        return Err(format!("{}: baselines of a pretend instance cannot judge a real run", baselines.file));
+    }
+    let changed = plan::rebaseline(plan, &baselines);
+    if let Some(first) = changed.first() {
+        let n = changed.len();
+        eprintln!("baselines that are others now than when the run was planned: {n}, first `{first}`");
+    }
+    note(plan, source);
+    Ok(())
+}
+
+fn note(plan: &mut Plan, source: Source) {
+    let name = |file: &str| file.rsplit('/').next().unwrap_or_default().to_owned();
+    // A suite or inventory of that name stands before the baselines.
+    let was = plan.sources.iter_mut().rfind(|was| {
+        name(&was.file) == name(&source.file)
+            && !was.file.starts_with("suites/")
+            && !was.file.starts_with("inventory/")
+    });
+    match was {
+        Some(was) => *was = source,
+        None => plan.sources.push(source),
+    }
+}

@@ -1,0 +1,109 @@
+//! `--rerun ID`: a new run of what a stored one failed or could not tell, upon the same suites, nodes and settings.
+
+use super::run_suites::{go, make_plan};
+use super::{RunArgs, stored, usage};
+use crate::artefact::Plan;
+use crate::plan::{self, Selection};
+use crate::store::{Home, Stored};
+use crate::{exit_code, nodeset, owed};
+use std::collections::BTreeSet;
+
+pub fn rerun(home: &Home, id: &str, args: &RunArgs) -> i32 {
+    let owing = stored::open(home, id).and_then(|parent| Ok((owed_by(&parent)?, parent)));
+    let (owed, parent) = match owing {
+        Ok(owing) => owing,
+        Err(why) => return usage(&format!("--rerun: {why}")),
+    };
+    let id = &parent.plan.run_id;
+    if owed.is_empty() {
+        eprintln!("error: nothing is owed: every assertion of the run has passed: `{id}`");
+        return exit_code::NOTHING_SELECTED;
+    }
+    let like = match like(home, &parent.plan, args) {
+        Ok(like) => like,
+        Err(why) => return usage(&format!("--rerun: {why}")),
+    };
+    let (mut plan, inventory) = match make_plan(home, &like) {
+        Ok(made) => made,
+        Err(mistakes) => {
+            for mistake in &mistakes {
+                eprintln!("error: {mistake}");
+            }
+            return exit_code::USAGE;
+        }
+    };
+    tell_changes(&parent.plan, &plan);
+    let names: BTreeSet<&str> =
+        plan.cases.iter().flat_map(|case| &case.assertions).map(|one| one.name.as_str()).collect();
+    let gone: Vec<&String> = owed.iter().filter(|name| !names.contains(name.as_str())).collect();
+    if let Some(first) = gone.first() {
+        eprintln!("owed, and no suite asks for it any more: {}, first `{first}`", gone.len());
+    }
+    plan.parent = Some(id.clone());
+    let selection = Selection {
+        only: Some(owed.iter().cloned().collect()),
+        filter: args.libtest.filter.clone(),
+        exact: args.libtest.exact,
+        skip: args.libtest.skip.clone(),
+    };
+    plan.owed = owed;
+    let plan = plan::select(plan, &selection);
+    if plan.cases.is_empty() && !args.libtest.list {
+        let n = plan.owed.len();
+        eprintln!("error: nothing selected: {n} are owed, none of them has such a name; --list names them");
+        return exit_code::NOTHING_SELECTED;
+    }
+    go(home, &plan, &inventory, args)
+}
+
+fn owed_by(parent: &Stored) -> Result<Vec<String>, String> {
+    let verdicts = parent.plan.cases.iter().map(|case| parent.verdict(&case.name));
+    let verdicts = verdicts.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
+    Ok(owed::owed(&parent.plan, &verdicts))
+}
+
+/// The arguments that would plan the parent again, whole.
+fn like(home: &Home, parent: &Plan, args: &RunArgs) -> Result<RunArgs, String> {
+    // Suites are read first, in their order, then the inventory; each is noted when it was read.
+    let mut sources = parent.sources.iter();
+    let mut path = |what: &str, name: &str| -> Result<String, String> {
+        let file = sources.next().map(|source| source.file.as_str()).unwrap_or_default();
+        let path = home.path().join(file);
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        match stem == Some(name) && path.is_file() {
+            true => Ok(path.display().to_string()),
+            false => Err(format!(
+                "the {what} of the run is not in this project any more, put it where it was or begin a new run: `{name}`"
+            )),
+        }
+    };
+    let suites = parent.suites.iter().map(|name| path("suite", name)).collect::<Result<Vec<_>, _>>()?;
+    let inventory = path("inventory", &parent.inventory)?;
+    let mut libtest = args.libtest.clone();
+    libtest.filter = None;
+    libtest.exact = false;
+    libtest.skip = Vec::new();
+    Ok(RunArgs {
+        suites,
+        inventory,
+        nodes: Some(nodeset::fold(&parent.nodes)),
+        exclude_nodes: None,
+        settings: parent.settings.clone().into_iter().collect(),
+        seed: parent.seed,
+        sim_faults: parent.sim_faults.clone(),
+        timeout: args.timeout.or(parent.limit_s),
+        max_fail: args.max_fail.or(parent.max_fail),
+        libtest,
+        ..args.clone()
+    })
+}
+
+/// What was read is not always what the parent read.
+fn tell_changes(parent: &Plan, plan: &Plan) {
+    for source in &plan.sources {
+        let was = parent.sources.iter().find(|was| was.file == source.file);
+        if was.is_none_or(|was| was.sha256 != source.sha256) {
+            eprintln!("changed since the run that this one repeats: {}", source.file);
+        }
+    }
+}

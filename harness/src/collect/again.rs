@@ -1,0 +1,111 @@
+//! Accounts again for what lies in the `raw/` of a stored run, by the code that accounted for it at first; and tells
+//! what somebody has changed there since.
+
+use crate::artefact::{CaseJobs, Change, ChangedFile, Collected, PlannedCase};
+use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
+use crate::store::{Store, StoreError};
+use std::path::{Path, PathBuf};
+
+/// What is missing at home is asked for `beyond`, where that is given. `folder` is the case's folder in the stored run.
+pub async fn collect_again(
+    case: &PlannedCase,
+    jobs: &CaseJobs,
+    before: Option<&Collected>,
+    folder: &Path,
+    beyond: Option<&dyn Reach>,
+    store: &Store,
+) -> Result<Collected, StoreError> {
+    let raw = |name: &str| folder.join("raw").join(name);
+    let folders = case.jobs.iter().map(|job| (format!("{}/", job.folder), raw(&job.name))).collect();
+    let at_home = AtHome { folders, beyond };
+    let mut collected = super::collect(case, jobs, &at_home, store).await?;
+    if let Some(before) = before {
+        let lies_there = |path: &str| folder.join(path).is_file();
+        compare(&mut collected, before, beyond.is_some(), &lies_there);
+    }
+    Ok(collected)
+}
+
+/// A stored run as the world: the folder of each job is what came home of it. It runs nothing.
+struct AtHome<'a> {
+    /// Of each job: its folder on the nodes, and where its files lie now.
+    folders: Vec<(String, PathBuf)>,
+    beyond: Option<&'a dyn Reach>,
+}
+
+impl Reach for AtHome<'_> {
+    fn exec<'a>(&'a self, _: &'a Host, _: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+        Box::pin(async { Err(nothing_to_do()) })
+    }
+
+    fn put<'a>(&'a self, _: &'a Host, _: &'a str, _: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+        Box::pin(async { Err(nothing_to_do()) })
+    }
+
+    fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+        Box::pin(async move {
+            let here =
+                self.folders.iter().find_map(|(folder, raw)| Some(raw.join(path.strip_prefix(folder)?)));
+            let found = match here {
+                Some(here) if here.symlink_metadata().is_ok_and(|found| found.is_file()) => {
+                    let failed = |why: std::io::Error| ReachError::Failed {
+                        what: "what came home cannot be read".to_owned(),
+                        why: why.to_string(),
+                    };
+                    Some(std::fs::read(here).map_err(failed))
+                }
+                _ => None,
+            };
+            match (found, self.beyond) {
+                (Some(found), _) => found,
+                (None, Some(beyond)) => beyond.get(host, path).await,
+                (None, None) => Err(ReachError::NotFound { path: path.to_owned() }),
+            }
+        })
+    }
+}
+
+fn nothing_to_do() -> ReachError {
+    ReachError::Failed { what: "a stored run".to_owned(), why: "nothing is run in it".to_owned() }
+}
+
+/// What is not as it was, told in `changed`; and why a file is missing, which was known better when it was asked for.
+fn compare(
+    collected: &mut Collected,
+    before: &Collected,
+    asked_again: bool,
+    lies_there: &dyn Fn(&str) -> bool,
+) {
+    let mut changed = Vec::new();
+    let mut tell = |job: &str, path: &str, how: Change| {
+        changed.push(ChangedFile { job: job.to_owned(), path: path.to_owned(), how });
+    };
+    for file in &collected.files {
+        match before.files.iter().find(|was| was.path == file.path) {
+            Some(was) if was.sha256 != file.sha256 => tell(&file.job, &file.path, Change::Edited),
+            Some(_) => {}
+            None if lies_there(&file.path) => tell(&file.job, &file.path, Change::Added),
+            None => {}
+        }
+    }
+    for was in &before.files {
+        if !collected.files.iter().any(|file| file.path == was.path) {
+            tell(&was.job, &was.path, Change::Gone);
+        }
+    }
+    for missing in &mut collected.missing {
+        let path = format!("raw/{}/{}", missing.job, missing.name);
+        let was = before.missing.iter().find(|was| was.job == missing.job && was.name == missing.name);
+        match was {
+            Some(was) if !asked_again && !lies_there(&path) => missing.why = was.why.clone(),
+            None if !lies_there(&path) && before.files.iter().any(|was| was.path == path) => {
+                missing.why = "it came home, and is gone from there".to_owned();
+            }
+            _ => {}
+        }
+    }
+    // What was told of by an earlier look is still so, unless this one tells of the same file.
+    let of_before =
+        before.changed.iter().filter(|was| !changed.iter().any(|now: &ChangedFile| now.path == was.path));
+    collected.changed = of_before.cloned().chain(changed.iter().cloned()).collect();
+}

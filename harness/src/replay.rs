@@ -1,0 +1,227 @@
+//! Goes through a stored run again from a later stage, in a run of its own: it needs no cluster and no inventory, for all
+//! that the stages use is an artefact. The stored run is read and never written; what each stage does is in `pipeline`.
+
+use crate::artefact::{
+    Analysis, CaseJobs, Collected, Ended, FORMAT, JobAnalysis, JobRecord, MissingFile, Plan, PlannedCase,
+    RunRecord,
+};
+use crate::collect;
+use crate::judge::Judged;
+use crate::pipeline::{self, Finished};
+use crate::reach::Reach;
+use crate::store::{Store, StoreError, Stored};
+use recipes::metric::Metrics;
+use recipes::recipe::NotComparable;
+use std::path::Path;
+
+/// The first stage that is gone through again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub enum From {
+    /// Account again for what lies in `raw/`, then go on
+    Collect,
+    /// Compute metrics, verdicts and reports from what was collected
+    Analyze,
+    /// Judge the stored metrics, by the baselines as they are now
+    Judge,
+    /// Write the reports of the stored verdicts
+    Report,
+}
+
+/// All that a replay starts from: it was read whole before anything is written.
+pub struct Ready<'a> {
+    parent: &'a Stored,
+    plan: Plan,
+    from: From,
+    record: RunRecord,
+    cases: Vec<ReadyCase>,
+}
+
+struct ReadyCase {
+    jobs: CaseJobs,
+    collected: Option<Collected>,
+    analyzed: Option<(Analysis, Metrics)>,
+    judged: Option<Judged>,
+}
+
+/// The plan of a run that is made from another: its own id, and the parent's name.
+pub fn child(parent: &Plan, run_id: String) -> Plan {
+    Plan {
+        format: FORMAT,
+        run_id,
+        parent: Some(parent.run_id.clone()),
+        harness: env!("CARGO_PKG_VERSION").to_owned(),
+        ..parent.clone()
+    }
+}
+
+/// Reads what the stages from `from` on need of the stored run. `plan` is a child of the stored one.
+pub fn ready(parent: &Stored, plan: Plan, from: From) -> Result<Ready<'_>, StoreError> {
+    let mut cases = Vec::new();
+    let mut without = 0;
+    for case in &plan.cases {
+        let jobs = parent.jobs(&case.name)?;
+        without += usize::from(jobs.is_none());
+        let collected = parent.collected(&case.name)?;
+        let analyzed = match from {
+            From::Judge => parent.analysis(&case.name)?.zip(parent.metrics(&case.name)?),
+            _ => None,
+        };
+        let judged = match from {
+            From::Report => judged(parent, &case.name)?,
+            _ => None,
+        };
+        let jobs = jobs.unwrap_or_else(|| none_run(case));
+        cases.push(ReadyCase { jobs, collected, analyzed, judged });
+    }
+    let record = record(parent, without, cases.len())?;
+    Ok(Ready { parent, plan, from, record, cases })
+}
+
+impl Ready<'_> {
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Goes through the stages, and writes what each gives. What is missing at home is asked for `beyond`, where that is
+    /// given.
+    pub async fn replay(self, beyond: Option<&dyn Reach>, store: &Store) -> Result<Finished, StoreError> {
+        let Ready { parent, plan, from, record, cases } = self;
+        store.write_json(&store.folder().join("plan.json"), &plan)?;
+        if from > From::Collect {
+            store.carry(parent.folder(), &|file| is_carried(file, from))?;
+        }
+        pipeline::write_record(&record, store)?;
+        let mut judged = Vec::new();
+        for (case, ready) in plan.cases.iter().zip(cases) {
+            let folder = store.case(&case.name);
+            let ReadyCase { jobs, collected, analyzed, judged: stored } = ready;
+            store.write_json(&folder.join("job.json"), &jobs)?;
+            let collected = match (from, collected) {
+                (From::Collect, before) => {
+                    let at_home = parent.case(&case.name);
+                    collect::collect_again(case, &jobs, before.as_ref(), &at_home, beyond, store).await?
+                }
+                (_, Some(collected)) => collected,
+                (_, None) => none_collected(case),
+            };
+            store.write_json(&folder.join("collected.json"), &collected)?;
+            if let Some(stored) = stored {
+                judged.push(stored);
+                continue;
+            }
+            let (metrics, analysis) = match (from, analyzed) {
+                (From::Collect | From::Analyze, _) => {
+                    let unfit = collect::unfit(&collected, &folder);
+                    pipeline::analyze_case(&plan, case, &jobs, &collected, &unfit, store)?
+                }
+                (_, Some((analysis, metrics))) => (metrics, analysis),
+                (_, None) => (Metrics::default(), none_analyzed(case)),
+            };
+            judged.push(pipeline::judge_case(&plan, case, &jobs, &collected, &analysis, &metrics, store)?);
+        }
+        if from == From::Collect {
+            store.carry(parent.folder(), &|file| is_carried(file, from))?;
+        }
+        Ok(pipeline::finish(&plan, &record, judged))
+    }
+}
+
+/// Whether a file is taken over as it is: what happened, what came home, and the work of the stages before `from`.
+fn is_carried(file: &Path, from: From) -> bool {
+    let inner: Vec<&str> = file.iter().filter_map(|part| part.to_str()).collect();
+    match inner.as_slice() {
+        [name] => name.ends_with(".jsonl"),
+        ["cases", _, "raw", ..] => true,
+        ["cases", _, "metrics.parquet" | "analysis.json"] => from > From::Analyze,
+        ["cases", _, "verdict.json" | "outcomes.json"] => from > From::Judge,
+        ["cases", _, "reports.json"] => true,
+        _ => false,
+    }
+}
+
+fn judged(parent: &Stored, case: &str) -> Result<Option<Judged>, StoreError> {
+    let Some(verdict) = parent.verdict(case)? else { return Ok(None) };
+    match parent.outcomes(case)? {
+        Some(outcomes) => Ok(Some(Judged { verdict, outcomes })),
+        None => {
+            let path = parent.case(case).join("outcomes.json");
+            Err(StoreError::other(
+                &path,
+                &"not there, though `verdict.json` is; `--from judge` makes it anew",
+            ))
+        }
+    }
+}
+
+/// How the stored run went. One that did not come to its end, or lost what it had, says so.
+fn record(parent: &Stored, without: usize, of: usize) -> Result<RunRecord, StoreError> {
+    let record = parent.record()?;
+    let ended = record.as_ref().is_some_and(|record| record.ended.is_some());
+    if let Some(record) = record.clone().filter(|_| ended) {
+        return Ok(record);
+    }
+    let told = parent.told()?;
+    let Some((started, last)) =
+        record.map(|record| record.started).zip(told.as_ref().map(|told| told.1.clone())).or(told)
+    else {
+        let path = parent.folder().join("run.json");
+        return Err(StoreError::other(&path, &"the run had not begun: there is nothing to go through again"));
+    };
+    Ok(RunRecord {
+        format: FORMAT,
+        seconds: seconds_between(&started, &last),
+        started,
+        ended: Some(last),
+        stopped: Some(format!("the run did not come to its end: {without} of {of} cases have no results")),
+        signal_exit_code: None,
+    })
+}
+
+fn seconds_between(from: &str, to: &str) -> Option<f64> {
+    let moment = |text: &str| {
+        time::OffsetDateTime::parse(text, &time::format_description::well_known::Iso8601::DEFAULT).ok()
+    };
+    let between = (moment(to)? - moment(from)?).as_seconds_f64();
+    Some((between * 1e3).round() / 1e3)
+}
+
+/// The jobs of a case that has none on record.
+fn none_run(case: &PlannedCase) -> CaseJobs {
+    let never = |name: &String| JobRecord {
+        name: name.clone(),
+        handle: None,
+        submitted: None,
+        started: None,
+        ended: None,
+        seconds: None,
+        end: Ended::NotRun { why: "the stored run has no record of it".to_owned() },
+        blamed: None,
+    };
+    let jobs = case.jobs.iter().map(|job| never(&job.name)).collect();
+    CaseJobs { format: FORMAT, skipped: case.skip.clone(), jobs }
+}
+
+/// What is missing of a case whose files were not accounted for: all that must be there.
+fn none_collected(case: &PlannedCase) -> Collected {
+    let mut missing = Vec::new();
+    for job in &case.jobs {
+        missing.extend(job.expected.iter().filter(|file| file.kind.is_required()).map(|file| MissingFile {
+            job: job.name.clone(),
+            name: file.name.clone(),
+            kind: file.kind,
+            node: file.node.clone(),
+            part: file.part.clone(),
+            rank: file.rank,
+            why: "the stored run did not account for it; try `--from collect`".to_owned(),
+        }));
+    }
+    Collected { format: FORMAT, files: Vec::new(), missing, changed: Vec::new() }
+}
+
+/// The analysis of a case that has none: its jobs cannot be judged, whatever became of them.
+fn none_analyzed(case: &PlannedCase) -> Analysis {
+    let why = "the stored run has no numbers of it";
+    let none = NotComparable { cause: "not-analyzed".to_owned(), why: why.to_owned() };
+    let job = JobAnalysis { not_comparable: Some(none), ..JobAnalysis::default() };
+    Analysis { format: FORMAT, jobs: case.jobs.iter().map(|one| (one.name.clone(), job.clone())).collect() }
+}
