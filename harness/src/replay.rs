@@ -99,7 +99,8 @@ impl Ready<'_> {
             let collected = match (from, collected) {
                 (From::Collect, before) => {
                     let at_home = parent.case(&case.name);
-                    collect::collect_again(case, &jobs, before.as_ref(), &at_home, beyond, store).await?
+                    collect::collect_again(&plan, case, &jobs, before.as_ref(), &at_home, beyond, store)
+                        .await?
                 }
                 (_, Some(collected)) => collected,
                 (_, None) => none_collected(case),
@@ -196,6 +197,7 @@ fn none_run(case: &PlannedCase) -> CaseJobs {
         seconds: None,
         end: Ended::NotRun { why: "the stored run has no record of it".to_owned() },
         blamed: None,
+        findings: Vec::new(),
     };
     let jobs = case.jobs.iter().map(|job| never(&job.name)).collect();
     CaseJobs { format: FORMAT, skipped: case.skip.clone(), jobs }

@@ -52,7 +52,8 @@ pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
 /// How the run reached its nodes, so that they are asked in the same way.
 fn reach(launcher: Launcher) -> Box<dyn Reach> {
     match launcher {
-        Launcher::Slurm | Launcher::Local => Box::new(ProcessReach),
+        // Real nodes are not reached by ssh yet, and what this reaches says so.
+        Launcher::Slurm | Launcher::Local | Launcher::Ssh => Box::new(ProcessReach),
     }
 }
 

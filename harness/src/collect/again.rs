@@ -1,13 +1,15 @@
 //! Accounts again for what lies in the `raw/` of a stored run, by the code that accounted for it at first; and tells
 //! what somebody has changed there since.
 
-use crate::artefact::{CaseJobs, Change, ChangedFile, Collected, PlannedCase};
+use crate::artefact::{CaseJobs, Change, ChangedFile, Collected, Plan, PlannedCase};
+use crate::launch::folder::Folders;
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 use crate::store::{Store, StoreError};
 use std::path::{Path, PathBuf};
 
 /// What is missing at home is asked for `beyond`, where that is given. `folder` is the case's folder in the stored run.
 pub async fn collect_again(
+    plan: &Plan,
     case: &PlannedCase,
     jobs: &CaseJobs,
     before: Option<&Collected>,
@@ -18,7 +20,8 @@ pub async fn collect_again(
     let raw = |name: &str| folder.join("raw").join(name);
     let folders = case.jobs.iter().map(|job| (format!("{}/", job.folder), raw(&job.name))).collect();
     let at_home = AtHome { folders, beyond };
-    let mut collected = super::collect(case, jobs, &at_home, store).await?;
+    let nodes = Folders { reach: &at_home, launcher: plan.launcher, nodes: &plan.nodes };
+    let mut collected = super::collect(case, jobs, nodes, store).await?;
     if let Some(before) = before {
         let lies_there = |path: &str| folder.join(path).is_file();
         compare(&mut collected, before, beyond.is_some(), &lies_there);
