@@ -37,6 +37,7 @@ fn container() -> Option<Container> {
         mounts: vec!["/fsx:/fsx".into(), "/dev/shm:/dev/shm".into()],
         mount_home: true,
         remap_root: false,
+        workdir: None,
     })
 }
 
@@ -243,7 +244,7 @@ proptest! {
                 argv: vec!["program".into(), argument],
                 tasks_per_node: 8,
                 mpi: None,
-                container: Some(Container { image, mounts: Vec::new(), mount_home: false, remap_root: true }),
+                container: Some(Container { image, mounts: Vec::new(), mount_home: false, remap_root: true, workdir: None }),
                 profile: None,
             }),
         ];

@@ -264,3 +264,23 @@ fn without_a_known_nsys_a_profiled_case_is_skipped_with_the_reason() {
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     assert!(ran.stdout.contains("does not say which nsys its nodes have"), "{}", ran.all());
 }
+
+#[test]
+fn in_a_container_the_wrapper_runs_in_the_jobs_folder_or_the_case_is_refused() {
+    let project = crate::project::Project::new();
+    let inventory = |mounts: &str| {
+        format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"p5-[1-2]\"\nnsys_version = \"2025.3\"\nreach = {{ via = \"slurm\" }}\n\
+             paths = {{ shared = \"/fsx/harness\" }}\ncontainer = {{ image = \"/fsx/nccl.sqsh\", mounts = [{mounts}] }}\n"
+        )
+    };
+    let args = ["--suite", "nccl-p5", "--inventory", "mine", "--dry-run", "-v", "kernels-scatter"];
+    project.write("inventory/mine.toml", &inventory("\"/fsx:/data\""));
+    let ran = project.harness(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    assert!(ran.stdout.contains("--container-workdir=/data/harness/"), "{}", ran.all());
+    project.write("inventory/mine.toml", &inventory("\"/fsx2:/fsx2\""));
+    let ran = project.harness(&args);
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+    assert!(ran.stderr.contains("add a mount of `paths.shared`"), "{}", ran.all());
+}

@@ -34,6 +34,7 @@ fn job(
     // Which node sends stands in the step; the nodes of a job are a set, and ranks are numbered along it.
     nodeset::sort(&mut nodes);
     let profile = profile::around(inventory, case, &placed.name, &nodes, &mut step)?;
+    enter_folder(&mut step, &folder)?;
     let mut steps = Vec::new();
     if !environment.is_empty() {
         steps.push(Step::Environment { variables: environment.clone() });
@@ -90,6 +91,29 @@ fn job(
     })
 }
 
+/// A script of the job's folder that runs in a container finds that folder there, or cannot run.
+fn enter_folder(step: &mut Step, folder: &str) -> Result<(), String> {
+    let container = match step {
+        Step::Gpus(gpus) => gpus.container.as_mut(),
+        Step::Run(run) if run.profile.is_some() => run.container.as_mut(),
+        _ => None,
+    };
+    let Some(container) = container else { return Ok(()) };
+    let seen = container.mounts.iter().find_map(|mount| {
+        let mut ends = mount.split(':');
+        let (outside, inside) = (ends.next()?.trim_end_matches('/'), ends.next()?.trim_end_matches('/'));
+        let rest = folder.strip_prefix(outside).filter(|rest| rest.starts_with('/'))?;
+        Some(format!("{inside}{rest}"))
+    });
+    let Some(seen) = seen else {
+        return Err(format!(
+            "its container does not see the job's folder: add a mount of `paths.shared` to `[container]`: {folder}"
+        ));
+    };
+    container.workdir = Some(seen);
+    Ok(())
+}
+
 /// The step, the tasks per node that Slurm is asked for, the ranks declared, and the script that the step needs.
 fn workload(
     inventory: &Inventory,
@@ -102,6 +126,7 @@ fn workload(
         mounts: container.mounts.clone(),
         mount_home: container.mount_home,
         remap_root: container.remap_root,
+        workdir: None,
     });
     let wiring = match &inventory.reach {
         ReachBy::Slurm(slurm) => Some(slurm.mpi.as_str()),

@@ -146,6 +146,9 @@ pub struct Container {
     pub mounts: Vec<String>,
     pub mount_home: bool,
     pub remap_root: bool,
+    /// The job's folder as the container sees it, where a script that lies there is run in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workdir: Option<String>,
 }
 
 /// With this `flows.sh` says that its tool is not on the node.

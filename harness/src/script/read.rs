@@ -252,6 +252,7 @@ fn launched(words: &[String]) -> Option<(Launch, &[String])> {
                     mounts: Vec::new(),
                     mount_home: false,
                     remap_root: false,
+                    workdir: None,
                 });
             }
             "container-mounts" => {
@@ -259,6 +260,7 @@ fn launched(words: &[String]) -> Option<(Launch, &[String])> {
             }
             "container-mount-home" => launch.container.as_mut()?.mount_home = true,
             "container-remap-root" => launch.container.as_mut()?.remap_root = true,
+            "container-workdir" => launch.container.as_mut()?.workdir = Some(value.to_owned()),
             "nodes"
             | "cpu-bind"
             | "overlap"

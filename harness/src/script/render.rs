@@ -207,6 +207,9 @@ fn spread(
         let no = |wanted: bool| if wanted { "" } else { "no-" };
         words.push(format!("--{}container-mount-home", no(container.mount_home)));
         words.push(format!("--{}container-remap-root", no(container.remap_root)));
+        if let Some(folder) = &container.workdir {
+            words.push(format!("--container-workdir={folder}"));
+        }
     }
     words
 }
