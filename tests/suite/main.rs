@@ -25,6 +25,7 @@ mod resume;
 mod sampler;
 mod scenarios;
 mod scripts;
+mod ssh;
 mod sweep;
 mod tidy;
 mod wrappers;

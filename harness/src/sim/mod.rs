@@ -1,7 +1,8 @@
 //! A pretend cluster that implements `Reach`: the launchers, the collection and everything after them run upon it as
 //! they run upon a real one. What the harness does with what it sees is none of its business.
 //!
-//! It is Slurm as a state machine (`slurm`, `programs`) over nodes with GPUs and NICs (`cluster`), whose workloads take
+//! It is Slurm as a state machine (`slurm`, `programs`), or nodes that are reached one by one over ssh (`ssh`,
+//! `over_ssh`), as the inventory has it; over nodes with GPUs and NICs (`cluster`), whose workloads take
 //! the time that published measurements suggest (`model`, `traffic`, `work`) and leave files in the forms of the real
 //! tools (`outputs`, `nccl`, `counters`, `flows`). The text of a job is read back by the strict grammar of `script`, so
 //! what is tested is what would be sent.
@@ -31,6 +32,11 @@
 //! | nsys-missing, nsys-old | profiled ranks of the node run bare | - | - | as nccl-tests |
 //! | events-dropped | the node's reports say that they lack events | - | - | as nccl-tests |
 //! | clock-jump | the node's wall clock is an hour ahead at the end of its capture; uptime is right | the same | the same | the same |
+//! | connection-drops | over ssh: the answer to the start is lost, and 25 s in the middle of the job | the same | the same | the same |
+//! | host-unreachable | over ssh: no answer, ever; nothing starts there | the same | the same | the same |
+//!
+//! Over ssh mpirun speaks where srun would (`said`), a node that fails is silent and has lost its job when it is back,
+//! and without a scheduler there is neither queue-stuck nor preempted.
 //!
 //! Of several faults that end a job, the one that would come about first counts; the others add up.
 

@@ -6,10 +6,13 @@ mod law;
 mod same_seed;
 mod scale;
 mod slurm;
+mod ssh;
 
 use super::PretendReach;
 use super::fault::NodeFault;
-use crate::inventory::{FlowOp, Instance, Inventory, Kind, NicTool, Paths, ReachBy, Transport};
+use crate::inventory::{
+    FlowOp, Instance, Inventory, Kind, NicTool, Paths, ReachBy, SshReach, SshStart, Transport,
+};
 use crate::nodeset;
 use crate::reach::{Answer, Command, Host, Reach, ReachError};
 use crate::script::{self, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, files};

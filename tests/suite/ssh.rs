@@ -1,0 +1,193 @@
+//! Nodes that are reached by ssh, from the command line to the verdict, on the pretend cluster: the same verdicts as
+//! under Slurm, and what can go wrong over ssh alone.
+
+use crate::project::Project;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+
+/// The fault, the exit code of its class, the one line that blames, and the cause that its evidence begins with.
+const TABLE: &[(&str, i32, &str, &str)] = &[
+    ("nic-slow=0.4@rdmap113s0", 1, "culprit p5-002 rdmap113s0", "4.8 GB/s"),
+    ("nic-dead@rdmap113s0", 1, "culprit p5-002 rdmap113s0", "listed, but moved no byte"),
+    ("gpu-slow=0.5@3", 1, "culprit p5-002 gpu3", "nccl.algbw"),
+    ("corrupt@3", 1, "culprit p5-002 gpu3", "nccl.wrong"),
+    ("rank-dies", 3, "culprit p5-002 node", "rank-died"),
+    ("node-fails", 3, "culprit p5-002 node", "NODE_FAIL"),
+    ("output-missing", 3, "culprit p5-002 node", "output-missing"),
+    ("garbled", 3, "culprit p5-002 node", "capture-unreadable"),
+    ("disk-full", 3, "culprit p5-002 node", "disk-full"),
+    ("wrong-ranks", 3, "culprit p5-002 node", "wrong-ranks"),
+    ("host-unreachable", 3, "culprit p5-002 node", "host-unreachable: p5-002 cannot be reached"),
+];
+
+/// The acceptance suite on three nodes over ssh, with this fault.
+fn run(project: &Project, more: &[&str]) -> crate::project::Ran {
+    let base = ["--suite", "nccl-p5", "--inventory", "sim-ssh", "-q", "--nodes", "p5-[001-003]"];
+    project.harness(&[&base, more].concat())
+}
+
+#[test]
+fn each_fault_over_ssh_ends_with_the_verdict_of_its_class_and_names_the_guilty_part_alone() {
+    let project = Project::new();
+    let mut wrong = Vec::new();
+    for (fault, code, blamed, cause) in TABLE {
+        let ran = run(&project, &["--sim-fault", &format!("p5-002:{fault}")]);
+        let named = ran.stdout.contains(&format!("{blamed}: {cause}"));
+        if ran.code != Some(*code) || ran.blamed() != [*blamed] || !named {
+            let tail: Vec<&str> = ran.stdout.lines().rev().take(8).collect();
+            let tail: Vec<&str> = tail.into_iter().rev().collect();
+            wrong.push(format!("{fault}: exit {:?}\n{}\n{}", ran.code, tail.join("\n"), ran.stderr));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn a_rank_that_hangs_is_ended_on_every_node_at_its_limit() {
+    let project = Project::new();
+    let ran = run(&project, &["all_reduce", "--sim-fault", "p5-002:hang", "--set", "limit_s=300"]);
+    assert_eq!((ran.code, ran.blamed()), (Some(3), vec!["culprit p5-002 node".to_owned()]), "{}", ran.all());
+    assert!(ran.stdout.contains("culprit p5-002 node: hang"), "{}", ran.all());
+}
+
+/// Status and number of every assertion of the last run, by name.
+fn verdicts(project: &Project) -> BTreeMap<String, (String, Option<f64>)> {
+    let plan = project.json("plan.json");
+    let mut all = BTreeMap::new();
+    for case in plan["cases"].as_array().expect("cases") {
+        let name = case["name"].as_str().expect("a name");
+        let verdict = project.json(&format!("cases/{name}/verdict.json"));
+        for one in verdict["verdicts"].as_array().expect("verdicts") {
+            let text = |key: &str| one[key].as_str().unwrap_or_default().to_owned();
+            all.insert(text("name"), (text("status"), one["observed"].as_f64()));
+        }
+    }
+    all
+}
+
+#[test]
+fn the_verdicts_over_ssh_are_those_under_slurm() {
+    for faults in
+        [&[][..], &["p5-002:gpu-slow=0.5@3", "p5-001:nic-slow=0.4@rdmap113s0"][..], &["p5-002:rank-dies"][..]]
+    {
+        let project = Project::new();
+        let mut ran = Vec::new();
+        let mut told = Vec::new();
+        for inventory in ["default", "sim-ssh"] {
+            let mut args =
+                vec!["--suite", "nccl-p5", "-q", "--inventory", inventory, "--nodes", "p5-[001-003]"];
+            faults.iter().for_each(|fault| args.extend(["--sim-fault", fault]));
+            let one = project.harness(&args);
+            told.push(verdicts(&project));
+            ran.push((one.code, one.blamed()));
+        }
+        assert_eq!(ran[0], ran[1], "{faults:?}");
+        assert!(told[0].len() > 300, "{}", told[0].len());
+        let differ: Vec<_> =
+            told[0].iter().filter(|(name, verdict)| told[1].get(*name) != Some(verdict)).take(5).collect();
+        assert!(differ.is_empty() && told[0].len() == told[1].len(), "{faults:?}: {differ:#?}");
+    }
+}
+
+#[test]
+fn a_connection_that_drops_changes_no_verdict_and_leaves_a_finding() {
+    let project = Project::new();
+    let ran = run(&project, &["pair-all_", "--sim-fault", "p5-002:connection-drops"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    let verdict = project.json("cases/pair-all_reduce/verdict.json");
+    let findings = verdict["findings"].as_array().expect("findings");
+    let dropped: Vec<&Value> =
+        findings.iter().filter(|finding| finding["code"] == "connection-drops").collect();
+    assert!(
+        !dropped.is_empty() && dropped.iter().all(|finding| finding["node"] == "p5-002"),
+        "{findings:#?}"
+    );
+    // The answer to its start was lost too, and it was not run twice.
+    let events = fs::read_to_string(project.latest().join("events.jsonl")).expect("events");
+    let of = |kind: &str| events.lines().filter(|line| line.contains(kind)).count();
+    assert_eq!(of("\"job-submitted\""), of("\"job-ended\""));
+    assert_eq!(of("\"job-not-submitted\""), 0, "{events}");
+}
+
+#[test]
+fn two_runs_over_ssh_of_one_seed_have_the_same_verdicts() {
+    let project = Project::new();
+    let args = &["pair-", "--sim-fault", "p5-002:node-fails", "--sim-fault", "p5-003:connection-drops"];
+    let first = run(&project, args);
+    let told = verdicts(&project);
+    let second = run(&project, args);
+    assert_eq!((first.code, first.blamed()), (second.code, second.blamed()));
+    assert_eq!(told, verdicts(&project));
+}
+
+#[test]
+fn without_mpirun_a_node_drives_its_gpus_alone_and_several_nodes_are_refused() {
+    let project = Project::new();
+    let inventory = fs::read_to_string(project.path().join("inventory/sim-ssh.toml")).expect("read");
+    project.write("inventory/alone.toml", &format!("{inventory}start = \"processes\"\n"));
+    let args = ["--suite", "nccl-p5", "--inventory", "alone", "-q"];
+    let ran = project.harness(&args);
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+    assert!(ran.stderr.contains("wires no ranks of nccl-tests together"), "{}", ran.stderr);
+    project.write(
+        "suites/alone.toml",
+        "instance = \"p5\"\nabout = \"a node alone\"\n[[case]]\nname = \"node\"\nplacement = \"each\"\n\
+         workload = { kind = \"nccl-tests\", op = \"all_reduce\", from = \"1GiB\", to = \"1GiB\", factor = 2 }\n\
+         recipes = [\"nccl_tests\"]\n[[case.assert]]\nmetric = \"nccl.busbw\"\nsize = \"1GiB\"\nat_least = \"200 GB/s\"\n",
+    );
+    let ran = project.harness(&["--suite", "alone", "--inventory", "alone", "-q"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    assert!(project.latest().join("cases/node/raw/p5-001/stdout.p5-001").is_file());
+    let plan = project.json("plan.json");
+    let script = plan["cases"][0]["jobs"][0]["files"][0]["text"].as_str().expect("a script");
+    assert!(script.contains("-g 8 > ") && !script.contains("mpirun"), "{script}");
+}
+
+#[test]
+fn what_ssh_cannot_do_is_a_mistake_of_the_plan() {
+    let project = Project::new();
+    project.write(
+        "suites/tasks.toml",
+        "instance = \"p5\"\nabout = \"x\"\n[[case]]\nname = \"c\"\nplacement = \"each\"\n\
+         workload = { kind = \"command\", program = \"true\", tasks_per_node = 2 }\n\
+         recipes = [\"command\"]\n[[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n",
+    );
+    let inventory = fs::read_to_string(project.path().join("inventory/sim-ssh.toml")).expect("read");
+    project.write("inventory/boxed.toml", &format!("{inventory}[container]\nimage = \"/x.sqsh\"\n"));
+    for (args, told) in [
+        (["--suite", "tasks", "--inventory", "sim-ssh"], "`tasks_per_node` needs Slurm: 2"),
+        (["--suite", "nccl-p5", "--inventory", "boxed"], "a `[container]` is started by Pyxis under Slurm"),
+    ] {
+        let ran = project.harness(&args);
+        assert_eq!(ran.code, Some(2), "{}", ran.all());
+        assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
+    }
+    for (inventory, fault, told) in [
+        ("sim-ssh", "p5-002:preempted", "does not exist on nodes reached by ssh: `preempted`"),
+        ("sim-ssh", "p5-002:queue-stuck", "does not exist on nodes reached by ssh: `queue-stuck`"),
+        ("default", "p5-002:connection-drops", "does not exist on nodes reached by slurm"),
+        ("default", "p5-002:host-unreachable", "does not exist on nodes reached by slurm"),
+    ] {
+        let ran = project.harness(&["--suite", "nccl-p5", "--inventory", inventory, "--sim-fault", fault]);
+        assert_eq!(ran.code, Some(2), "{}", ran.all());
+        assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
+    }
+    assert_eq!(project.runs(), 0, "nothing was launched");
+}
+
+#[test]
+fn real_nodes_are_planned_over_ssh_and_not_launched_by_this_version() {
+    let project = Project::new();
+    let args = ["--suite", "nccl-p4de", "--inventory", "ssh-example"];
+    let planned = project.harness(&[&args[..], &["--dry-run"]].concat());
+    assert_eq!(planned.code, Some(0), "{}", planned.all());
+    for told in ["launched by ssh", "lease.sh start", "mpirun -np", "'{host}'"] {
+        assert!(planned.stdout.contains(told), "{told}: {}", planned.stdout);
+    }
+    assert_eq!(project.harness(&[&args[..], &["--list"]].concat()).code, Some(0));
+    let ran = project.harness(&args);
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+    assert!(ran.stderr.contains("cannot reach real nodes by ssh yet"), "{}", ran.stderr);
+    assert_eq!(project.runs(), 0);
+}
