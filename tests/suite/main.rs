@@ -26,6 +26,7 @@ mod sampler;
 mod scenarios;
 mod scripts;
 mod ssh;
+mod ssh_launcher;
 mod sweep;
 mod tidy;
 mod wrappers;
