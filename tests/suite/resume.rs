@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 /// Jobs in rounds and side by side, a dependency, flows, a profiler, a command that fails.
-const SUITE: &str = r#"
+pub const SUITE: &str = r#"
 instance = "p5"
 about = "a little of everything"
 [[case]]

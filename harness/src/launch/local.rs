@@ -50,12 +50,12 @@ impl Launch for Local {
         &'a self,
         reach: &'a dyn Reach,
         job: &'a PlannedJob,
-    ) -> Wait<'a, Result<Option<String>, String>> {
+    ) -> Wait<'a, Result<Option<String>, NotLaunched>> {
         Box::pin(async move {
             match reach.get(&Host::Here, &format!("{}/{PID}", job.folder)).await {
                 Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned())),
                 Err(ReachError::NotFound { .. }) => Ok(None),
-                Err(error) => Err(format!("whether it was launched before is not known: {error}")),
+                Err(error) => Err(format!("whether it was launched before is not known: {error}").into()),
             }
         })
     }

@@ -31,7 +31,7 @@ pub trait Launch {
         &'a self,
         reach: &'a dyn Reach,
         job: &'a PlannedJob,
-    ) -> Wait<'a, Result<Option<String>, String>>;
+    ) -> Wait<'a, Result<Option<String>, NotLaunched>>;
 
     /// What the launcher knows of each job, in the order asked. A failed query is `Unknown` for all of them.
     fn poll<'a>(&'a self, reach: &'a dyn Reach, jobs: &'a [(&'a PlannedJob, &'a str)])

@@ -41,7 +41,7 @@ impl Launch for Slurm {
         &'a self,
         reach: &'a dyn Reach,
         job: &'a PlannedJob,
-    ) -> Wait<'a, Result<Option<String>, String>> {
+    ) -> Wait<'a, Result<Option<String>, NotLaunched>> {
         Box::pin(async move {
             let by_name = format!("--name={}", job_name(job)?);
             let argv = ["squeue", "--noheader", "--states=all", "--format=%i", &by_name];
@@ -51,7 +51,7 @@ impl Launch for Slurm {
                 .map_err(|error| format!("whether it was launched before is not known: {error}"))?;
             if !answer.succeeded() {
                 let why = answer.complaint();
-                return Err(format!("whether it was launched before is not known: `squeue`: {why}"));
+                return Err(format!("whether it was launched before is not known: `squeue`: {why}").into());
             }
             let text = answer.stdout_text();
             if let Some(id) = text.lines().map(str::trim).find(|line| !line.is_empty()) {
@@ -60,8 +60,8 @@ impl Launch for Slurm {
             // Slurm forgets a job some minutes after its end; the file of its output stays.
             match reach.get(&Host::Here, &format!("{}/{}", job.folder, files::BATCH_ERR)).await {
                 Err(ReachError::NotFound { .. }) => Ok(None),
-                Ok(_) => Err("it was launched before, and Slurm has forgotten it".to_owned()),
-                Err(error) => Err(format!("whether it was launched before is not known: {error}")),
+                Ok(_) => Err("it was launched before, and Slurm has forgotten it".to_owned().into()),
+                Err(error) => Err(format!("whether it was launched before is not known: {error}").into()),
             }
         })
     }

@@ -48,13 +48,7 @@ impl Launch for Ssh {
             if let Err(error) = folder.put(files::STARTED, format!("{nodes}\n").as_bytes()).await {
                 return Err(on_folder(&error, job));
             }
-            let starts = on_all(&job.nodes, async |node| start(reach, job, node).await).await;
-            let failed =
-                job.nodes.iter().zip(&starts).find_map(|(node, start)| Some((node, start.as_ref().err()?)));
-            let Some((node, error)) = failed else { return Ok(job.folder.clone()) };
-            // What runs on the others is of no use. What cannot be reached ends by its lease.
-            on_all(&job.nodes, async |node| node::end(reach, job, node, "KILL").await).await;
-            Err(NotLaunched::on(&Host::Node(node.clone()), error))
+            start_everywhere(reach, job).await
         })
     }
 
@@ -62,13 +56,14 @@ impl Launch for Ssh {
         &'a self,
         reach: &'a dyn Reach,
         job: &'a PlannedJob,
-    ) -> Wait<'a, Result<Option<String>, String>> {
+    ) -> Wait<'a, Result<Option<String>, NotLaunched>> {
         Box::pin(async move {
             let folder = Folders { reach, launcher: Launcher::Ssh, nodes: &job.nodes }.of(job);
             match folder.get(files::STARTED).await {
-                Ok(_) => Ok(Some(job.folder.clone())),
+                // The process before may have been ended between one node and the next. Each node starts it once.
+                Ok(_) => start_everywhere(reach, job).await.map(Some),
                 Err(ReachError::NotFound { .. }) => Ok(None),
-                Err(error) => Err(format!("whether it was launched before is not known: {error}")),
+                Err(error) => Err(format!("whether it was launched before is not known: {error}").into()),
             }
         })
     }
@@ -122,6 +117,16 @@ impl Launch for Ssh {
             on_all(&job.nodes, async |node| node::end(reach, job, node, "KILL").await).await;
         })
     }
+}
+
+/// Starts the job on every one of its nodes, or on none.
+async fn start_everywhere(reach: &dyn Reach, job: &PlannedJob) -> Result<String, NotLaunched> {
+    let starts = on_all(&job.nodes, async |node| start(reach, job, node).await).await;
+    let failed = job.nodes.iter().zip(&starts).find_map(|(node, start)| Some((node, start.as_ref().err()?)));
+    let Some((node, error)) = failed else { return Ok(job.folder.clone()) };
+    // What runs on the others is of no use. What cannot be reached ends by its lease.
+    on_all(&job.nodes, async |node| node::end(reach, job, node, "KILL").await).await;
+    Err(NotLaunched::on(&Host::Node(node.clone()), error))
 }
 
 /// Asks so many nodes at once; the answers come in the order of the nodes.

@@ -259,7 +259,9 @@ fn whether_a_job_was_started_is_told_by_its_folder_or_not_at_all() {
     let job = job(&["n1", "n2"]);
     assert_eq!(paused(Ssh::default().find_started(&reach, &job)), Ok(None));
     let silent = Scripted::of(&[("n1", &["-"]), ("n2", &["-"])]);
-    assert!(paused(Ssh::default().find_started(&silent, &job)).is_err_and(|why| why.contains("not known")));
+    assert!(
+        paused(Ssh::default().find_started(&silent, &job)).is_err_and(|why| why.why().contains("not known"))
+    );
 }
 
 #[test]
