@@ -18,7 +18,6 @@ mod invariants;
 mod job_script;
 mod lease_script;
 mod local_launcher;
-mod over_ssh;
 mod pretend_baselines;
 mod profile_script;
 mod project;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 /// Jobs in rounds and side by side, a dependency, flows, a profiler, a command that fails.
-pub const SUITE: &str = r#"
+const SUITE: &str = r#"
 instance = "p5"
 about = "a little of everything"
 [[case]]
@@ -166,4 +166,47 @@ fn a_run_is_not_resumed_upon_another_cluster() {
     let other = project.harness(&["--run", "latest", "--resume"]);
     assert_eq!(other.code, Some(2), "{}", other.all());
     assert!(other.stderr.contains("inventory/default.toml"), "{}", other.stderr);
+}
+
+#[test]
+fn a_run_over_ssh_whose_process_is_ended_goes_on_and_runs_nothing_twice() {
+    let suite = SUITE;
+    let whole = Project::new();
+    whole.write("suites/little.toml", suite);
+    let args = ["--suite", "little", "-q", "--inventory", "sim-ssh", "--nodes", "p5-[001-003]"];
+    let ended = whole.harness(&args);
+    let expected = verdicts(&whole);
+    let once = starts(&whole);
+    assert!(once.len() > 8, "{once:?}");
+    for at in [3, 9, 14, 20, 27, 33, 41, 55] {
+        let project = Project::new();
+        project.write("suites/little.toml", suite);
+        let mut command = project.command(&args);
+        command.env("HARNESS_TEST_KILL_AT_WRITE", at.to_string());
+        let first = ran(command.output().expect("the harness starts"));
+        assert_eq!(first.code, None, "ended by a signal at write {at}: {}", first.all());
+        let last = project.harness(&["--run", "latest", "--resume", "-q"]);
+        assert_eq!(last.code, ended.code, "killed at write {at}: {}", last.all());
+        assert_eq!(verdicts(&project), expected, "killed at write {at}");
+        assert_eq!(starts(&project), once, "killed at write {at}");
+    }
+}
+
+/// Node and job of every script that was started, sorted.
+fn starts(project: &Project) -> Vec<String> {
+    let text = fs::read_to_string(project.latest().join("pretend.jsonl")).expect("a journal");
+    let mut starts: Vec<String> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("whole lines"))
+        .filter_map(|entry| {
+            let argv: Vec<&str> = entry["argv"].as_array()?.iter().filter_map(Value::as_str).collect();
+            let ["bash", _, "start", folder, node, ..] = argv.as_slice() else { return None };
+            let job: Vec<&str> = folder.trim_end_matches('/').rsplit('/').take(2).collect();
+            Some(format!("{} on {node}", job.join(" of ")))
+        })
+        .collect();
+    starts.sort();
+    // Where the answer may have been lost a node is asked again, and starts nothing twice.
+    starts.dedup();
+    starts
 }
