@@ -30,6 +30,9 @@ pub struct Plan {
     pub run_id: String,
     /// The run that this one was made from: gone through again from a later stage, or run again in part.
     pub parent: Option<String>,
+    /// The stage at which this run began, where it launched nothing: the parent's jobs are not its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replayed_from: Option<String>,
     /// What the parent had failed or could not tell: owed until a run shows it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owed: Vec<String>,

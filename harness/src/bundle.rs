@@ -121,7 +121,7 @@ fn broken(file: &CollectedFile, folder: &Path) -> Option<String> {
 fn unpack(file: &Path, place: &Path) -> Result<String, String> {
     let opened = File::open(file).map_err(|error| error.to_string())?;
     let size = opened.metadata().map_err(|error| error.to_string())?.len();
-    let most = (size * MOST_GROWTH).max(ALWAYS_ALLOWED);
+    let most = size.saturating_mul(MOST_GROWTH).max(ALWAYS_ALLOWED);
     let cut = |error: io::Error| match error.kind() {
         io::ErrorKind::InvalidInput => format!("not a bundle, or a damaged one: {error}"),
         _ => format!("cut short or damaged, fetch it again: {error}"),

@@ -9,7 +9,8 @@
 //! 5. `judge`: metrics to verdicts, and verdicts to culprits. Pure.
 //! 6. `report`: verdicts to JUnit, JSON and words. Pure.
 //!
-//! `pipeline` is where they meet, `store` reads and writes what lies between them, `cli` is what a person calls.
+//! `pipeline` is where they meet, `replay` takes a stored run through the later ones again, `store` reads and writes what
+//! lies between them, `cli` is what a person calls.
 //! Dependencies run one way: `cli -> pipeline -> stages -> launch -> reach <- sim`.
 //!
 //! What always holds, and what is absent on purpose:

@@ -27,6 +27,17 @@ pub enum From {
     Report,
 }
 
+impl From {
+    pub fn name(self) -> &'static str {
+        match self {
+            From::Collect => "collect",
+            From::Analyze => "analyze",
+            From::Judge => "judge",
+            From::Report => "report",
+        }
+    }
+}
+
 /// All that a replay starts from: it was read whole before anything is written.
 pub struct Ready<'a> {
     parent: &'a Stored,
@@ -44,11 +55,12 @@ struct ReadyCase {
 }
 
 /// The plan of a run that is made from another: its own id, and the parent's name.
-pub fn child(parent: &Plan, run_id: String) -> Plan {
+pub fn child(parent: &Plan, run_id: String, from: From) -> Plan {
     Plan {
         format: FORMAT,
         run_id,
         parent: Some(parent.run_id.clone()),
+        replayed_from: Some(from.name().to_owned()),
         harness: env!("CARGO_PKG_VERSION").to_owned(),
         ..parent.clone()
     }

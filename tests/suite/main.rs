@@ -4,6 +4,7 @@
 // Tests wait for real processes by the machine's clock; what they test must not.
 #![allow(clippy::disallowed_methods)]
 
+mod bundle;
 mod canary;
 mod command_line;
 mod corpus;
@@ -17,10 +18,13 @@ mod interruption;
 mod invariants;
 mod job_script;
 mod lease_script;
+mod little;
 mod local_launcher;
 mod pretend_baselines;
 mod profile_script;
 mod project;
+mod replay;
+mod rerun;
 mod resume;
 mod sampler;
 mod scenarios;

@@ -3,11 +3,11 @@
 use super::run_suites::{close, machinery};
 use super::{RunArgs, load, stored, usage};
 use crate::artefact::{Launcher, Plan, Source};
+use crate::plan;
 use crate::reach::Reach;
 use crate::reach::process::ProcessReach;
 use crate::replay::{self, From};
 use crate::store::{self, Home, Store};
-use crate::{interrupt, plan};
 
 pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
     if args.fetch && from != From::Collect {
@@ -26,7 +26,7 @@ pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
         );
     }
     let run_id = store::new_run_id(&parent.plan.suites.join("+"));
-    let mut child = replay::child(&parent.plan, run_id);
+    let mut child = replay::child(&parent.plan, run_id, from);
     if let Err(why) = look_up(home, &mut child, from, args) {
         return usage(&why);
     }
@@ -34,7 +34,6 @@ pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
         Ok(ready) => ready,
         Err(error) => return usage(&error.to_string()),
     };
-    interrupt::watch();
     let plan = ready.plan().clone();
     let beyond = args.fetch.then(|| reach(plan.launcher));
     let done = Store::create(home, &plan.run_id).map_err(|error| error.to_string()).and_then(|store| {

@@ -51,6 +51,9 @@ fn read(home: &Home, store: &Store, args: &RunArgs) -> Result<(Plan, Inventory, 
         ));
     }
     let plan: Plan = store::read_json(&file("plan.json")).map_err(|error| error.to_string())?;
+    if let (Some(from), Some(parent)) = (&plan.replayed_from, &plan.parent) {
+        return Err(format!("a replay launches nothing, make it again: `--run {parent} --from {from}`"));
+    }
     let inventory = inventory(home, &plan, args)?;
     let lines = |name: &str| store.lines::<Value>(name).map_err(|error| error.to_string());
     let history = History::read(&lines("events.jsonl")?).map_err(|why| format!("events.jsonl: {why}"))?;

@@ -103,6 +103,7 @@ pub fn plan(
         harness: env!("CARGO_PKG_VERSION").to_owned(),
         run_id: request.run_id.clone(),
         parent: None,
+        replayed_from: None,
         owed: Vec::new(),
         simulated: inventory.kind == Kind::Pretend,
         seed: request.seed,

@@ -269,6 +269,7 @@ pub fn plan() -> Plan {
         harness: "0.1.0".into(),
         run_id: "20261121T031000Z-nccl-p5-3f9c".into(),
         parent: None,
+        replayed_from: None,
         owed: Vec::new(),
         simulated: true,
         seed: 1,

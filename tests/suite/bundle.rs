@@ -1,0 +1,164 @@
+//! A run as one file: the same bytes for the same run, nothing of this machine in it, opened and gone through elsewhere;
+//! and what is cut, changed or made by somebody else is refused.
+
+use crate::little::{PAIR, assert_same, ended, id, killed, project, results};
+use crate::project::{Project, Ran};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Makes a bundle of that run; its path.
+#[track_caller]
+fn bundle(project: &Project, run: &str) -> PathBuf {
+    let ran = project.harness(&["bundle", "--run", run, "--out", "out/run.tar.gz"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    project.path().join("out/run.tar.gz")
+}
+
+fn tar(folder: &Path, args: &[&str]) {
+    let status = Command::new("tar").args(args).current_dir(folder).status().expect("tar");
+    assert!(status.success(), "tar {args:?}");
+}
+
+fn analyze(project: &Project, run: &Path) -> Ran {
+    project.harness(&["-q", "--run", &run.display().to_string(), "--from", "analyze"])
+}
+
+#[test]
+fn a_bundle_opens_elsewhere_and_replays_to_the_same_bytes() {
+    let project = project();
+    let run = ended(&project);
+    let expected = results(&project.latest());
+    let file = bundle(&project, "latest");
+    for direct in [true, false] {
+        let other = Project::new();
+        let there = match direct {
+            true => file.clone(),
+            false => {
+                tar(other.path(), &["xzf", &file.display().to_string()]);
+                other.path().join(&run)
+            }
+        };
+        let ran = analyze(&other, &there);
+        assert_eq!(ran.code, Some(1), "{}", ran.all());
+        assert_eq!(other.json("plan.json")["parent"], run.as_str());
+        assert_same(&results(&other.latest()), &expected);
+        assert_eq!(other.path().join("runs").join(&run).join("plan.json").is_file(), direct);
+    }
+}
+
+#[test]
+fn the_same_run_gives_the_same_bytes_and_its_own_name_with_nothing_of_this_machine_in_it() {
+    let project = project();
+    let run = ended(&project);
+    let first = fs::read(bundle(&project, "latest")).expect("read");
+    let plain = project.harness(&["bundle", "--run", &run]);
+    assert_eq!(plain.code, Some(0), "{}", plain.all());
+    assert_eq!(fs::read(project.path().join(format!("{run}.tar.gz"))).expect("by its id"), first);
+    tar(project.path(), &["xzf", &format!("{run}.tar.gz")]);
+    let here = project.path().canonicalize().expect("a path").display().to_string();
+    for (name, bytes) in crate::determinism::files(&project.path().join(&run), "") {
+        assert!(!String::from_utf8_lossy(&bytes).contains(&here), "{name} holds {here}");
+    }
+    let mut listing = Command::new("tar");
+    listing.args(["tvzf", &format!("{run}.tar.gz"), "--full-time", "--numeric-owner"]);
+    let listed = listing.env("TZ", "UTC").current_dir(project.path()).output().expect("tar");
+    let listed = String::from_utf8(listed.stdout).expect("text");
+    let names: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().last()).collect();
+    assert!(names.len() > 20 && names.is_sorted(), "{names:?}");
+    for line in listed.lines() {
+        let is_plain = line.starts_with("-rw-r--r-- 0/0") && line.contains("1970-01-01 00:00:00");
+        assert!(is_plain && line.contains(&format!(" {run}/")), "{line}");
+    }
+}
+
+#[test]
+fn a_bundle_of_a_run_that_is_here_is_that_run_unless_it_is_another() {
+    let project = project();
+    let run = ended(&project);
+    let file = bundle(&project, "latest");
+    let ran = analyze(&project, &file);
+    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    assert_eq!(project.runs(), 2);
+    let path = project.path().join("runs").join(&run).join("summary.json");
+    fs::write(&path, "{}").expect("changed");
+    let ran = analyze(&project, &file);
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+    assert!(ran.stderr.contains("they differ in: summary.json"), "{}", ran.stderr);
+    assert_eq!(project.runs(), 2);
+}
+
+#[test]
+fn what_is_cut_changed_or_newer_is_refused_and_leaves_nothing() {
+    let project = project();
+    let run = ended(&project);
+    let file = bundle(&project, "latest");
+    let whole = fs::read(&file).expect("read");
+    let other = Project::new();
+    let refused = |told: &str| {
+        let ran = analyze(&other, &other.path().join("x.tar.gz"));
+        assert_eq!(ran.code, Some(2), "{told}: {}", ran.all());
+        assert!(ran.stderr.contains(told), "no `{told}` in {}", ran.stderr);
+        let left: Vec<_> = fs::read_dir(other.path().join("runs")).into_iter().flatten().flatten().collect();
+        assert!(left.is_empty(), "{told}: {left:?}");
+    };
+    for at in [whole.len() / 3, whole.len() - 4] {
+        other.write("x.tar.gz", "");
+        fs::write(other.path().join("x.tar.gz"), &whole[..at]).expect("cut");
+        refused("cut short or damaged");
+    }
+    other.write("x.tar.gz", "not an archive");
+    refused("not a bundle");
+    let repacked = |file: &str, change: &dyn Fn(String) -> String, told: &str| {
+        tar(other.path(), &["xzf", &project.path().join("out/run.tar.gz").display().to_string()]);
+        let path = other.path().join(&run).join(file);
+        let text = fs::read_to_string(&path).expect("there");
+        fs::write(&path, change(text)).expect("changed");
+        tar(other.path(), &["czf", "x.tar.gz", &run]);
+        refused(told);
+    };
+    let stdout = format!("cases/pair/raw/{PAIR}/stdout");
+    repacked(&stdout, &|text| text + "#\n", "its digest is not the one in `collected.json`");
+    repacked("plan.json", &|text| text.replacen("\"format\": 1", "\"format\": 7", 1), "format 7");
+    repacked("plan.json", &|text| text.replace(&run, "another"), "`another`");
+    tar(other.path(), &["xzf", &file.display().to_string()]);
+    fs::remove_file(other.path().join(&run).join(&stdout)).expect("removed");
+    tar(other.path(), &["czf", "x.tar.gz", &run]);
+    refused("cannot be read");
+    std::os::unix::fs::symlink("/etc/passwd", other.path().join(&run).join(&stdout)).expect("linked");
+    tar(other.path(), &["czf", "x.tar.gz", &run]);
+    refused("neither file nor folder");
+}
+
+#[test]
+fn nothing_is_bundled_that_was_edited_or_looks_like_a_secret() {
+    let project = project();
+    let run = ended(&project);
+    let stdout = project.latest().join(format!("cases/pair/raw/{PAIR}/stdout"));
+    let text = fs::read_to_string(&stdout).expect("there");
+    fs::write(&stdout, format!("# AWS_SECRET_ACCESS_KEY=hunter2\n{text}")).expect("edited");
+    let refused = |run: &str, told: &str| {
+        let ran = project.harness(&["bundle", "--run", run, "--out", "x.tar.gz"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.all());
+        assert!(ran.stderr.contains(told) && !ran.stderr.contains("hunter2"), "{}", ran.stderr);
+        assert!(!project.path().join("x.tar.gz").exists());
+    };
+    refused(&run, "--from collect");
+    project.harness(&["-q", "--run", &run, "--from", "collect"]);
+    refused(&id(&project), "line 1 looks like a secret, `AWS_SECRET_ACCESS_KEY`");
+    fs::write(project.latest().join(format!("cases/pair/raw/{PAIR}/stdout")), text).expect("taken out");
+    project.harness(&["-q", "--run", "latest", "--from", "collect"]);
+    bundle(&project, "latest");
+    refused("nowhere", "no such run");
+}
+
+#[test]
+fn a_run_that_was_killed_is_bundled_as_it_is() {
+    let project = project();
+    killed(&project, 12);
+    let file = bundle(&project, "latest");
+    let other = Project::new();
+    let ran = analyze(&other, &file);
+    assert!(matches!(ran.code, Some(1 | 3)), "{}", ran.all());
+    assert!(ran.stdout.contains("did not come to its end"), "{}", ran.all());
+}

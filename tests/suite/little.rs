@@ -1,0 +1,151 @@
+//! A small run with a little of everything, for tests of what is done with runs that are over: collectives with counters,
+//! a profiled case, a command that fails, and a case that its failure stops.
+
+use crate::determinism::{files, replaced};
+use crate::project::{Project, Ran, ran};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+pub const SUITE: &str = r#"
+instance = "p5"
+about = "a little of everything, as small as it can be"
+[[case]]
+name = "pair"
+placement = "pairs"
+workload = { kind = "nccl-tests", op = "all_reduce", from = "256MiB", to = "1GiB", factor = 2 }
+recipes = ["nccl_tests", "efa_traffic"]
+counters = { between = 10 }
+[[case.assert]]
+metric = "nccl.busbw"
+size = "1GiB"
+against = "baseline"
+[[case.assert]]
+metric = "nic.share"
+per = "node"
+at_least = 0.9
+[[case]]
+name = "kernels"
+placement = "pairs"
+workload = { kind = "nccl-tests", op = "all_reduce", from = "64MiB", to = "256MiB", factor = 2 }
+recipes = ["nccl_tests", "cuda_gpu_kern_sum"]
+counters = false
+[case.profile]
+keep = "always"
+[[case.assert]]
+metric = "kernel.class_share"
+class = "nccl"
+at_least = "95 %"
+[[case]]
+name = "fails"
+placement = 1
+workload = { kind = "command", program = "false" }
+recipes = ["command"]
+[[case.assert]]
+metric = "command.exit_code"
+equals = 0
+[[case]]
+name = "stopped"
+after = ["fails"]
+placement = 1
+workload = { kind = "command", program = "true" }
+recipes = ["command"]
+[[case.assert]]
+metric = "command.exit_code"
+equals = 0
+"#;
+
+pub const PAIR: &str = "p5-001+p5-002";
+/// One NIC moved nothing: one node's share fails.
+pub const ARGS: [&str; 6] =
+    ["--suite", "little", "--nodes", "p5-[001-002]", "--sim-fault", "p5-002:nic-dead@rdmap113s0"];
+
+pub fn project() -> Project {
+    let project = Project::new();
+    project.write("suites/little.toml", SUITE);
+    project
+}
+
+/// A run that has come to its end, and its id.
+pub fn ended(project: &Project) -> String {
+    let ran = project.harness(&[&ARGS[..], &["-q"]].concat());
+    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    id(project)
+}
+
+/// A run whose process was ended at that write, and its id.
+pub fn killed(project: &Project, at: u64) -> String {
+    let mut command = project.command(&[&ARGS[..], &["-q"]].concat());
+    command.env("HARNESS_TEST_KILL_AT_WRITE", at.to_string());
+    let ran: Ran = ran(command.output().expect("the harness starts"));
+    assert_eq!(ran.code, None, "{}", ran.all());
+    id(project)
+}
+
+/// Of the newest run.
+pub fn id(project: &Project) -> String {
+    fs::read_link(project.latest()).expect("a run").display().to_string()
+}
+
+/// Every file that tells a result, with the run's id and its parent's made the same everywhere.
+pub fn results(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let plan: Value =
+        serde_json::from_slice(&fs::read(folder.join("plan.json")).expect("a plan")).expect("a plan");
+    let id = plan["run_id"].as_str().expect("an id");
+    let mut found = files(folder, "");
+    found.retain(|name, _| name != "plan.json");
+    for (name, bytes) in &mut found {
+        if name == "summary.json" {
+            let parent = format!("\"parent\": {}", plan["parent"]);
+            *bytes = String::from_utf8_lossy(bytes).replace(&parent, "\"parent\"").into_bytes();
+        }
+        if let ("junit.xml", Some(parent)) = (name.as_str(), plan["parent"].as_str()) {
+            let parent = format!("<property name=\"parent\" value=\"{parent}\"/>");
+            *bytes = String::from_utf8_lossy(bytes).replace(&parent, "").into_bytes();
+        }
+        if !name.contains("/raw/") && !name.ends_with(".parquet") {
+            *bytes = replaced(bytes, id.as_bytes());
+        }
+    }
+    // What came home and what happened tell of the parent, in the child too.
+    found.retain(|name, _| !name.ends_with(".jsonl"));
+    found
+}
+
+#[track_caller]
+pub fn assert_same(one: &BTreeMap<String, Vec<u8>>, other: &BTreeMap<String, Vec<u8>>) {
+    assert_eq!(one.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());
+    for (name, bytes) in one {
+        assert!(other[name] == *bytes, "differs: {name}");
+    }
+}
+
+/// Name and status of every verdict of the newest run, in the plan's order. Every assertion must have one.
+#[track_caller]
+pub fn verdicts(project: &Project) -> Vec<(String, String)> {
+    let plan = project.json("plan.json");
+    let mut found = Vec::new();
+    for case in plan["cases"].as_array().expect("cases") {
+        let verdict = project.json(&format!("cases/{}/verdict.json", case["name"].as_str().expect("a name")));
+        let name = |value: &Value| value["name"].as_str().expect("a name").to_owned();
+        let planned: Vec<String> =
+            case["assertions"].as_array().expect("assertions").iter().map(name).collect();
+        let judged = verdict["verdicts"].as_array().expect("verdicts");
+        assert_eq!(planned, judged.iter().map(name).collect::<Vec<_>>());
+        let status = |value: &Value| value["status"].as_str().expect("a status").to_owned();
+        found.extend(judged.iter().map(|value| (name(value), status(value))));
+    }
+    found
+}
+
+#[track_caller]
+pub fn verdict(project: &Project, case: &str, label: &str) -> Value {
+    let file = project.json(&format!("cases/{case}/verdict.json"));
+    let found = file["verdicts"]
+        .as_array()
+        .expect("verdicts")
+        .iter()
+        .find(|verdict| verdict["name"].as_str().is_some_and(|name| name.contains(label)));
+    found.unwrap_or_else(|| panic!("no {label} in {file}")).clone()
+}
