@@ -69,6 +69,9 @@ fn tasks_per_node(over: &Over, profile: &Profile) -> u32 {
     (profile.tasks / over.course.nodes.len().max(1) as u32).max(1)
 }
 
+/// The tables of a report, each by the name of its file.
+type NamedTables = Vec<(String, Vec<u8>)>;
+
 /// One profiled rank of a job that is over.
 struct Rank<'a> {
     cluster: &'a Cluster,
@@ -123,7 +126,7 @@ impl<'a> Rank<'a> {
     }
 
     /// The report and its tables, where there are any.
-    fn files(&self) -> Option<(Vec<u8>, Vec<(String, Vec<u8>)>)> {
+    fn files(&self) -> Option<(Vec<u8>, NamedTables)> {
         if !self.ended_itself() || self.outside_window() {
             return None;
         }
