@@ -189,7 +189,8 @@ fn a_node_that_is_silent_beyond_its_lease_is_to_blame_and_the_others_are_ended()
 
 #[test]
 fn what_is_gone_was_never_there_or_ran_out_of_its_lease_is_no_success() {
-    let table: [(&str, fn(&Ended) -> bool, Option<&str>); 5] = [
+    type Row = (&'static str, fn(&Ended) -> bool, Option<&'static str>);
+    let table: [Row; 5] = [
         ("lost", |end| *end == Ended::NodeFail, Some("n2")),
         ("absent", |end| matches!(end, Ended::LaunchFailed { .. }), None),
         ("ended 143 lease", |end| matches!(end, Ended::Lost { .. }), None),
