@@ -340,6 +340,9 @@ fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
         (_, name) if name.starts_with("nic.") => {
             format!("on {nodes}: look at the counters before and after, and at the switch port")
         }
+        (_, name) if name.starts_with("kernel.") => {
+            "look at `kernel.time` of the case in metrics.parquet, and at the report itself".to_owned()
+        }
         _ => "look at the evidence".to_owned(),
     }
 }

@@ -1,7 +1,9 @@
 //! Tables of cases and what must come of them: one row for each way to go red, and for what must stay green.
 
 mod evidence;
+mod missing;
 mod reports;
+mod words;
 
 use super::*;
 use crate::artefact::{

@@ -1,0 +1,55 @@
+//! What a person reads of a verdict: whom it speaks of, and what to try next.
+
+use super::*;
+
+#[test]
+fn a_verdict_says_of_what_and_of_whom_it_speaks() {
+    let mut about = assertion("nccl.busbw", at_least(1.0));
+    about.dims = Dims::new()
+        .with(Dim::Op, "all_reduce")
+        .with(Dim::SizeBytes, 1u64 << 30)
+        .with(Dim::Place, "out")
+        .with(Dim::Case, "c");
+    assert_eq!(subject(&about), "nccl.busbw all_reduce 1GiB on n[1-2]");
+    about.node = Some("n1".into());
+    assert_eq!(
+        subject(&about),
+        "nccl.busbw all_reduce 1GiB on n[1-2]",
+        "a node without a part is told by its nodes"
+    );
+    about.part = Some("gpu3".into());
+    assert_eq!(subject(&about), "nccl.busbw all_reduce 1GiB on n1 gpu3");
+    about.dims = Dims::new().with(Dim::Direction, "tx").with(Dim::Nic, "a");
+    about.metric = "nic.rate".into();
+    assert_eq!(subject(&about), "nic.rate tx on n1 gpu3");
+}
+
+#[test]
+fn what_to_try_next_depends_on_what_is_out_of_bounds() {
+    for (status, metric, told) in [
+        (Status::Inconclusive, "nic.present", "accept a baseline"),
+        (Status::Fail, "nic.present", "lspci"),
+        (Status::Fail, "nic.share", "look at the link of the NIC"),
+        (Status::Fail, "nic.rate", "with another partner"),
+        (Status::Fail, "nccl.wrong", "take n[1-2] out of service"),
+        (Status::Fail, "nccl.busbw", "nic-pairs and gpu-each cases first"),
+        (Status::Fail, "nic.rx_drops", "at the switch port"),
+        (Status::Fail, "kernel.share", "look at `kernel.time`"),
+        (Status::Fail, "command.exit_code", "look at the evidence"),
+    ] {
+        let next = next_step(&assertion(metric, at_least(1.0)), status);
+        assert!(next.contains(told), "{status} {metric}: {next}");
+    }
+}
+
+#[test]
+fn of_many_names_four_are_told_and_the_rest_counted() {
+    assert_eq!(listed(&["a", "b", "c", "d"]), "a, b, c, d");
+    assert_eq!(listed(&["a", "b", "c", "d", "e", "f"]), "a, b, c, d and 2 more");
+}
+
+#[test]
+fn a_number_that_is_missing_without_a_name_is_the_number() {
+    let verdict = World::new(at_least(1.0)).one();
+    assert!(verdict.message.contains("not measured: the number (0 of 1)"), "{}", verdict.message);
+}
