@@ -13,6 +13,8 @@ fn no_node_is_given_twice_every_job_ends_and_every_assertion_has_one_verdict() {
         &["--suite", "nccl-p5", "--sim-fault", "p5-002:node-fails", "--sim-fault", "p5-003:hang"][..],
         &["--suite", "nccl-p5", "--sim-fault", "p5-001:queue-stuck", "--timeout", "900"][..],
         &["--suite", "nccl-p5", "--sim-fault", "p5-001:corrupt@0", "--max-fail", "1"][..],
+        &["--suite", "nccl-p5", "--inventory", "sim-ssh", "--sim-fault", "p5-002:connection-drops"][..],
+        &["--suite", "nccl-p5", "--inventory", "sim-ssh", "--sim-fault", "p5-001:host-unreachable"][..],
         &["--suite", "scale", "--inventory", "sim-512", "--nodes", "p5-[001-009]"][..],
     ] {
         let project = Project::new();

@@ -88,6 +88,32 @@ shared = "/fsx/harness"
 }
 
 #[test]
+fn nodes_reached_by_ssh_say_how_ranks_start_and_how_long_they_live_unseen() {
+    let text = |more: &str| {
+        format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"a\"\npaths = {{ shared = \"/tmp\" }}\n[reach]\nvia = \"ssh\"\n{more}"
+        )
+    };
+    let reach = |more: &str| match read(&text(more)).expect("good").reach {
+        ReachBy::Ssh(ssh) => ssh,
+        other => panic!("{other:?}"),
+    };
+    let plain = reach("");
+    assert_eq!((plain.start, plain.lease_s, plain.user), (SshStart::Mpirun, 300, None));
+    let full = reach("user = \"ubuntu\"\nport = 2222\nstart = \"processes\"\nlease_s = 60\n");
+    assert_eq!((full.start, full.lease_s, full.port), (SshStart::Processes, 60, Some(2222)));
+    for (more, told) in [
+        ("start = \"mpirum\"\n", "x.toml:7:9: unknown start: `mpirum`; did you mean `mpirun`?"),
+        ("lease_s = 20\n", "x.toml:7:11: "),
+        ("lease_s = 541\n", "x.toml:7:11: "),
+        ("partition = \"gpu\"\n", "x.toml:7:1: unknown key"),
+    ] {
+        let message = read(&text(more)).expect_err(more);
+        assert!(message.contains(told), "{more}: {message}");
+    }
+}
+
+#[test]
 fn everything_wrong_in_an_inventory_is_told_in_one_go() {
     let text = r#"
 kind = "real"

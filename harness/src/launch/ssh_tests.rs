@@ -255,6 +255,20 @@ fn a_host_that_never_answers_is_to_blame_and_what_was_started_is_ended() {
 }
 
 #[test]
+fn a_launch_that_was_broken_off_is_completed_and_not_begun_anew() {
+    let reach = Scripted::of(&[("n1", &["running"]), ("n2", &["ended 0 itself"])]);
+    let job = job(&["n1", "n2"]);
+    reach.files.borrow_mut().insert("/f/started".into(), Vec::new());
+    assert_eq!(paused(Ssh::default().find_started(&reach, &job)), Ok(Some("/f".into())));
+    assert_eq!(reach.told(), ["n1 start 300", "n2 start 300"]);
+    let reach = Scripted::of(&[("n1", &["running"]), ("n2", &["-"])]);
+    reach.files.borrow_mut().insert("/f/started".into(), Vec::new());
+    let not = paused(Ssh::default().find_started(&reach, &job)).expect_err("n2 is silent");
+    assert!(not.why().contains("n2 cannot be reached"), "{not:?}");
+    assert!(reach.told().contains(&"n1 end KILL".to_owned()));
+}
+
+#[test]
 fn whether_a_job_was_started_is_told_by_its_folder_or_not_at_all() {
     let reach = Scripted::of(&[("n1", &["running"]), ("n2", &["-"])]);
     let job = job(&["n1", "n2"]);
