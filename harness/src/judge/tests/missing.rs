@@ -130,7 +130,7 @@ fn an_outcome_tells_its_kind_its_cause_and_what_failed() {
         .assertions
         .push(PlannedAssertion { name: "other".into(), ..assertion("nccl.busbw", at_least(1.0)) });
     let outcome = world.judged().outcomes.jobs.remove(0);
-    assert_eq!((outcome.kind.as_str(), outcome.bad), ("collective", None));
+    assert_eq!((outcome.kind, outcome.bad), (crate::artefact::WorkKind::Collective, None));
     assert_eq!(
         outcome.judged,
         BTreeMap::from([("nccl.busbw".to_owned(), true)]),
