@@ -15,6 +15,18 @@ pub const KERNEL: TableSpec = TableSpec {
         optional("contextId", Kind::Integer),
         optional("correlationId", Kind::Integer),
         optional("globalPid", Kind::Integer),
+        optional("mangledName", Kind::Integer),
+        optional("greenContextId", Kind::Integer),
+        optional("graphNodeId", Kind::Integer),
+        optional("gridX", Kind::Integer),
+        optional("gridY", Kind::Integer),
+        optional("gridZ", Kind::Integer),
+        optional("blockX", Kind::Integer),
+        optional("blockY", Kind::Integer),
+        optional("blockZ", Kind::Integer),
+        optional("registersPerThread", Kind::Integer),
+        optional("staticSharedMemory", Kind::Integer),
+        optional("dynamicSharedMemory", Kind::Integer),
     ],
 };
 

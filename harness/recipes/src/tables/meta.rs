@@ -1,9 +1,11 @@
-//! By which release an export was written and in which layout, as names and values.
+//! By which release an export was written and in which layout, and how the capture was asked for: names and values.
 
-use super::{Kind, TableSpec, required};
+use super::{Kind, TableSpec, required, table, text, text_opt};
 
 pub const META_DATA_EXPORT: TableSpec = TableSpec {
     name: "META_DATA_EXPORT",
     older_name: Some("EXPORT_META_DATA"),
     columns: &[required("name", Kind::Text), required("value", Kind::Text)],
 };
+
+pub const META_DATA_CAPTURE: TableSpec = table("META_DATA_CAPTURE", &[text("name"), text_opt("value")]);

@@ -1,6 +1,6 @@
 //! Whether a report says of itself that it lacks events, or that its target went wrong: then no share is one.
 
-use crate::source::nsys_export::{Export, ExportError, integers, texts};
+use crate::source::nsys_export::{Export, ExportError};
 use crate::tables::DIAGNOSTIC_EVENT;
 
 /// Severity 3 of the profiler's own scale: 1 tells, 2 warns, 3 is an error.
@@ -21,16 +21,15 @@ const LOST: [&str; 9] = [
 
 /// The cause in a word and the first text that tells of it.
 pub fn loss(export: &Export) -> Result<Option<(&'static str, String)>, ExportError> {
-    let Some(frame) = export.table(&DIAGNOSTIC_EVENT)? else { return Ok(None) };
-    let rows = texts(&frame, "text").into_iter().zip(integers(&frame, "severity"));
+    let Some(rows) = export.columns(&DIAGNOSTIC_EVENT, &["text", "severity"])? else { return Ok(None) };
     let mut error = None;
-    for (text, severity) in rows {
+    for (text, severity) in rows.texts("text")?.iter().zip(rows.maybe_ints("severity")?.iter()) {
         let text = text.unwrap_or_default();
-        if tells_of_loss(&text) {
-            return Ok(Some(("events-dropped", shown(&text))));
+        if tells_of_loss(text) {
+            return Ok(Some(("events-dropped", shown(text))));
         }
         if severity == Some(ERROR) && error.is_none() {
-            error = Some(("target-error", shown(&text)));
+            error = Some(("target-error", shown(text)));
         }
     }
     Ok(error)

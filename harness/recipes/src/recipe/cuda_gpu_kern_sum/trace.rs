@@ -1,6 +1,6 @@
 //! The runs of each kernel in one export, by its short name.
 
-use crate::source::nsys_export::{Export, ExportError, integers, texts};
+use crate::source::nsys_export::{Export, ExportError};
 use crate::tables::{KERNEL, STRING_IDS};
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,16 +9,22 @@ pub type Kernels = BTreeMap<String, Vec<u64>>;
 
 /// The outer error is of the export, the inner of what stands in it.
 pub fn durations(export: &Export) -> Result<Result<Kernels, String>, ExportError> {
-    let Some(kernels) = export.table(&KERNEL)? else { return Ok(Ok(Kernels::new())) };
+    let Some(kernels) = export.columns(&KERNEL, &["start", "end", "shortName"])? else {
+        return Ok(Ok(Kernels::new()));
+    };
     let Some(strings) = export.table(&STRING_IDS)? else {
         return Ok(Err("it has kernels and no strings to name them".to_owned()));
     };
-    let names: HashMap<i64, String> = integers(&strings, "id")
-        .into_iter()
-        .zip(texts(&strings, "value"))
-        .filter_map(|(id, value)| Some((id?, value?)))
+    let names: HashMap<i64, String> = strings
+        .maybe_ints("id")?
+        .iter()
+        .zip(strings.texts("value")?.iter())
+        .filter_map(|(id, value)| Some((id?, value?.to_owned())))
         .collect();
-    let columns = ["start", "end", "shortName"].map(|column| integers(&kernels, column));
+    let mut columns = [const { Vec::new() }; 3];
+    for (values, name) in columns.iter_mut().zip(["start", "end", "shortName"]) {
+        *values = kernels.maybe_ints(name)?.iter().collect();
+    }
     Ok(gather(&columns, &names))
 }
 

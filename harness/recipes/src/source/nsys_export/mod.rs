@@ -2,13 +2,16 @@
 //! declarations, and nothing else of what an export holds.
 
 mod parquet_folder;
+mod rows;
 mod sqlite;
 #[cfg(test)]
 pub mod testing;
 #[cfg(test)]
 mod tests;
 
-use crate::tables::{Kind, META_DATA_EXPORT, TableSpec};
+pub use rows::{MaybeInts, Rows};
+
+use crate::tables::{ColumnSpec, Kind, META_DATA_EXPORT, TableSpec};
 use polars::prelude::*;
 use std::fmt;
 use std::io::Read;
@@ -95,13 +98,26 @@ impl Export {
         Ok(Export { path: path.to_owned(), form: Form::Sqlite(connection) })
     }
 
-    /// The declared columns of a table, in their order. A table that is not there is `None`, as one without a row is:
+    /// All declared columns of a table, in their order. A table that is not there is `None`, as one without a row is:
     /// exports leave out what they have nothing for.
-    pub fn table(&self, spec: &'static TableSpec) -> Result<Option<DataFrame>, ExportError> {
+    pub fn table(&self, spec: &'static TableSpec) -> Result<Option<Rows>, ExportError> {
+        self.read(spec, &spec.columns.iter().collect::<Vec<_>>())
+    }
+
+    /// These of the declared columns alone: what is not asked for costs nothing.
+    pub fn columns(&self, spec: &'static TableSpec, names: &[&str]) -> Result<Option<Rows>, ExportError> {
+        self.read(spec, &rows::chosen(spec, names))
+    }
+
+    fn read(
+        &self,
+        spec: &'static TableSpec,
+        columns: &[&'static ColumnSpec],
+    ) -> Result<Option<Rows>, ExportError> {
         for name in [Some(spec.name), spec.older_name].into_iter().flatten() {
             let frame = match &self.form {
-                Form::ParquetFolder => parquet_folder::table(&self.path, name, spec),
-                Form::Sqlite(connection) => sqlite::table(connection, name, spec),
+                Form::ParquetFolder => parquet_folder::table(&self.path, name, columns),
+                Form::Sqlite(connection) => sqlite::table(connection, name, columns),
             };
             let frame = match frame {
                 Ok(Some(frame)) => frame,
@@ -112,18 +128,18 @@ impl Export {
                 }
                 Err(Fault::Broken(why)) => return Err(ExportError::Broken { table: spec.name, why }),
             };
-            return Ok((frame.height() > 0).then_some(frame));
+            return Ok((frame.height() > 0).then(|| Rows::new(spec, frame)));
         }
         Ok(None)
     }
 
     pub fn written_by(&self) -> Result<WrittenBy, ExportError> {
         let mut written = WrittenBy::default();
-        let Some(frame) = self.table(&META_DATA_EXPORT)? else { return Ok(written) };
-        for (name, value) in texts(&frame, "name").into_iter().zip(texts(&frame, "value")) {
-            match name.as_deref() {
-                Some("EXPORT_PRODUCT_VERSION") => written.product = value,
-                Some("EXPORT_SCHEMA_VERSION") => written.schema = value,
+        let Some(rows) = self.table(&META_DATA_EXPORT)? else { return Ok(written) };
+        for (name, value) in rows.texts("name")?.iter().zip(rows.texts("value")?.iter()) {
+            match name {
+                Some("EXPORT_PRODUCT_VERSION") => written.product = value.map(str::to_owned),
+                Some("EXPORT_SCHEMA_VERSION") => written.schema = value.map(str::to_owned),
                 _ => {}
             }
         }
@@ -152,21 +168,10 @@ impl<E: std::error::Error> From<E> for Fault {
     }
 }
 
-/// The values of a column of numbers.
-pub fn integers(frame: &DataFrame, column: &str) -> Vec<Option<i64>> {
-    let column = frame.column(column).and_then(|column| column.i64());
-    column.map(|values| values.iter().collect()).unwrap_or_default()
-}
-
-/// The values of a column of words.
-pub fn texts(frame: &DataFrame, column: &str) -> Vec<Option<String>> {
-    let column = frame.column(column).and_then(|column| column.str());
-    column.map(|values| values.iter().map(|value| value.map(str::to_owned)).collect()).unwrap_or_default()
-}
-
 fn type_of(kind: Kind) -> DataType {
     match kind {
         Kind::Integer => DataType::Int64,
+        Kind::Real => DataType::Float64,
         Kind::Text => DataType::String,
     }
 }

@@ -1,12 +1,16 @@
 //! Tables of an export into a folder with one Parquet file per table.
 
 use super::{Fault, type_of};
-use crate::tables::TableSpec;
+use crate::tables::ColumnSpec;
 use polars::prelude::*;
 use std::fs::File;
 use std::path::Path;
 
-pub(super) fn table(folder: &Path, name: &str, spec: &TableSpec) -> Result<Option<DataFrame>, Fault> {
+pub(super) fn table(
+    folder: &Path,
+    name: &str,
+    columns: &[&'static ColumnSpec],
+) -> Result<Option<DataFrame>, Fault> {
     let path = folder.join(format!("{name}.parquet"));
     let file = match File::open(&path) {
         Ok(file) => file,
@@ -17,7 +21,7 @@ pub(super) fn table(folder: &Path, name: &str, spec: &TableSpec) -> Result<Optio
     let schema = reader.schema()?;
     let there = |column: &str| schema.iter_names().any(|name| name.as_str() == column);
     let mut wanted = Vec::new();
-    for column in spec.columns {
+    for column in columns {
         if there(column.name) {
             wanted.push(column.name.to_owned());
         } else if column.required {
@@ -25,8 +29,7 @@ pub(super) fn table(folder: &Path, name: &str, spec: &TableSpec) -> Result<Optio
         }
     }
     let frame = reader.with_columns(Some(wanted)).finish()?;
-    let columns: Result<Vec<Column>, Fault> = spec
-        .columns
+    let columns: Result<Vec<Column>, Fault> = columns
         .iter()
         .map(|column| {
             let kind = type_of(column.kind);

@@ -1,7 +1,7 @@
 //! Tables of an export into one SQLite file.
 
 use super::Fault;
-use crate::tables::{Kind, TableSpec};
+use crate::tables::{ColumnSpec, Kind};
 use polars::prelude::*;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
@@ -31,7 +31,7 @@ fn escaped(c: char) -> Vec<char> {
 pub(super) fn table(
     connection: &Connection,
     name: &str,
-    spec: &TableSpec,
+    columns: &[&'static ColumnSpec],
 ) -> Result<Option<DataFrame>, Fault> {
     let found = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?1";
     let tables: i64 = connection.query_row(found, [name], |row| row.get(0))?;
@@ -42,7 +42,7 @@ pub(super) fn table(
     let there: Vec<String> =
         statement.query_map([name], |row| row.get::<_, String>(0))?.collect::<Result<_, _>>()?;
     let mut wanted = Vec::new();
-    for column in spec.columns {
+    for column in columns {
         match there.iter().any(|name| name == column.name) {
             true => wanted.push(format!("\"{}\"", column.name)),
             false if column.required => return Err(Fault::NoColumn(column.name)),
@@ -51,24 +51,24 @@ pub(super) fn table(
     }
     // Names of tables and columns are ours, from the declarations.
     let mut statement = connection.prepare(&format!("SELECT {} FROM \"{name}\"", wanted.join(", ")))?;
-    let mut values: Vec<Values> = spec.columns.iter().map(|column| Values::of(column.kind)).collect();
+    let mut values: Vec<Values> = columns.iter().map(|column| Values::of(column.kind)).collect();
     let mut rows = statement.query([])?;
     let mut height = 0;
     while let Some(row) = rows.next()? {
         for (at, values) in values.iter_mut().enumerate() {
             values.push(row.get_ref(at)?).map_err(|why| {
-                Fault::Broken(format!("row {}, column `{}`: {why}", height + 1, spec.columns[at].name))
+                Fault::Broken(format!("row {}, column `{}`: {why}", height + 1, columns[at].name))
             })?;
         }
         height += 1;
     }
-    let columns =
-        spec.columns.iter().zip(values).map(|(column, values)| values.column(column.name)).collect();
-    Ok(Some(DataFrame::new(height, columns)?))
+    let read = columns.iter().zip(values).map(|(column, values)| values.column(column.name)).collect();
+    Ok(Some(DataFrame::new(height, read)?))
 }
 
 enum Values {
     Integers(Vec<Option<i64>>),
+    Reals(Vec<Option<f64>>),
     Texts(Vec<Option<String>>),
 }
 
@@ -76,6 +76,7 @@ impl Values {
     fn of(kind: Kind) -> Values {
         match kind {
             Kind::Integer => Values::Integers(Vec::new()),
+            Kind::Real => Values::Reals(Vec::new()),
             Kind::Text => Values::Texts(Vec::new()),
         }
     }
@@ -84,6 +85,9 @@ impl Values {
         match (self, value) {
             (Values::Integers(all), ValueRef::Integer(number)) => all.push(Some(number)),
             (Values::Integers(all), ValueRef::Null) => all.push(None),
+            (Values::Reals(all), ValueRef::Real(number)) => all.push(Some(number)),
+            (Values::Reals(all), ValueRef::Integer(number)) => all.push(Some(number as f64)),
+            (Values::Reals(all), ValueRef::Null) => all.push(None),
             (Values::Texts(all), ValueRef::Text(text)) => {
                 all.push(Some(String::from_utf8_lossy(text).into_owned()))
             }
@@ -99,6 +103,7 @@ impl Values {
     fn column(self, name: &str) -> Column {
         match self {
             Values::Integers(all) => Column::new(name.into(), all),
+            Values::Reals(all) => Column::new(name.into(), all),
             Values::Texts(all) => Column::new(name.into(), all),
         }
     }

@@ -12,10 +12,15 @@ fn both_forms_give_the_same_tables() {
     let parquet = Export::open(&testing::parquet(folder.path(), &KERNELS, &[])).expect("opens");
     let sqlite = Export::open(&testing::sqlite(folder.path(), &KERNELS, &[], false)).expect("opens");
     for column in ["start", "end", "shortName", "deviceId"] {
-        let of = |export: &Export| integers(&export.table(&KERNEL).expect("read").expect("there"), column);
+        let of = |export: &Export| {
+            export.table(&KERNEL).expect("read").expect("there").ints(column).expect("numbers").to_vec()
+        };
         assert_eq!(of(&parquet), of(&sqlite), "{column}");
     }
-    let names = |export: &Export| texts(&export.table(&STRING_IDS).expect("read").expect("there"), "value");
+    let names = |export: &Export| {
+        let rows = export.table(&STRING_IDS).expect("read").expect("there");
+        rows.texts("value").expect("texts").iter().map(|text| text.map(str::to_owned)).collect::<Vec<_>>()
+    };
     assert_eq!(names(&parquet), names(&sqlite));
     assert_eq!(parquet.written_by(), sqlite.written_by());
     assert_eq!(parquet.written_by().map(|written| written.schema_major()), Ok(Some(3)));
@@ -60,7 +65,7 @@ fn whatever_is_cut_off_or_damaged_is_an_error_and_never_a_panic() {
     for length in [0, 10, 100, 4096, whole.len() / 2, whole.len() - 4096] {
         fs::write(&path, &whole[..length]).expect("cut");
         let read = Export::open(&path)
-            .and_then(|export| export.table(&KERNEL).map(|frame| frame.map(|frame| frame.height())));
+            .and_then(|export| export.table(&KERNEL).map(|rows| rows.map(|rows| rows.len())));
         assert!(!matches!(read, Ok(Some(rows)) if rows != 3), "cut to {length}: {read:?}");
     }
     let export = testing::parquet(folder.path(), &KERNELS, &[]);
@@ -94,6 +99,20 @@ fn numbers_of_any_width_are_widened() {
     let mut narrow = narrow;
     let file = fs::File::create(export.join("StringIds.parquet")).expect("made");
     ParquetWriter::new(file).finish(&mut narrow).expect("written");
-    let frame = Export::open(&export).expect("opens").table(&STRING_IDS).expect("read").expect("there");
-    assert_eq!(integers(&frame, "id"), [Some(1), Some(2)]);
+    let rows = Export::open(&export).expect("opens").table(&STRING_IDS).expect("read").expect("there");
+    assert_eq!(rows.ints("id").expect("numbers"), [1, 2]);
+}
+
+#[test]
+fn a_column_that_must_have_numbers_tells_of_the_row_without_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = testing::sqlite(folder.path(), &KERNELS, &[], false);
+    let db = rusqlite::Connection::open(&path).expect("opens");
+    db.execute_batch("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = NULL WHERE start = 20").expect("changed");
+    drop(db);
+    let rows = Export::open(&path).expect("opens").columns(&KERNEL, &["start", "end"]).expect("read");
+    let rows = rows.expect("there");
+    assert_eq!(rows.maybe_ints("end").expect("read").get(1), None);
+    let error = rows.ints("end").expect_err("a hole").to_string();
+    assert_eq!(error, "table `CUPTI_ACTIVITY_KIND_KERNEL` cannot be read: row 2 has no `end`");
 }

@@ -1,0 +1,96 @@
+//! The rows of one table, column by column, as recipes read them.
+
+use super::ExportError;
+use crate::tables::{ColumnSpec, TableSpec};
+use polars::prelude::*;
+
+/// At least one row, of the columns that were asked for.
+#[derive(Debug)]
+pub struct Rows {
+    spec: &'static TableSpec,
+    frame: DataFrame,
+}
+
+impl Rows {
+    pub(super) fn new(spec: &'static TableSpec, mut frame: DataFrame) -> Rows {
+        // One piece per column, so that a loop over it is a loop over one slice.
+        frame.rechunk_mut();
+        Rows { spec, frame }
+    }
+
+    /// How many there are; never none.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.frame.height()
+    }
+
+    pub fn frame(&self) -> &DataFrame {
+        &self.frame
+    }
+
+    /// Numbers of a column that has one in every row.
+    pub fn ints(&self, column: &str) -> Result<&[i64], ExportError> {
+        let values = self.column(column)?.i64().map_err(|error| self.broken(error.to_string()))?;
+        if let Some(hole) = values.first_null() {
+            return Err(self.broken(format!("row {} has no `{column}`", hole + 1)));
+        }
+        values.cont_slice().map_err(|error| self.broken(error.to_string()))
+    }
+
+    /// Numbers of a column that some rows lack.
+    pub fn maybe_ints(&self, column: &str) -> Result<MaybeInts<'_>, ExportError> {
+        let values = self.column(column)?.i64().map_err(|error| self.broken(error.to_string()))?;
+        Ok(match values.cont_slice() {
+            Ok(all) => MaybeInts::All(all),
+            Err(_) => MaybeInts::Some(values),
+        })
+    }
+
+    pub fn maybe_reals(&self, column: &str) -> Result<Vec<Option<f64>>, ExportError> {
+        let values = self.column(column)?.f64().map_err(|error| self.broken(error.to_string()))?;
+        Ok(values.iter().collect())
+    }
+
+    pub fn texts(&self, column: &str) -> Result<&StringChunked, ExportError> {
+        self.column(column)?.str().map_err(|error| self.broken(error.to_string()))
+    }
+
+    fn column(&self, column: &str) -> Result<&Column, ExportError> {
+        self.frame.column(column).map_err(|error| self.broken(error.to_string()))
+    }
+
+    fn broken(&self, why: String) -> ExportError {
+        ExportError::Broken { table: self.spec.name, why }
+    }
+}
+
+/// A column of numbers with or without holes.
+pub enum MaybeInts<'a> {
+    All(&'a [i64]),
+    Some(&'a Int64Chunked),
+}
+
+impl MaybeInts<'_> {
+    pub fn get(&self, row: usize) -> Option<i64> {
+        match self {
+            MaybeInts::All(values) => values.get(row).copied(),
+            MaybeInts::Some(values) => values.get(row),
+        }
+    }
+
+    pub fn iter(&self) -> Box<dyn Iterator<Item = Option<i64>> + '_> {
+        match self {
+            MaybeInts::All(values) => Box::new(values.iter().map(|value| Some(*value))),
+            MaybeInts::Some(values) => Box::new(values.iter()),
+        }
+    }
+}
+
+/// The declared columns of these names, in the order of the declaration.
+pub(super) fn chosen(spec: &'static TableSpec, names: &[&str]) -> Vec<&'static ColumnSpec> {
+    debug_assert!(
+        names.iter().all(|name| spec.columns.iter().any(|column| column.name == *name)),
+        "{names:?}"
+    );
+    spec.columns.iter().filter(|column| names.contains(&column.name)).collect()
+}

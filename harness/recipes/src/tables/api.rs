@@ -1,0 +1,16 @@
+//! Calls of the CUDA runtime and of the CUDA driver, on the threads that made them.
+
+use super::{TableSpec, int, int_opt, table};
+
+pub const RUNTIME: TableSpec = table(
+    "CUPTI_ACTIVITY_KIND_RUNTIME",
+    &[
+        int("start"),
+        int("end"),
+        int("nameId"),
+        int_opt("globalTid"),
+        int_opt("correlationId"),
+        int_opt("eventClass"),
+        int_opt("returnValue"),
+    ],
+);

@@ -1,0 +1,8 @@
+//! Calls into the C library.
+
+use super::{TableSpec, int, int_opt, table};
+
+pub const OSRT_API: TableSpec = table(
+    "OSRT_API",
+    &[int("start"), int("end"), int("nameId"), int_opt("eventClass"), int_opt("globalTid")],
+);

@@ -1,0 +1,14 @@
+//! The machine, its processes and threads, and when the session began.
+
+use super::{TableSpec, int, int_opt, table, text_opt};
+
+pub const PROCESSES: TableSpec =
+    table("PROCESSES", &[int_opt("globalPid"), int_opt("pid"), text_opt("name")]);
+
+pub const THREAD_NAMES: TableSpec =
+    table("ThreadNames", &[int("nameId"), int_opt("priority"), int_opt("globalTid")]);
+
+/// The session's time zero: what several reports are aligned with.
+pub const SESSION_START: TableSpec = table("TARGET_INFO_SESSION_START_TIME", &[int_opt("utcEpochNs")]);
+
+pub const SYSTEM_ENV: TableSpec = table("TARGET_INFO_SYSTEM_ENV", &[text_opt("name"), text_opt("value")]);
