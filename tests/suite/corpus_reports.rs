@@ -1,7 +1,8 @@
 //! Real exports of reports that nobody here wrote, where they lie beside the project: the time of each kernel is what a
 //! second, independent implementation makes of the same files.
 
-use recipes::recipe::cuda_gpu_kern_sum::{CLASSES, Stats, class_of, durations};
+use recipes::figures::Stats;
+use recipes::recipe::cuda_gpu_kern_sum::{CLASSES, class_of, durations};
 use recipes::source::nsys_export::Export;
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -3,11 +3,15 @@
 //!
 //! Same bytes in, same bytes out: no clock, no network, no writes but the metrics file that the caller names.
 
+pub mod figures;
 pub mod finding;
 pub mod metric;
 pub mod op;
 pub mod parquet;
 pub mod recipe;
+pub mod report;
+pub mod sheet;
 pub mod source;
 pub mod tables;
+pub mod trace;
 pub mod unit;

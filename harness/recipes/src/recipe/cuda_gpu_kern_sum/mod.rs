@@ -3,16 +3,15 @@
 
 mod classes;
 mod loss;
-mod stats;
 #[cfg(test)]
 mod tests;
 mod trace;
 
 pub use classes::{CLASSES, class_of};
-pub use stats::Stats;
 pub use trace::{Kernels, durations};
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload};
+use crate::figures::Stats;
 use crate::finding::Finding;
 use crate::metric::{Dim, MetricSpec};
 use crate::source::nsys_export::{Export, KNOWN_MAJOR};

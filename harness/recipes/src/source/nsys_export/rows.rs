@@ -9,19 +9,36 @@ use polars::prelude::*;
 pub struct Rows {
     spec: &'static TableSpec,
     frame: DataFrame,
+    /// Where only some rows were kept: which of the table's.
+    kept: Option<Vec<usize>>,
 }
 
 impl Rows {
     pub(super) fn new(spec: &'static TableSpec, mut frame: DataFrame) -> Rows {
         // One piece per column, so that a loop over it is a loop over one slice.
         frame.rechunk_mut();
-        Rows { spec, frame }
+        Rows { spec, frame, kept: None }
     }
 
     /// How many there are; never none.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.frame.height()
+    }
+
+    /// The number of a row in its table, from 1, also where others were left out.
+    pub fn number(&self, row: usize) -> i64 {
+        self.kept.as_ref().map_or(row, |kept| kept[row]) as i64 + 1
+    }
+
+    /// The rows marked so; `None` where none is left.
+    pub fn keeping(self, marked: &[bool]) -> Result<Option<Rows>, ExportError> {
+        let mask = BooleanChunked::from_slice(PlSmallStr::EMPTY, marked);
+        let mut frame = self.frame.filter(&mask).map_err(|error| self.broken(error.to_string()))?;
+        frame.rechunk_mut();
+        let numbers = marked.iter().enumerate().filter(|(_, kept)| **kept);
+        let kept = numbers.map(|(row, _)| self.number(row) as usize - 1).collect();
+        Ok((frame.height() > 0).then_some(Rows { spec: self.spec, frame, kept: Some(kept) }))
     }
 
     pub fn frame(&self) -> &DataFrame {

@@ -1,0 +1,130 @@
+//! The figures that summaries give of a group's values, as summaries of nsys define them: the deviation with n - 1 and
+//! 0 for one value, the median as the mean of the two in the middle, quartiles by linear interpolation.
+
+mod grouped;
+
+pub use grouped::{Grouped, NO_GROUP};
+
+/// In the unit of the values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stats {
+    pub count: u64,
+    pub total: u128,
+    pub mean: f64,
+    pub median: f64,
+    pub min: u64,
+    pub max: u64,
+    pub stddev: f64,
+    pub q1: f64,
+    pub q3: f64,
+}
+
+impl Stats {
+    /// Nothing of no values.
+    pub fn of(values: &[u64]) -> Option<Stats> {
+        Stats::of_mut(&mut values.to_vec())
+    }
+
+    /// The same without a copy. The values are left in another order; the order in which they come changes no digit.
+    pub fn of_mut(values: &mut [u64]) -> Option<Stats> {
+        let (min, max) = (*values.iter().min()?, *values.iter().max()?);
+        let total: u128 = values.iter().map(|value| u128::from(*value)).sum();
+        let n = values.len();
+        Some(Stats {
+            count: n as u64,
+            total,
+            mean: total as f64 / n as f64,
+            median: quantile(values, 1, 2),
+            min,
+            max,
+            stddev: deviation(values, total),
+            q1: quantile(values, 1, 4),
+            q3: quantile(values, 3, 4),
+        })
+    }
+}
+
+/// With n - 1, from exact sums wherever these fit, so that equal values have none.
+fn deviation(values: &mut [u64], total: u128) -> f64 {
+    let n = values.len() as u128;
+    if n < 2 {
+        return 0.0;
+    }
+    let squares = values.iter().try_fold(0u128, |sum, value| {
+        let value = u128::from(*value);
+        sum.checked_add(value * value)
+    });
+    let exact = squares
+        .and_then(|squares| squares.checked_mul(n))
+        .zip(total.checked_mul(total))
+        .map(|(scaled, square)| (scaled - square) as f64 / (n * (n - 1)) as f64);
+    let variance = exact.unwrap_or_else(|| {
+        // Values of months, in nanoseconds. Sorted, so that their order changes no digit here either.
+        values.sort_unstable();
+        let mean = total as f64 / n as f64;
+        values.iter().map(|value| (*value as f64 - mean).powi(2)).sum::<f64>() / (n - 1) as f64
+    });
+    variance.sqrt()
+}
+
+/// At `(n - 1) * part / of`, between the two values where that lies between; of at least one value.
+fn quantile(values: &mut [u64], part: usize, of: usize) -> f64 {
+    let last = values.len() - 1;
+    let (low, rest) = (last / of * part + last % of * part / of, last % of * part % of);
+    let (_, at, above) = values.select_nth_unstable(low);
+    let at = *at;
+    match above.iter().min() {
+        Some(next) if rest > 0 => at as f64 + (*next - at) as f64 * rest as f64 / of as f64,
+        _ => at as f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figures_are_those_of_the_definitions() {
+        let stats = Stats::of(&[40, 10, 20, 30]).expect("four values");
+        assert_eq!((stats.count, stats.total, stats.min, stats.max), (4, 100, 10, 40));
+        assert_eq!((stats.mean, stats.median, stats.q1, stats.q3), (25.0, 25.0, 17.5, 32.5));
+        assert!((stats.stddev - 12.909_944_487_358_056).abs() < 1e-12);
+    }
+
+    #[test]
+    fn published_deviations_are_with_one_less() {
+        let rounded = |values: &[u64]| (Stats::of(values).expect("values").stddev * 10.0).round() / 10.0;
+        assert_eq!(rounded(&[7468, 7849]), 269.4);
+        assert_eq!(rounded(&[1466, 3583]), 1496.9);
+        assert_eq!(rounded(&[334_351, 336_623, 491_302]), 89_967.0);
+    }
+
+    #[test]
+    fn one_value_has_no_deviation_and_none_has_no_figures() {
+        let stats = Stats::of(&[7]).expect("one value");
+        assert_eq!((stats.stddev, stats.median, stats.q1, stats.q3), (0.0, 7.0, 7.0, 7.0));
+        assert_eq!(Stats::of(&[]), None);
+    }
+
+    #[test]
+    fn values_too_large_to_square_exactly_still_have_figures() {
+        let stats = Stats::of(&[u64::MAX, 0, u64::MAX, 0]).expect("values");
+        assert_eq!(stats.total, 2 * u128::from(u64::MAX));
+        assert!((stats.stddev / u64::MAX as f64 - (1.0f64 / 3.0).sqrt()).abs() < 1e-12, "{}", stats.stddev);
+        assert_eq!(Stats::of(&[u64::MAX; 3]).expect("values").stddev, 0.0);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn quantiles_are_those_of_the_sorted_values(mut values in proptest::collection::vec(0u64..1000, 1..50)) {
+            let stats = Stats::of(&values).expect("values");
+            values.sort_unstable();
+            for (part, seen) in [(0.25, stats.q1), (0.5, stats.median), (0.75, stats.q3)] {
+                let at = (values.len() - 1) as f64 * part;
+                let (low, high) = (values[at.floor() as usize] as f64, values[at.ceil() as usize] as f64);
+                let expected = low + (high - low) * (at - at.floor());
+                proptest::prop_assert!((seen - expected).abs() < 1e-9, "{seen} {expected}");
+            }
+        }
+    }
+}

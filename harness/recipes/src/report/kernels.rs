@@ -1,0 +1,113 @@
+//! Kernels on GPUs: where their time went, by name, and by name and the shape of their grids.
+
+use super::summary::Summary;
+use super::{ArgumentSpec, Arguments, ReportSpec};
+use crate::sheet::Sheet;
+use crate::source::nsys_export::{ExportError, Rows};
+use crate::tables::{KERNEL, STRING_IDS};
+use crate::trace::{Keys, Part, Trace};
+
+pub(super) const BASE: ArgumentSpec =
+    ArgumentSpec { name: "base", about: "short names", number: None, choice: Some("name") };
+pub(super) const MANGLED: ArgumentSpec = ArgumentSpec {
+    name: "mangled",
+    about: "names as linkers know them; where a kernel has none, its whole name",
+    number: None,
+    choice: Some("name"),
+};
+
+pub(super) const CUDA_GPU_KERN_SUM: ReportSpec = ReportSpec {
+    name: "cuda_gpu_kern_sum",
+    title: "CUDA GPU Kernel Summary",
+    about: "kernels by name; the time is from begin to end on the GPU, and kernels side by side count each",
+    data: "CUDA kernel",
+    arguments: &[BASE, MANGLED],
+    tables: &[&KERNEL, &STRING_IDS],
+    run: |trace, arguments| {
+        let name = name_column(arguments);
+        let Some(rows) = trace.rows(&KERNEL, &["start", "end", "demangledName", name])? else {
+            return Ok(None);
+        };
+        let (starts, ends) = (rows.ints("start")?, rows.ints("end")?);
+        let mut names = names(trace, &rows, arguments)?;
+        let durations = trace.durations("kernels", starts, ends);
+        durations.mask(starts, |row| Some(ends[row]), &mut names.of_row);
+        let labels = |group: usize| vec![names.labels[group].clone()];
+        let summary = Summary::new(&names.of_row, durations.ns(), names.labels.len(), labels);
+        told(&summary, "cuda_gpu_kern_sum", "CUDA GPU Kernel Summary", &["Name"])
+    },
+};
+
+pub(super) const CUDA_GPU_KERN_GB_SUM: ReportSpec = ReportSpec {
+    name: "cuda_gpu_kern_gb_sum",
+    title: "CUDA GPU Kernel/Grid/Block Summary",
+    about: "kernels by name, grid and block",
+    data: "CUDA kernel",
+    arguments: &[BASE, MANGLED],
+    tables: &[&KERNEL, &STRING_IDS],
+    run: |trace, arguments| {
+        let shape = ["gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"];
+        let mut columns = vec!["start", "end", "demangledName", name_column(arguments)];
+        columns.extend(shape);
+        let Some(rows) = trace.rows(&KERNEL, &columns)? else { return Ok(None) };
+        let (starts, ends) = (rows.ints("start")?, rows.ints("end")?);
+        let names = names(trace, &rows, arguments)?;
+        let mut sides = Vec::new();
+        for side in shape {
+            sides.push(Part::numbers(rows.ints(side)?.iter().copied()));
+        }
+        let mut parts: Vec<&[u32]> = vec![&names.of_row];
+        parts.extend(sides.iter().map(|side| side.of_row.as_slice()));
+        let mut keys = Keys::by(&parts);
+        let durations = trace.durations("kernels", starts, ends);
+        durations.mask(starts, |row| Some(ends[row]), &mut keys.of_row);
+        let labels = |group: usize| {
+            let group = &keys.groups[group];
+            let of = |from: usize| {
+                let sizes = (from..from + 3).map(|at| sides[at].labels[group[at + 1] as usize].to_string());
+                sizes.collect::<Vec<_>>().join(" ")
+            };
+            vec![of(0), of(3), names.labels[group[0] as usize].clone()]
+        };
+        let summary = Summary::new(&keys.of_row, durations.ns(), keys.groups.len(), labels);
+        told(
+            &summary,
+            "cuda_gpu_kern_gb_sum",
+            "CUDA GPU Kernel/Grid/Block Summary",
+            &["GridXYZ", "BlockXYZ", "Name"],
+        )
+    },
+};
+
+fn told(
+    summary: &Summary,
+    name: &'static str,
+    title: &'static str,
+    words: &[&str],
+) -> Result<Option<Sheet>, ExportError> {
+    if summary.is_empty() {
+        return Ok(None);
+    }
+    summary.of_times(name, title, "Instances", words).map(Some)
+}
+
+/// The column that holds the names that are asked for.
+pub(super) fn name_column(arguments: &Arguments) -> &'static str {
+    match () {
+        () if arguments.has(BASE.name) => "shortName",
+        () if arguments.has(MANGLED.name) => "mangledName",
+        () => "demangledName",
+    }
+}
+
+pub(super) fn names(trace: &Trace, rows: &Rows, arguments: &Arguments) -> Result<Part<String>, ExportError> {
+    let strings = trace.strings()?;
+    let whole = rows.ints("demangledName")?;
+    if !arguments.has(MANGLED.name) {
+        let ids = rows.ints(name_column(arguments))?;
+        return Ok(Part::named(ids.iter().copied(), strings, |name| name));
+    }
+    let mangled = rows.maybe_ints("mangledName")?;
+    let ids = whole.iter().enumerate().map(|(row, whole)| mangled.get(row).unwrap_or(*whole));
+    Ok(Part::named(ids, strings, |name| name))
+}

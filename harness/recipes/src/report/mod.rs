@@ -1,0 +1,78 @@
+//! The tables of statistics of one report, under the names and with the columns that nsys publishes for them. Add one by
+//! its declaration in the file of its kind and its line in `LIST`.
+
+mod api;
+mod arguments;
+mod gpu_trace;
+mod kernels;
+mod memory;
+mod mpi;
+mod mpi_trace;
+mod network;
+mod nvtx;
+mod os;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod united;
+
+pub use arguments::{ArgumentSpec, Arguments, BadArgument};
+
+use crate::sheet::Sheet;
+use crate::source::nsys_export::ExportError;
+use crate::tables::TableSpec;
+use crate::trace::Trace;
+
+/// Every report, by the name under which it is asked for.
+pub const LIST: &[ReportSpec] = &[
+    api::CUDA_API_SUM,
+    api::CUDA_API_TRACE,
+    kernels::CUDA_GPU_KERN_SUM,
+    kernels::CUDA_GPU_KERN_GB_SUM,
+    memory::CUDA_GPU_MEM_TIME_SUM,
+    memory::CUDA_GPU_MEM_SIZE_SUM,
+    united::CUDA_GPU_SUM,
+    united::CUDA_API_GPU_SUM,
+    gpu_trace::CUDA_GPU_TRACE,
+    nvtx::NVTX_SUM,
+    nvtx::NVTX_PUSHPOP_SUM,
+    nvtx::NVTX_STARTEND_SUM,
+    os::OSRT_SUM,
+    mpi::MPI_EVENT_SUM,
+    mpi::MPI_MSG_SIZE_SUM,
+    mpi_trace::MPI_EVENT_TRACE,
+    network::NETWORK_CONGESTION,
+];
+
+/// Those that are given where none is asked for.
+pub const DEFAULT: &[&str] = &[
+    "nvtx_sum",
+    "osrt_sum",
+    "cuda_api_sum",
+    "cuda_gpu_kern_sum",
+    "cuda_gpu_mem_time_sum",
+    "cuda_gpu_mem_size_sum",
+];
+
+/// What a report declares before it computes: the manual is written from it.
+pub struct ReportSpec {
+    pub name: &'static str,
+    pub title: &'static str,
+    /// What its rows are, and how they are made.
+    pub about: &'static str,
+    /// What a report without a row lacks, in words.
+    pub data: &'static str,
+    pub arguments: &'static [ArgumentSpec],
+    pub tables: &'static [&'static TableSpec],
+    /// `None` where the report has nothing for it.
+    pub run: fn(&Trace, &Arguments) -> Result<Option<Sheet>, ExportError>,
+}
+
+pub fn find(name: &str) -> Option<&'static ReportSpec> {
+    LIST.iter().find(|report| report.name == name || without_underscores(report.name) == name)
+}
+
+/// As releases before 2023 spelt it.
+fn without_underscores(name: &str) -> String {
+    name.replace('_', "")
+}

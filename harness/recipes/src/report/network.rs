@@ -1,0 +1,96 @@
+//! Where NICs had data to send and could not.
+
+use super::{ArgumentSpec, ReportSpec};
+use crate::sheet::{Column, Quantity, Sheet};
+use crate::source::nsys_export::ExportError;
+use crate::tables::{NET_NIC_METRIC, NIC_ID_MAP, TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO};
+use crate::trace::Trace;
+use std::collections::{HashMap, HashSet};
+
+const THRESHOLD: ArgumentSpec = ArgumentSpec {
+    name: "ticks_threshold",
+    about: "intervals with more ticks per millisecond than this are told",
+    number: Some(10_000),
+    choice: None,
+};
+
+pub(super) const NETWORK_CONGESTION: ReportSpec = ReportSpec {
+    name: "network_congestion",
+    title: "Network Devices Congestion",
+    about: "intervals in which a NIC waited to send for more ticks per millisecond than the threshold",
+    data: "network device",
+    arguments: &[THRESHOLD],
+    tables: &[&NET_NIC_METRIC, &NIC_ID_MAP, &TARGET_INFO_NIC_INFO, &TARGET_INFO_NETWORK_METRICS],
+    run: |trace, arguments| {
+        let threshold = arguments.number(&THRESHOLD);
+        let columns = ["start", "end", "globalId", "metricsListId", "metricsIdx", "value"];
+        let Some(rows) = trace.rows(&NET_NIC_METRIC, &columns)? else { return Ok(None) };
+        let waits = waits(trace)?;
+        if waits.is_empty() {
+            return Ok(None);
+        }
+        let (starts, ends, values) = (rows.ints("start")?, rows.ints("end")?, rows.ints("value")?);
+        let (lists, indexes) = (rows.ints("metricsListId")?, rows.ints("metricsIdx")?);
+        trace.durations("samples of NICs", starts, ends);
+        let devices = rows.ints("globalId")?;
+        let nics = nics(trace)?;
+        let mut found: Vec<usize> = (0..rows.len())
+            .filter(|row| {
+                waits.contains(&(lists[*row], indexes[*row]))
+                    && ends[*row] >= starts[*row]
+                    && u64::try_from(values[*row]).is_ok_and(|value| value > threshold)
+            })
+            .collect();
+        found.sort_by_key(|row| (starts[*row], ends[*row], devices[*row], *row));
+        let nic = |row: &usize| nics.get(&devices[*row]);
+        let (plain, ns) = (Quantity::Plain, Quantity::BareNanoseconds);
+        let columns = vec![
+            Column::integers("Start", ns, found.iter().map(|row| starts[*row])),
+            Column::integers("End", ns, found.iter().map(|row| ends[*row])),
+            Column::integers("Duration", ns, found.iter().map(|row| ends[*row].saturating_sub(starts[*row]))),
+            Column::integers("Send wait rate", plain, found.iter().map(|row| values[*row])),
+            Column::maybe_texts(
+                "GUID",
+                found.iter().map(|row| nic(row).map(|(guid, _)| format!("{guid:#x}"))),
+            ),
+            Column::maybe_texts("Name", found.iter().map(|row| nic(row).and_then(|(_, name)| name.clone()))),
+        ];
+        Ok(Some(Sheet { name: "network_congestion", title: "Network Devices Congestion", columns }))
+    },
+};
+
+/// Which of the sampled things are waits. Their rate is in ticks per millisecond; another unit is told.
+fn waits(trace: &Trace) -> Result<HashSet<(i64, i64)>, ExportError> {
+    let mut waits = HashSet::new();
+    let Some(rows) = trace.export().table(&TARGET_INFO_NETWORK_METRICS)? else { return Ok(waits) };
+    let (lists, indexes) = (rows.ints("metricsListId")?, rows.ints("metricsIdx")?);
+    let (names, units) = (rows.texts("name")?, rows.texts("unit")?);
+    for row in 0..rows.len() {
+        if names.get(row).is_some_and(|name| name.to_lowercase().contains("send wait")) {
+            waits.insert((lists[row], indexes[row]));
+            let unit = units.get(row).unwrap_or_default();
+            if !unit.replace(' ', "").to_lowercase().contains("ticks/ms") {
+                trace.note(format!("waits to send are in another unit than ticks/ms: `{unit}`"));
+            }
+        }
+    }
+    Ok(waits)
+}
+
+/// GUID and name of each NIC, by the number that samples carry.
+fn nics(trace: &Trace) -> Result<HashMap<i64, (u64, Option<String>)>, ExportError> {
+    let (Some(map), Some(info)) =
+        (trace.export().table(&NIC_ID_MAP)?, trace.export().table(&TARGET_INFO_NIC_INFO)?)
+    else {
+        return Ok(HashMap::new());
+    };
+    let (guids, ids, names) = (info.ints("GUID")?, info.ints("nicId")?, info.texts("name")?);
+    let of_id: HashMap<i64, usize> = ids.iter().enumerate().map(|(row, id)| (*id, row)).collect();
+    let pairs = map.ints("nicId")?.iter().zip(map.ints("globalId")?);
+    let known = pairs.filter_map(|(id, global)| {
+        let row = *of_id.get(id)?;
+        // A GUID fills 64 bits; SQLite knows them only with a sign.
+        Some((*global, (guids[row] as u64, names.get(row).map(str::to_owned))))
+    });
+    Ok(known.collect())
+}

@@ -1,0 +1,75 @@
+//! Ranges that programs wrote into their traces, by name and style.
+
+use super::ReportSpec;
+use super::summary::Summary;
+use crate::figures::NO_GROUP;
+use crate::sheet::Sheet;
+use crate::source::nsys_export::ExportError;
+use crate::tables::{NVTX_EVENTS, STRING_IDS};
+use crate::trace::nvtx::{Ranges, Style};
+use crate::trace::{Keys, Part, Trace};
+
+const DATA: &str = "NV Tools Extension (NVTX)";
+
+pub(super) const NVTX_SUM: ReportSpec = ReportSpec {
+    name: "nvtx_sum",
+    title: "NVTX Range Summary",
+    about: "ranges by domain and name, and by style; ranges without an end are left out",
+    data: DATA,
+    arguments: &[],
+    tables: &[&NVTX_EVENTS, &STRING_IDS],
+    run: |trace, _| of_styles(trace, None, "nvtx_sum", "NVTX Range Summary"),
+};
+
+pub(super) const NVTX_PUSHPOP_SUM: ReportSpec = ReportSpec {
+    name: "nvtx_pushpop_sum",
+    title: "NVTX Push/Pop Range Summary",
+    about: "ranges that were pushed and popped, by domain and name",
+    data: DATA,
+    arguments: &[],
+    tables: &[&NVTX_EVENTS, &STRING_IDS],
+    run: |trace, _| of_styles(trace, Some(Style::PushPop), "nvtx_pushpop_sum", "NVTX Push/Pop Range Summary"),
+};
+
+pub(super) const NVTX_STARTEND_SUM: ReportSpec = ReportSpec {
+    name: "nvtx_startend_sum",
+    title: "NVTX Start/End Range Summary",
+    about: "ranges that were started and ended, by domain and name",
+    data: DATA,
+    arguments: &[],
+    tables: &[&NVTX_EVENTS, &STRING_IDS],
+    run: |trace, _| {
+        of_styles(trace, Some(Style::StartEnd), "nvtx_startend_sum", "NVTX Start/End Range Summary")
+    },
+};
+
+fn of_styles(
+    trace: &Trace,
+    only: Option<Style>,
+    name: &'static str,
+    title: &'static str,
+) -> Result<Option<Sheet>, ExportError> {
+    let Some(ranges) = Ranges::read(trace)? else { return Ok(None) };
+    let styles = Part::numbers(ranges.style.iter().map(|style| i64::from(*style == Style::StartEnd)));
+    let mut keys = Keys::by(&[&styles.of_row, &ranges.label.of_row]);
+    if let Some(only) = only {
+        for (group, style) in keys.of_row.iter_mut().zip(&ranges.style) {
+            if *style != only {
+                *group = NO_GROUP;
+            }
+        }
+    }
+    let ns: Vec<u64> =
+        ranges.start.iter().zip(&ranges.end).map(|(start, end)| end.wrapping_sub(*start) as u64).collect();
+    let summary = Summary::new(&keys.of_row, &ns, keys.groups.len(), |group| {
+        let group = &keys.groups[group];
+        let style = if styles.labels[group[0] as usize] == 1 { Style::StartEnd } else { Style::PushPop };
+        let label = ranges.label.labels[group[1] as usize].clone();
+        if only.is_some() { vec![label] } else { vec![style.name().to_owned(), label] }
+    });
+    if summary.is_empty() {
+        return Ok(None);
+    }
+    let words: &[&str] = if only.is_some() { &["Range"] } else { &["Style", "Range"] };
+    summary.of_times(name, title, "Instances", words).map(Some)
+}

@@ -1,0 +1,94 @@
+//! The columns that all summaries of times have in common, over groups of rows: the largest first.
+
+use crate::figures::{Grouped, Stats};
+use crate::sheet::{Column, Quantity, Sheet};
+use crate::source::nsys_export::ExportError;
+
+/// Groups with their figures and the words that name them.
+pub(super) struct Summary {
+    rows: Vec<(Stats, Vec<String>)>,
+}
+
+impl Summary {
+    /// `labels` gives the words of a group; groups without a row are none.
+    pub(super) fn new(
+        groups: &[u32],
+        values: &[u64],
+        count: usize,
+        labels: impl Fn(usize) -> Vec<String>,
+    ) -> Summary {
+        let stats = Grouped::new(groups, values, count).stats();
+        let named = stats.into_iter().enumerate();
+        let mut rows: Vec<(Stats, Vec<String>)> =
+            named.filter_map(|(group, stats)| Some((stats?, labels(group)))).collect();
+        // Equal totals in the order of their words, whatever the order of the rows was.
+        rows.sort_by(|a, b| b.0.total.cmp(&a.0.total).then_with(|| a.1.cmp(&b.1)));
+        Summary { rows }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// `Time (%)`, `Total Time`, the count under its name, the figures, the words.
+    pub(super) fn of_times(
+        &self,
+        name: &'static str,
+        title: &'static str,
+        count: &str,
+        words: &[&str],
+    ) -> Result<Sheet, ExportError> {
+        let all: u128 = self.rows.iter().map(|(stats, _)| stats.total).sum();
+        // Where nothing took any time, nothing had a part of it.
+        let share = |total: u128| if all == 0 { 0.0 } else { 100.0 * total as f64 / all as f64 };
+        let mut columns = vec![Column::decimals(
+            "Time",
+            Quantity::Percent,
+            self.rows.iter().map(|(stats, _)| share(stats.total)),
+        )];
+        columns.push(self.totals(name, "Total Time", Quantity::Nanoseconds)?);
+        columns.push(self.counts(count));
+        columns.extend(self.figures(Quantity::Nanoseconds));
+        columns.extend(self.words(words));
+        Ok(Sheet { name, title, columns })
+    }
+
+    /// The sum of each group.
+    pub(super) fn totals(
+        &self,
+        report: &'static str,
+        name: &str,
+        quantity: Quantity,
+    ) -> Result<Column, ExportError> {
+        let totals: Result<Vec<i64>, _> =
+            self.rows.iter().map(|(stats, _)| i64::try_from(stats.total)).collect();
+        let why = "a sum does not fit into 64 bits; some of its rows cannot be true";
+        let totals = totals.map_err(|_| ExportError::Broken { table: report, why: why.to_owned() })?;
+        Ok(Column::integers(name, quantity, totals))
+    }
+
+    pub(super) fn counts(&self, name: &str) -> Column {
+        Column::integers(name, Quantity::Plain, self.rows.iter().map(|(stats, _)| stats.count as i64))
+    }
+
+    /// Mean, median, least, most, deviation.
+    pub(super) fn figures(&self, quantity: Quantity) -> Vec<Column> {
+        let of = |value: fn(&Stats) -> f64| self.rows.iter().map(move |(stats, _)| value(stats));
+        // A value that does not fit makes a sum that does not, which is refused.
+        let whole = |value: fn(&Stats) -> u64| self.rows.iter().map(move |(stats, _)| value(stats) as i64);
+        vec![
+            Column::decimals("Avg", quantity, of(|stats| stats.mean)),
+            Column::decimals("Med", quantity, of(|stats| stats.median)),
+            Column::integers("Min", quantity, whole(|stats| stats.min)),
+            Column::integers("Max", quantity, whole(|stats| stats.max)),
+            Column::decimals("StdDev", quantity, of(|stats| stats.stddev)),
+        ]
+    }
+
+    pub(super) fn words(&self, names: &[&str]) -> Vec<Column> {
+        let column = |at: usize, name: &&str| {
+            Column::texts(name, self.rows.iter().map(|(_, words)| words[at].clone()))
+        };
+        names.iter().enumerate().map(|(at, name)| column(at, name)).collect()
+    }
+}

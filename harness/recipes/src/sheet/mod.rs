@@ -1,0 +1,108 @@
+//! A table for people and for programs: named columns of one kind of quantity each. How it is printed is told in the
+//! files of its forms; where its figures come from, in reports and recipes.
+
+mod heading;
+
+pub use heading::{Headings, TimeUnit};
+
+/// Every column is as long as every other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sheet {
+    /// As the report or recipe that it belongs to is called.
+    pub name: &'static str,
+    /// For a person.
+    pub title: &'static str,
+    pub columns: Vec<Column>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// Without its unit.
+    pub name: String,
+    pub quantity: Quantity,
+    pub values: Values,
+}
+
+/// What the numbers of a column are, in their own unit: forms turn them into the unit that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// Numbers and words as they stand.
+    Plain,
+    Nanoseconds,
+    /// Nanoseconds too, in a column whose published heading has no unit.
+    BareNanoseconds,
+    Bytes,
+    BytesPerSecond,
+    Percent,
+}
+
+/// `None` is a cell without a value, which is never a zero.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Values {
+    Integers(Vec<Option<i64>>),
+    /// Shown with one decimal, or as their quantity has it.
+    Decimals(Vec<Option<f64>>),
+    Texts(Vec<Option<String>>),
+}
+
+impl Values {
+    pub fn len(&self) -> usize {
+        match self {
+            Values::Integers(all) => all.len(),
+            Values::Decimals(all) => all.len(),
+            Values::Texts(all) => all.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Sheet {
+    pub fn height(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.values.len())
+    }
+
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+}
+
+impl Column {
+    pub fn texts<T: Into<String>>(name: &str, values: impl IntoIterator<Item = T>) -> Column {
+        let values = values.into_iter().map(|value| Some(value.into())).collect();
+        Column { name: name.to_owned(), quantity: Quantity::Plain, values: Values::Texts(values) }
+    }
+
+    pub fn maybe_texts<T: Into<String>>(name: &str, values: impl IntoIterator<Item = Option<T>>) -> Column {
+        let values = values.into_iter().map(|value| value.map(Into::into)).collect();
+        Column { name: name.to_owned(), quantity: Quantity::Plain, values: Values::Texts(values) }
+    }
+
+    pub fn integers(name: &str, quantity: Quantity, values: impl IntoIterator<Item = i64>) -> Column {
+        let values = values.into_iter().map(Some).collect();
+        Column { name: name.to_owned(), quantity, values: Values::Integers(values) }
+    }
+
+    pub fn maybe_integers(
+        name: &str,
+        quantity: Quantity,
+        values: impl IntoIterator<Item = Option<i64>>,
+    ) -> Column {
+        Column { name: name.to_owned(), quantity, values: Values::Integers(values.into_iter().collect()) }
+    }
+
+    pub fn decimals(name: &str, quantity: Quantity, values: impl IntoIterator<Item = f64>) -> Column {
+        let values = values.into_iter().map(Some).collect();
+        Column { name: name.to_owned(), quantity, values: Values::Decimals(values) }
+    }
+
+    pub fn maybe_decimals(
+        name: &str,
+        quantity: Quantity,
+        values: impl IntoIterator<Item = Option<f64>>,
+    ) -> Column {
+        Column { name: name.to_owned(), quantity, values: Values::Decimals(values.into_iter().collect()) }
+    }
+}
