@@ -47,7 +47,7 @@ impl Grouped {
             slices.push(group);
             (rest, begin) = (others, *end);
         }
-        slices.into_par_iter().map(|values| Stats::of_mut(values)).collect()
+        slices.into_par_iter().map(Stats::of_mut).collect()
     }
 
     /// The values of one group, in the order of their rows.

@@ -149,7 +149,7 @@ impl FromStr for RangeFilter {
 pub(super) struct Windows {
     spans: Vec<(i64, i64)>,
     /// Under a filter by ranges: when each launch was called for, by process and correlation.
-    calls: Option<HashMap<(i64, i64), (i64, i64)>>,
+    calls: Option<Calls>,
 }
 
 /// The windows of a filter in this report.
@@ -169,7 +169,10 @@ pub(super) fn windows(trace: &Trace, filter: &Filter) -> Result<Windows, ExportE
     }
 }
 
-fn calls(export: &Export) -> Result<HashMap<(i64, i64), (i64, i64)>, ExportError> {
+/// By process and correlation: when it began and ended.
+type Calls = HashMap<(i64, i64), (i64, i64)>;
+
+fn calls(export: &Export) -> Result<Calls, ExportError> {
     let Some(rows) = export.columns(&RUNTIME, &["start", "end", "globalTid", "correlationId"])? else {
         return Ok(HashMap::new());
     };
@@ -238,7 +241,6 @@ impl Windows {
             self.keeps(start, end)
         });
         let kept: Vec<bool> = kept.collect();
-        drop((ends, launched));
         rows.keeping(&kept)
     }
 }
