@@ -329,4 +329,29 @@ mod tests {
         assert_eq!(of_run(&[slow.clone()], &named), []);
         assert_eq!(lines(&[slow]), ["suspects n1 n2"]);
     }
+
+    fn suspects(nodes: &[&str]) -> Culprit {
+        let nodes = nodes.iter().map(|node| (*node).to_owned()).collect();
+        Culprit::Suspects { nodes, evidence: "slow".into() }
+    }
+
+    fn fleet(evidence: &str) -> Culprit {
+        Culprit::Fleet { evidence: evidence.into() }
+    }
+
+    #[test]
+    fn lines_that_say_the_same_are_said_once() {
+        let merged =
+            merge(vec![suspects(&["n1", "n2"]), fleet("low")], vec![suspects(&["n1", "n2"]), fleet("low")]);
+        assert_eq!(merged, [suspects(&["n1", "n2"]), fleet("low")]);
+        let merged = merge(vec![fleet("low"), fleet("lower")], Vec::new());
+        assert_eq!(merged, [fleet("low"), fleet("lower")]);
+    }
+
+    #[test]
+    fn whom_something_speaks_against_is_not_suspected_once_more() {
+        let named = Culprit::Culprit { node: "n2".into(), part: "a".into(), evidence: "slow".into() };
+        let merged = merge(vec![suspects(&["n1", "n2"]), suspects(&["n3", "n4"])], vec![named.clone()]);
+        assert_eq!(merged, [named, suspects(&["n3", "n4"])]);
+    }
 }

@@ -425,9 +425,5 @@ pub(crate) fn exited(end: &Ended) -> Option<i32> {
     }
 }
 
+pub use culprit::merge as merge_culprits;
 pub use culprit::of_run as culprits_of_run;
-
-/// All the lines that blame somebody, each part once, named parts before the nodes around them.
-pub fn merge_culprits(per_case: Vec<Culprit>, of_run: Vec<Culprit>) -> Vec<Culprit> {
-    culprit::merge(per_case, of_run)
-}

@@ -1,6 +1,8 @@
 //! Tables of cases and what must come of them: one row for each way to go red, and for what must stay green.
 
 mod evidence;
+mod flows;
+mod gathered;
 mod missing;
 mod reports;
 mod words;
