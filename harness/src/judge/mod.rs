@@ -12,8 +12,8 @@ mod peers;
 mod tests;
 
 use crate::artefact::{
-    Analysis, CaseEnd, CaseJobs, CaseOutcomes, CaseVerdict, Collected, CollectedFile, Culprit, Ended,
-    Evidence, FORMAT, InstanceFacts, PlannedAssertion, PlannedCase, Status, Verdict,
+    Analysis, CaseEnd, CaseJobs, CaseOutcomes, CaseVerdict, Collected, CollectedFile, Ended, Evidence,
+    FORMAT, InstanceFacts, PlannedAssertion, PlannedCase, Status, Verdict,
 };
 use gate::Gate;
 use nic_rate::NicRateCache;

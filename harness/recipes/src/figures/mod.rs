@@ -2,8 +2,10 @@
 //! 0 for one value, the median as the mean of the two in the middle, quartiles by linear interpolation.
 
 mod grouped;
+mod tally;
 
 pub use grouped::{Grouped, NO_GROUP};
+pub use tally::Tally;
 
 /// In the unit of the values.
 #[derive(Debug, Clone, PartialEq)]

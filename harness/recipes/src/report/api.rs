@@ -1,10 +1,11 @@
 //! Calls of CUDA: where the threads' time went, and each call.
 
 use super::ReportSpec;
-use super::summary::Summary;
+use super::summary::{Groups, Summary};
 use crate::sheet::{Column, Quantity, Sheet};
+use crate::source::nsys_export::ExportError;
 use crate::tables::{RUNTIME, STRING_IDS, THREAD_NAMES};
-use crate::trace::{Part, pid_of, tid_of};
+use crate::trace::{Part, Trace, pid_of, tid_of};
 use std::collections::HashMap;
 
 pub(super) const CUDA_API_SUM: ReportSpec = ReportSpec {
@@ -15,20 +16,20 @@ pub(super) const CUDA_API_SUM: ReportSpec = ReportSpec {
     arguments: &[],
     tables: &[&RUNTIME, &STRING_IDS],
     run: |trace, _| {
-        let Some(rows) = trace.rows(&RUNTIME, &["start", "end", "nameId"])? else { return Ok(None) };
-        let (starts, ends) = (rows.ints("start")?, rows.ints("end")?);
-        let mut names = Part::named(rows.ints("nameId")?.iter().copied(), trace.strings()?, api_name);
-        let durations = trace.durations("CUDA calls", starts, ends);
-        durations.mask(starts, |row| Some(ends[row]), &mut names.of_row);
-        let summary = Summary::new(&names.of_row, durations.ns(), names.labels.len(), |group| {
-            vec![names.labels[group].clone()]
-        });
-        if summary.is_empty() {
-            return Ok(None);
-        }
-        summary.of_times("cuda_api_sum", "CUDA API Summary", "Num Calls", &["Name"]).map(Some)
+        let Some(groups) = calls(trace)? else { return Ok(None) };
+        Summary::of(groups).of_times("cuda_api_sum", "CUDA API Summary", "Num Calls", &["Name"]).map(Some)
     },
 };
+
+/// Calls by name, with their durations.
+pub(crate) fn calls(trace: &Trace) -> Result<Option<Groups>, ExportError> {
+    let Some(rows) = trace.rows(&RUNTIME, &["start", "end", "nameId"])? else { return Ok(None) };
+    let (starts, ends) = (rows.ints("start")?, rows.ints("end")?);
+    let mut names = Part::named(rows.ints("nameId")?.iter().copied(), trace.strings()?, api_name);
+    let durations = trace.durations("CUDA calls", starts, ends);
+    durations.mask(starts, |row| Some(ends[row]), &mut names.of_row);
+    Ok(Groups::named(names.of_row, durations.into_ns(), names.labels).any())
+}
 
 /// Without `_v` and four digits; a longer number belongs to the name.
 pub(crate) fn api_name(name: &str) -> &str {

@@ -1,8 +1,7 @@
 //! Kernels on GPUs: where their time went, by name, and by name and the shape of their grids.
 
-use super::summary::Summary;
+use super::summary::{Groups, Summary};
 use super::{ArgumentSpec, Arguments, ReportSpec};
-use crate::sheet::Sheet;
 use crate::source::nsys_export::{ExportError, Rows};
 use crate::tables::{KERNEL, STRING_IDS};
 use crate::trace::{Keys, Part, Trace};
@@ -24,19 +23,22 @@ pub(super) const CUDA_GPU_KERN_SUM: ReportSpec = ReportSpec {
     arguments: &[BASE, MANGLED],
     tables: &[&KERNEL, &STRING_IDS],
     run: |trace, arguments| {
-        let name = name_column(arguments);
-        let Some(rows) = trace.rows(&KERNEL, &["start", "end", "demangledName", name])? else {
-            return Ok(None);
-        };
-        let (starts, ends) = (rows.ints("start")?, rows.ints("end")?);
-        let mut names = names(trace, &rows, arguments)?;
-        let durations = trace.durations("kernels", starts, ends);
-        durations.mask(starts, |row| Some(ends[row]), &mut names.of_row);
-        let labels = |group: usize| vec![names.labels[group].clone()];
-        let summary = Summary::new(&names.of_row, durations.ns(), names.labels.len(), labels);
-        told(&summary, "cuda_gpu_kern_sum", "CUDA GPU Kernel Summary", &["Name"])
+        let Some(groups) = by_name(trace, arguments)? else { return Ok(None) };
+        let title = "CUDA GPU Kernel Summary";
+        Summary::of(groups).of_times("cuda_gpu_kern_sum", title, "Instances", &["Name"]).map(Some)
     },
 };
+
+/// Kernels by name, with their durations.
+pub(crate) fn by_name(trace: &Trace, arguments: &Arguments) -> Result<Option<Groups>, ExportError> {
+    let name = name_column(arguments);
+    let Some(rows) = trace.rows(&KERNEL, &["start", "end", "demangledName", name])? else { return Ok(None) };
+    let (starts, ends) = (rows.ints("start")?, rows.ints("end")?);
+    let mut names = names(trace, &rows, arguments)?;
+    let durations = trace.durations("kernels", starts, ends);
+    durations.mask(starts, |row| Some(ends[row]), &mut names.of_row);
+    Ok(Groups::named(names.of_row, durations.into_ns(), names.labels).any())
+}
 
 pub(super) const CUDA_GPU_KERN_GB_SUM: ReportSpec = ReportSpec {
     name: "cuda_gpu_kern_gb_sum",
@@ -61,35 +63,19 @@ pub(super) const CUDA_GPU_KERN_GB_SUM: ReportSpec = ReportSpec {
         let mut keys = Keys::by(&parts);
         let durations = trace.durations("kernels", starts, ends);
         durations.mask(starts, |row| Some(ends[row]), &mut keys.of_row);
-        let labels = |group: usize| {
-            let group = &keys.groups[group];
+        let labels = keys.groups.iter().map(|group| {
             let of = |from: usize| {
                 let sizes = (from..from + 3).map(|at| sides[at].labels[group[at + 1] as usize].to_string());
                 sizes.collect::<Vec<_>>().join(" ")
             };
             vec![of(0), of(3), names.labels[group[0] as usize].clone()]
-        };
-        let summary = Summary::new(&keys.of_row, durations.ns(), keys.groups.len(), labels);
-        told(
-            &summary,
-            "cuda_gpu_kern_gb_sum",
-            "CUDA GPU Kernel/Grid/Block Summary",
-            &["GridXYZ", "BlockXYZ", "Name"],
-        )
+        });
+        let groups = Groups { labels: labels.collect(), of_row: keys.of_row, values: durations.into_ns() };
+        let Some(groups) = groups.any() else { return Ok(None) };
+        let (name, title) = ("cuda_gpu_kern_gb_sum", "CUDA GPU Kernel/Grid/Block Summary");
+        Summary::of(groups).of_times(name, title, "Instances", &["GridXYZ", "BlockXYZ", "Name"]).map(Some)
     },
 };
-
-fn told(
-    summary: &Summary,
-    name: &'static str,
-    title: &'static str,
-    words: &[&str],
-) -> Result<Option<Sheet>, ExportError> {
-    if summary.is_empty() {
-        return Ok(None);
-    }
-    summary.of_times(name, title, "Instances", words).map(Some)
-}
 
 /// The column that holds the names that are asked for.
 pub(super) fn name_column(arguments: &Arguments) -> &'static str {

@@ -1,7 +1,7 @@
 //! Copies and fills of memory: by their time, and by the bytes they moved.
 
 use super::ReportSpec;
-use super::summary::Summary;
+use super::summary::{Groups, Summary};
 use crate::figures::NO_GROUP;
 use crate::sheet::{Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
@@ -108,13 +108,35 @@ pub(super) const CUDA_GPU_MEM_TIME_SUM: ReportSpec = ReportSpec {
     arguments: &[],
     tables: &[&MEMCPY, &MEMSET, &MEMCPY_OPER],
     run: |trace, _| {
-        let Some(all) = operations(trace)? else { return Ok(None) };
-        let labels = |group: usize| vec![all.labels[group].clone()];
-        let summary = Summary::new(&all.of_row, &all.ns, all.labels.len(), labels);
+        let Some(groups) = by_time(trace)? else { return Ok(None) };
         let title = "CUDA GPU MemOps Summary (by Time)";
-        summary.of_times("cuda_gpu_mem_time_sum", title, "Count", &["Operation"]).map(Some)
+        Summary::of(groups).of_times("cuda_gpu_mem_time_sum", title, "Count", &["Operation"]).map(Some)
     },
 };
+
+/// Memory operations by kind, with their durations.
+pub(crate) fn by_time(trace: &Trace) -> Result<Option<Groups>, ExportError> {
+    let all = operations(trace)?;
+    Ok(all.and_then(|all| Groups::named(all.of_row, all.ns, all.labels).any()))
+}
+
+/// Memory operations by kind, with their bytes.
+pub(crate) fn by_size(trace: &Trace) -> Result<Option<Groups>, ExportError> {
+    let Some(mut all) = operations(trace)? else { return Ok(None) };
+    let mut negative = 0;
+    let sizes = all.bytes.iter().zip(&mut all.of_row).map(|(bytes, group)| {
+        u64::try_from(*bytes).unwrap_or_else(|_| {
+            negative += 1;
+            *group = NO_GROUP;
+            0
+        })
+    });
+    let sizes: Vec<u64> = sizes.collect();
+    if negative > 0 {
+        trace.note(format!("memory operations of a negative size, left out: {negative}"));
+    }
+    Ok(Groups::named(all.of_row, sizes, all.labels).any())
+}
 
 pub(super) const CUDA_GPU_MEM_SIZE_SUM: ReportSpec = ReportSpec {
     name: "cuda_gpu_mem_size_sum",
@@ -124,25 +146,8 @@ pub(super) const CUDA_GPU_MEM_SIZE_SUM: ReportSpec = ReportSpec {
     arguments: &[],
     tables: &[&MEMCPY, &MEMSET, &MEMCPY_OPER],
     run: |trace, _| {
-        let Some(all) = operations(trace)? else { return Ok(None) };
-        let mut groups = all.of_row.clone();
-        let mut negative = 0;
-        let bytes = all.bytes.iter().zip(&mut groups).map(|(bytes, group)| {
-            u64::try_from(*bytes).unwrap_or_else(|_| {
-                negative += 1;
-                *group = NO_GROUP;
-                0
-            })
-        });
-        let bytes: Vec<u64> = bytes.collect();
-        if negative > 0 {
-            trace.note(format!("memory operations of a negative size, left out: {negative}"));
-        }
-        let summary =
-            Summary::new(&groups, &bytes, all.labels.len(), |group| vec![all.labels[group].clone()]);
-        if summary.is_empty() {
-            return Ok(None);
-        }
+        let Some(groups) = by_size(trace)? else { return Ok(None) };
+        let summary = Summary::of(groups);
         let (name, title) = ("cuda_gpu_mem_size_sum", "CUDA GPU MemOps Summary (by Size)");
         let mut columns = vec![summary.totals(name, "Total", Quantity::Bytes)?, summary.counts("Count")];
         columns.extend(summary.figures(Quantity::Bytes));

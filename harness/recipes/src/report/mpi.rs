@@ -1,7 +1,7 @@
 //! Calls of MPI, by name: their time, and the bytes of their messages.
 
 use super::ReportSpec;
-use super::summary::Summary;
+use super::summary::{Groups, Summary};
 use crate::figures::NO_GROUP;
 use crate::sheet::{Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
@@ -16,15 +16,7 @@ pub(crate) const SOURCES: [(&str, &TableSpec); 4] = [
     ("other", &MPI_OTHER),
 ];
 
-/// Rows of several tables, in groups by source and name.
-#[derive(Default)]
-struct Gathered {
-    of_row: Vec<u32>,
-    values: Vec<u64>,
-    labels: Vec<(&'static str, String)>,
-}
-
-impl Gathered {
+impl Groups {
     fn take(
         &mut self,
         source: &'static str,
@@ -32,19 +24,12 @@ impl Gathered {
         values: impl Iterator<Item = Option<u64>>,
     ) {
         let before = self.labels.len() as u32;
-        self.labels.extend(names.labels.iter().map(|name| (source, name.clone())));
+        self.labels.extend(names.labels.iter().map(|name| vec![source.to_owned(), name.clone()]));
         for (group, value) in names.of_row.iter().zip(values) {
             let known = value.is_some() && *group != NO_GROUP;
             self.of_row.push(if known { before + group } else { NO_GROUP });
             self.values.push(value.unwrap_or_default());
         }
-    }
-
-    fn summary(&self) -> Summary {
-        Summary::new(&self.of_row, &self.values, self.labels.len(), |group| {
-            let (source, name) = &self.labels[group];
-            vec![(*source).to_owned(), name.clone()]
-        })
     }
 }
 
@@ -68,22 +53,25 @@ pub(super) const MPI_EVENT_SUM: ReportSpec = ReportSpec {
     arguments: &[],
     tables: &[&MPI_P2P, &MPI_COLLECTIVES, &MPI_START_WAIT, &MPI_OTHER, &STRING_IDS],
     run: |trace, _| {
-        let mut all = Gathered::default();
-        for (source, spec) in SOURCES {
-            let Some(rows) = trace.rows(spec, &["start", "end", "textId"])? else { continue };
-            let (starts, ends) = (rows.ints("start")?, rows.maybe_ints("end")?);
-            let mut names = names(trace, &rows.maybe_ints("textId")?, rows.len())?;
-            let durations = trace.open_durations("calls of MPI", starts, &ends);
-            durations.mask(starts, |row| ends.get(row), &mut names.of_row);
-            all.take(source, &names, durations.ns().iter().map(|ns| Some(*ns)));
-        }
-        let summary = all.summary();
-        if summary.is_empty() {
-            return Ok(None);
-        }
-        summary.of_times("mpi_event_sum", "MPI Event Summary", "Instances", &["Source", "Name"]).map(Some)
+        let Some(groups) = calls(trace)? else { return Ok(None) };
+        let words = ["Source", "Name"];
+        Summary::of(groups).of_times("mpi_event_sum", "MPI Event Summary", "Instances", &words).map(Some)
     },
 };
+
+/// Calls by kind and name, with their durations.
+pub(crate) fn calls(trace: &Trace) -> Result<Option<Groups>, ExportError> {
+    let mut all = Groups::default();
+    for (source, spec) in SOURCES {
+        let Some(rows) = trace.rows(spec, &["start", "end", "textId"])? else { continue };
+        let (starts, ends) = (rows.ints("start")?, rows.maybe_ints("end")?);
+        let mut names = names(trace, &rows.maybe_ints("textId")?, rows.len())?;
+        let durations = trace.open_durations("calls of MPI", starts, &ends);
+        durations.mask(starts, |row| ends.get(row), &mut names.of_row);
+        all.take(source, &names, durations.ns().iter().map(|ns| Some(*ns)));
+    }
+    Ok(all.any())
+}
 
 pub(super) const MPI_MSG_SIZE_SUM: ReportSpec = ReportSpec {
     name: "mpi_msg_size_sum",
@@ -93,7 +81,7 @@ pub(super) const MPI_MSG_SIZE_SUM: ReportSpec = ReportSpec {
     arguments: &[],
     tables: &[&MPI_P2P, &MPI_COLLECTIVES, &STRING_IDS],
     run: |trace, _| {
-        let mut all = Gathered::default();
+        let mut all = Groups::default();
         for (source, spec, size) in [
             ("p2p", &MPI_P2P, "size"),
             ("coll_send", &MPI_COLLECTIVES, "size"),
@@ -108,10 +96,8 @@ pub(super) const MPI_MSG_SIZE_SUM: ReportSpec = ReportSpec {
             }
             all.take(source, &names, sizes.iter().map(|size| size.and_then(|size| u64::try_from(size).ok())));
         }
-        let summary = all.summary();
-        if summary.is_empty() {
-            return Ok(None);
-        }
+        let Some(all) = all.any() else { return Ok(None) };
+        let summary = Summary::of(all);
         let (name, title) = ("mpi_msg_size_sum", "MPI Message Size Summary");
         let mut columns =
             vec![summary.totals(name, "Total Message Volume", Quantity::Plain)?, summary.counts("Instances")];

@@ -1,7 +1,7 @@
 //! Ranges that programs wrote into their traces, by name and style.
 
 use super::ReportSpec;
-use super::summary::Summary;
+use super::summary::{Groups, Summary};
 use crate::figures::NO_GROUP;
 use crate::sheet::Sheet;
 use crate::source::nsys_export::ExportError;
@@ -49,6 +49,13 @@ fn of_styles(
     name: &'static str,
     title: &'static str,
 ) -> Result<Option<Sheet>, ExportError> {
+    let Some(groups) = by_name(trace, only)? else { return Ok(None) };
+    let words: &[&str] = if only.is_some() { &["Range"] } else { &["Style", "Range"] };
+    Summary::of(groups).of_times(name, title, "Instances", words).map(Some)
+}
+
+/// Ranges by name, with their durations: of one style, or of both, which are told apart.
+pub(crate) fn by_name(trace: &Trace, only: Option<Style>) -> Result<Option<Groups>, ExportError> {
     let Some(ranges) = Ranges::read(trace)? else { return Ok(None) };
     let styles = Part::numbers(ranges.style.iter().map(|style| i64::from(*style == Style::StartEnd)));
     let mut keys = Keys::by(&[&styles.of_row, &ranges.label.of_row]);
@@ -59,17 +66,12 @@ fn of_styles(
             }
         }
     }
-    let ns: Vec<u64> =
-        ranges.start.iter().zip(&ranges.end).map(|(start, end)| end.wrapping_sub(*start) as u64).collect();
-    let summary = Summary::new(&keys.of_row, &ns, keys.groups.len(), |group| {
-        let group = &keys.groups[group];
+    let labels = keys.groups.iter().map(|group| {
         let style = if styles.labels[group[0] as usize] == 1 { Style::StartEnd } else { Style::PushPop };
         let label = ranges.label.labels[group[1] as usize].clone();
         if only.is_some() { vec![label] } else { vec![style.name().to_owned(), label] }
     });
-    if summary.is_empty() {
-        return Ok(None);
-    }
-    let words: &[&str] = if only.is_some() { &["Range"] } else { &["Style", "Range"] };
-    summary.of_times(name, title, "Instances", words).map(Some)
+    let ends = ranges.start.iter().zip(&ranges.end);
+    let values = ends.map(|(start, end)| end.wrapping_sub(*start) as u64).collect();
+    Ok(Groups { labels: labels.collect(), of_row: keys.of_row, values }.any())
 }

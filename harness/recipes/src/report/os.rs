@@ -1,10 +1,11 @@
 //! Calls into the C library, by name.
 
 use super::ReportSpec;
-use super::summary::Summary;
+use super::summary::{Groups, Summary};
 use crate::figures::NO_GROUP;
+use crate::source::nsys_export::ExportError;
 use crate::tables::{OSRT_API, STRING_IDS};
-use crate::trace::Part;
+use crate::trace::{Part, Trace};
 
 /// The class of a call that was seen to begin and to end.
 const WHOLE_CALL: i64 = 27;
@@ -17,29 +18,30 @@ pub(super) const OSRT_SUM: ReportSpec = ReportSpec {
     arguments: &[],
     tables: &[&OSRT_API, &STRING_IDS],
     run: |trace, _| {
-        let Some(rows) = trace.rows(&OSRT_API, &["start", "end", "nameId", "eventClass"])? else {
-            return Ok(None);
-        };
-        let (starts, ends) = (rows.ints("start")?, rows.ints("end")?);
-        let mut names = Part::named(rows.ints("nameId")?.iter().copied(), trace.strings()?, |name| name);
-        let durations = trace.durations("calls of the C library", starts, ends);
-        durations.mask(starts, |row| Some(ends[row]), &mut names.of_row);
-        let classes = rows.maybe_ints("eventClass")?;
-        let mut halves = 0;
-        for (row, group) in names.of_row.iter_mut().enumerate() {
-            if classes.get(row).is_some_and(|class| class != WHOLE_CALL) {
-                *group = NO_GROUP;
-                halves += 1;
-            }
-        }
-        if halves > 0 {
-            trace.note(format!("calls of the C library seen to begin or to end alone, left out: {halves}"));
-        }
-        let labels = |group: usize| vec![names.labels[group].clone()];
-        let summary = Summary::new(&names.of_row, durations.ns(), names.labels.len(), labels);
-        if summary.is_empty() {
-            return Ok(None);
-        }
-        summary.of_times("osrt_sum", "OS Runtime Summary", "Num Calls", &["Name"]).map(Some)
+        let Some(groups) = calls(trace)? else { return Ok(None) };
+        Summary::of(groups).of_times("osrt_sum", "OS Runtime Summary", "Num Calls", &["Name"]).map(Some)
     },
 };
+
+/// Whole calls by name, with their durations.
+pub(crate) fn calls(trace: &Trace) -> Result<Option<Groups>, ExportError> {
+    let Some(rows) = trace.rows(&OSRT_API, &["start", "end", "nameId", "eventClass"])? else {
+        return Ok(None);
+    };
+    let (starts, ends) = (rows.ints("start")?, rows.ints("end")?);
+    let mut names = Part::named(rows.ints("nameId")?.iter().copied(), trace.strings()?, |name| name);
+    let durations = trace.durations("calls of the C library", starts, ends);
+    durations.mask(starts, |row| Some(ends[row]), &mut names.of_row);
+    let classes = rows.maybe_ints("eventClass")?;
+    let mut halves = 0;
+    for (row, group) in names.of_row.iter_mut().enumerate() {
+        if classes.get(row).is_some_and(|class| class != WHOLE_CALL) {
+            *group = NO_GROUP;
+            halves += 1;
+        }
+    }
+    if halves > 0 {
+        trace.note(format!("calls of the C library seen to begin or to end alone, left out: {halves}"));
+    }
+    Ok(Groups::named(names.of_row, durations.into_ns(), names.labels).any())
+}

@@ -1,8 +1,27 @@
 //! The columns that all summaries of times have in common, over groups of rows: the largest first.
 
-use crate::figures::{Grouped, Stats};
+use crate::figures::{Grouped, NO_GROUP, Stats};
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
+
+/// Rows in groups: of each row its group and its value, of each group the words that name it.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    pub of_row: Vec<u32>,
+    pub values: Vec<u64>,
+    pub labels: Vec<Vec<String>>,
+}
+
+impl Groups {
+    pub fn named(of_row: Vec<u32>, values: Vec<u64>, labels: Vec<String>) -> Groups {
+        Groups { of_row, values, labels: labels.into_iter().map(|label| vec![label]).collect() }
+    }
+
+    /// Nothing where no row is in a group.
+    pub fn any(self) -> Option<Groups> {
+        self.of_row.iter().any(|group| *group != NO_GROUP).then_some(self)
+    }
+}
 
 /// Groups with their figures and the words that name them.
 pub(super) struct Summary {
@@ -10,24 +29,15 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// `labels` gives the words of a group; groups without a row are none.
-    pub(super) fn new(
-        groups: &[u32],
-        values: &[u64],
-        count: usize,
-        labels: impl Fn(usize) -> Vec<String>,
-    ) -> Summary {
-        let stats = Grouped::new(groups, values, count).stats();
-        let named = stats.into_iter().enumerate();
+    /// Groups without a row are none.
+    pub(super) fn of(groups: Groups) -> Summary {
+        let stats = Grouped::new(&groups.of_row, &groups.values, groups.labels.len()).stats();
+        let named = stats.into_iter().zip(groups.labels);
         let mut rows: Vec<(Stats, Vec<String>)> =
-            named.filter_map(|(group, stats)| Some((stats?, labels(group)))).collect();
+            named.filter_map(|(stats, words)| Some((stats?, words))).collect();
         // Equal totals in the order of their words, whatever the order of the rows was.
         rows.sort_by(|a, b| b.0.total.cmp(&a.0.total).then_with(|| a.1.cmp(&b.1)));
         Summary { rows }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
     }
 
     /// `Time (%)`, `Total Time`, the count under its name, the figures, the words.

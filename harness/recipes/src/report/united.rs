@@ -2,7 +2,7 @@
 
 use super::api::api_name;
 use super::kernels::{BASE, MANGLED, name_column, names};
-use super::summary::Summary;
+use super::summary::{Groups, Summary};
 use super::{Arguments, ReportSpec, memory};
 use crate::figures::NO_GROUP;
 use crate::sheet::Sheet;
@@ -76,14 +76,13 @@ impl United {
         Ok(())
     }
 
-    fn told(&self, name: &'static str, title: &'static str) -> Result<Option<Sheet>, ExportError> {
-        let summary = Summary::new(&self.of_row, &self.ns, self.labels.len(), |group| {
-            let (category, label) = &self.labels[group];
-            vec![(*category).to_owned(), label.clone()]
-        });
-        if summary.is_empty() {
+    fn told(self, name: &'static str, title: &'static str) -> Result<Option<Sheet>, ExportError> {
+        let labels = self.labels.iter().map(|(category, label)| vec![(*category).to_owned(), label.clone()]);
+        let labels = labels.collect();
+        let Some(groups) = (Groups { of_row: self.of_row, values: self.ns, labels }).any() else {
             return Ok(None);
-        }
+        };
+        let summary = Summary::of(groups);
         summary.of_times(name, title, "Instances", &["Category", "Operation"]).map(Some)
     }
 }

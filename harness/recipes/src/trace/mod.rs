@@ -124,6 +124,10 @@ impl Durations {
         &self.ns
     }
 
+    pub fn into_ns(self) -> Vec<u64> {
+        self.ns
+    }
+
     /// Takes the rows that cannot be out of their groups.
     pub fn mask(&self, starts: &[i64], ends: impl Fn(usize) -> Option<i64>, groups: &mut [u32]) {
         if self.backwards {

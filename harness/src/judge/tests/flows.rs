@@ -62,7 +62,7 @@ fn a_sound_node_passes_with_all_its_flows_counted_and_its_slowest_shown() {
     assert_eq!((verdict.n, verdict.n_expected), (4, 4), "two devices, two directions");
     assert!(verdict.message.ends_with("12.00 GB/s, expected at least 10.00 GB/s"), "{}", verdict.message);
     assert_eq!((verdict.cause, verdict.next), (None, None));
-    assert_eq!(told(&world), [String::new(); 0]);
+    assert_eq!(told(&world), Vec::<String>::new());
     set(&mut world, |job, nic| nic == "b" && job.starts_with("n1-"), Some(11.0));
     assert_eq!(world.one().observed, Some(11.0));
     set(&mut world, |job, nic| nic == "a" && job.starts_with("n1-"), Some(11.5));
@@ -136,7 +136,7 @@ fn flows_that_say_they_did_not_connect_speak_against_a_device_and_absent_ones_do
     let of_n1 = |job: &str| job.starts_with("n1-") || job.ends_with("-n1");
     set(&mut world, |job, nic| nic == "b" && of_n1(job), None);
     assert_eq!(world.status(), Status::Inconclusive);
-    assert_eq!(told(&world), [String::new(); 0], "files that are gone are nobody's fault");
+    assert_eq!(told(&world), Vec::<String>::new(), "files that are gone are nobody's fault");
     for (_, analysis) in world.analysis.jobs.iter_mut().filter(|(job, _)| of_n1(job)) {
         let code = format!("flow-{}", GapKind::NotConnected);
         analysis.findings.push(Finding::new(&code, "no answer").part("b"));
