@@ -290,8 +290,9 @@ pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdi
                     let failed = judged.entry(job).or_default().entry(assertion.metric.clone()).or_default();
                     *failed |= verdict.status == Status::Fail;
                 }
-                // A number that is missing from a job that ended well: something happened to its output.
-                Status::Inconclusive if matches!(gates.get(job.as_str()), Some(Gate::Open)) => {
+                // A number that is missing: where the job ended well, something happened to its output. Of a job that
+                // did not, its gate says more, and is asked first.
+                Status::Inconclusive => {
                     let node = assertion.node.as_deref();
                     if verdict.cause.is_some()
                         && let Some(why) = why_job_lacks(data, job, node, &assertion.metric)

@@ -8,18 +8,24 @@ use super::Stats;
 pub struct Tally {
     /// Each value once, ascending, with its count.
     counted: Vec<(u64, u64)>,
-    /// Values that are not counted yet.
-    pending: Vec<u64>,
+    /// What is not counted in yet: ascending runs, one behind the other.
+    pending: Vec<(u64, u64)>,
 }
 
-/// So many values wait before they are counted in, at least.
-const FEWEST: usize = 1 << 12;
-
 impl Tally {
-    pub fn add(&mut self, values: &[u64]) {
-        self.pending.extend_from_slice(values);
+    pub fn of(values: &[u64]) -> Tally {
+        let mut values = values.to_vec();
+        values.sort_unstable();
+        let counted = values.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u64)).collect();
+        Tally { counted, pending: Vec::new() }
+    }
+
+    /// Takes in what another one has.
+    pub fn add(&mut self, other: Tally) {
+        self.pending.extend(other.counted);
+        self.pending.extend(other.pending);
         // To wait for as many as are counted already keeps the whole work in proportion to the rows.
-        if self.pending.len() >= FEWEST.max(self.counted.len()) {
+        if self.pending.len() >= self.counted.len() {
             self.count();
         }
     }
@@ -29,23 +35,17 @@ impl Tally {
         if self.pending.is_empty() {
             return;
         }
-        self.pending.sort_unstable();
-        let mut merged = Vec::with_capacity(self.counted.len() + 16);
-        let mut old = std::mem::take(&mut self.counted).into_iter().peekable();
-        for run in self.pending.chunk_by(|a, b| a == b) {
-            let (value, mut count) = (run[0], run.len() as u64);
-            while let Some(before) = old.next_if(|(known, _)| *known <= value) {
-                if before.0 == value {
-                    count += before.1;
-                } else {
-                    merged.push(before);
-                }
-            }
-            merged.push((value, count));
-        }
-        merged.extend(old);
-        merged.shrink_to_fit();
-        self.counted = merged;
+        let mut all = std::mem::take(&mut self.counted);
+        all.append(&mut self.pending);
+        // This sort sees that runs are in order already, and merges them.
+        all.sort();
+        all.dedup_by(|next, before| {
+            let same = next.0 == before.0;
+            before.1 += if same { next.1 } else { 0 };
+            same
+        });
+        all.shrink_to_fit();
+        self.counted = all;
         self.pending = Vec::new();
     }
 
@@ -119,7 +119,7 @@ mod tests {
         ) {
             let mut tally = Tally::default();
             for part in &parts {
-                tally.add(part);
+                tally.add(Tally::of(part));
             }
             proptest::prop_assert_eq!(tally.stats(), Stats::of(&parts.concat()));
         }
@@ -127,8 +127,7 @@ mod tests {
 
     #[test]
     fn values_too_large_to_square_exactly_still_have_figures() {
-        let mut tally = Tally::default();
-        tally.add(&[u64::MAX, 0, u64::MAX, 0]);
+        let mut tally = Tally::of(&[u64::MAX, 0, u64::MAX, 0]);
         let stats = tally.stats().expect("values");
         assert!((stats.stddev / u64::MAX as f64 - (1.0f64 / 3.0).sqrt()).abs() < 1e-12);
         assert_eq!(Tally::default().stats(), None);

@@ -7,6 +7,7 @@ pub mod efa_traffic;
 pub mod nccl_tests;
 pub mod nic_flows;
 pub mod nic_rate;
+pub mod of_reports;
 pub mod ring;
 
 use crate::finding::Finding;

@@ -1,6 +1,5 @@
 //! What stands behind the name of a report: `cuda_gpu_kern_sum:base`, `network_congestion:ticks_threshold=500`.
 
-use super::ReportSpec;
 use std::fmt;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,44 +29,41 @@ impl fmt::Display for BadArgument {
 impl std::error::Error for BadArgument {}
 
 impl Arguments {
-    pub fn read(report: &ReportSpec, words: &[&str]) -> Result<Arguments, BadArgument> {
+    pub fn read(of: &str, known: &'static [ArgumentSpec], words: &[&str]) -> Result<Arguments, BadArgument> {
         let mut given: Vec<(&'static str, Option<u64>)> = Vec::new();
         for word in words {
             let (name, value) = match word.split_once('=') {
                 Some((name, value)) => (name, Some(value)),
                 None => (*word, None),
             };
-            let Some(spec) = report.arguments.iter().find(|spec| spec.name == name) else {
-                let known: Vec<&str> = report.arguments.iter().map(|spec| spec.name).collect();
-                let known = match known.is_empty() {
+            let Some(spec) = known.iter().find(|spec| spec.name == name) else {
+                let names: Vec<&str> = known.iter().map(|spec| spec.name).collect();
+                let has = match names.is_empty() {
                     true => "it has none".to_owned(),
-                    false => format!("it has: {}", known.join(", ")),
+                    false => format!("it has: {}", names.join(", ")),
                 };
-                return Err(BadArgument(format!("`{}` has no argument `{name}`; {known}", report.name)));
+                return Err(BadArgument(format!("`{}` has no argument `{name}`; {has}", of)));
             };
             let number = match (spec.number, value) {
                 (None, None) => None,
                 (Some(_), Some(value)) => Some(value.parse().map_err(|_| {
-                    BadArgument(format!("`{name}` of `{}` takes a whole number, not: {value}", report.name))
+                    BadArgument(format!("`{name}` of `{}` takes a whole number, not: {value}", of))
                 })?),
                 (None, Some(_)) => {
-                    return Err(BadArgument(format!("`{name}` of `{}` takes no value", report.name)));
+                    return Err(BadArgument(format!("`{name}` of `{}` takes no value", of)));
                 }
                 (Some(_), None) => {
-                    return Err(BadArgument(format!(
-                        "`{name}` of `{}` takes a number: `{name}=N`",
-                        report.name
-                    )));
+                    return Err(BadArgument(format!("`{name}` of `{}` takes a number: `{name}=N`", of)));
                 }
             };
-            let rival = report.arguments.iter().find(|other| {
+            let rival = known.iter().find(|other| {
                 other.name != spec.name
                     && other.choice.is_some()
                     && other.choice == spec.choice
                     && given.iter().any(|(name, _)| *name == other.name)
             });
             if let Some(rival) = rival {
-                let why = format!("`{}` and `{name}` of `{}` exclude each other", rival.name, report.name);
+                let why = format!("`{}` and `{name}` of `{}` exclude each other", rival.name, of);
                 return Err(BadArgument(why));
             }
             given.push((spec.name, number));

@@ -6,9 +6,9 @@ use crate::source::nsys_export::{ExportError, Rows};
 use crate::tables::{KERNEL, STRING_IDS};
 use crate::trace::{Keys, Part, Trace};
 
-pub(super) const BASE: ArgumentSpec =
+pub(crate) const BASE: ArgumentSpec =
     ArgumentSpec { name: "base", about: "short names", number: None, choice: Some("name") };
-pub(super) const MANGLED: ArgumentSpec = ArgumentSpec {
+pub(crate) const MANGLED: ArgumentSpec = ArgumentSpec {
     name: "mangled",
     about: "names as linkers know them; where a kernel has none, its whole name",
     number: None,

@@ -17,6 +17,14 @@ mod tests;
 mod united;
 
 pub use arguments::{ArgumentSpec, Arguments, BadArgument};
+pub use summary::Groups;
+
+pub(crate) use api::calls as api_calls;
+pub(crate) use kernels::{BASE, MANGLED, by_name as kernels_by_name};
+pub(crate) use memory::{by_size as memory_by_size, by_time as memory_by_time};
+pub(crate) use mpi::{SOURCES as MPI_SOURCES, calls as mpi_calls};
+pub(crate) use nvtx::by_name as ranges_by_name;
+pub(crate) use os::calls as os_calls;
 
 use crate::sheet::Sheet;
 use crate::source::nsys_export::ExportError;

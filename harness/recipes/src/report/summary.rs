@@ -6,7 +6,7 @@ use crate::source::nsys_export::ExportError;
 
 /// Rows in groups: of each row its group and its value, of each group the words that name it.
 #[derive(Debug, Default)]
-pub(crate) struct Groups {
+pub struct Groups {
     pub of_row: Vec<u32>,
     pub values: Vec<u64>,
     pub labels: Vec<Vec<String>>,

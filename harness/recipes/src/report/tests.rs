@@ -16,14 +16,16 @@ fn each_report_has_a_name_of_its_own_and_says_what_it_lacks() {
 #[test]
 fn arguments_are_those_that_a_report_declares() {
     let report = find("cuda_gpu_kern_sum").expect("there");
-    let read = |words: &[&str]| Arguments::read(report, words).map_err(|error| error.to_string());
+    let read = |words: &[&str]| {
+        Arguments::read(report.name, report.arguments, words).map_err(|error| error.to_string())
+    };
     assert!(read(&["base"]).expect("known").has("base"));
     assert!(read(&["bse"]).expect_err("unknown").contains("it has: base, mangled"));
     assert!(read(&["base", "mangled"]).expect_err("both").contains("exclude each other"));
     assert!(read(&["base=3"]).expect_err("a value").contains("takes no value"));
     let report = find("network_congestion").expect("there");
     let spec = &report.arguments[0];
-    let read = |words: &[&str]| Arguments::read(report, words);
+    let read = |words: &[&str]| Arguments::read(report.name, report.arguments, words);
     assert_eq!(read(&[]).expect("none").number(spec), 10_000);
     assert_eq!(read(&["ticks_threshold=5"]).expect("a number").number(spec), 5);
     assert!(read(&["ticks_threshold"]).is_err() && read(&["ticks_threshold=x"]).is_err());

@@ -57,6 +57,33 @@ impl Values {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// A column of the same kind without a row.
+    pub fn none(&self) -> Values {
+        match self {
+            Values::Integers(_) => Values::Integers(Vec::new()),
+            Values::Decimals(_) => Values::Decimals(Vec::new()),
+            Values::Texts(_) => Values::Texts(Vec::new()),
+        }
+    }
+
+    /// Puts the rows of another column of the same kind below; of another kind they are left empty.
+    pub fn append(&mut self, other: &Values) {
+        match (&mut *self, other) {
+            (Values::Integers(all), Values::Integers(more)) => all.extend(more),
+            (Values::Decimals(all), Values::Decimals(more)) => all.extend(more),
+            (Values::Texts(all), Values::Texts(more)) => all.extend(more.iter().cloned()),
+            (_, other) => self.append_empty(other.len()),
+        }
+    }
+
+    pub fn append_empty(&mut self, rows: usize) {
+        match self {
+            Values::Integers(all) => all.extend(std::iter::repeat_n(None, rows)),
+            Values::Decimals(all) => all.extend(std::iter::repeat_n(None, rows)),
+            Values::Texts(all) => all.extend(std::iter::repeat_n(None, rows)),
+        }
+    }
 }
 
 impl Sheet {

@@ -102,6 +102,9 @@ fn a_slow_device_is_named_among_those_of_its_node_and_is_the_culprit() {
     set(&mut world, |job, nic| nic == "a" && job.starts_with("n1-"), Some(5.0));
     assert!(world.one().message.contains("2 below 10.00 GB/s: a, b; "), "{}", world.one().message);
     assert_eq!(world.one().observed, Some(3.0));
+    // Of devices that are equally slow the first is told.
+    set(&mut world, |job, _| job.starts_with("n1-") || job.ends_with("-n1"), Some(2.0));
+    assert!(world.one().message.contains("; n1 a: 2.0 GB/s"), "{}", world.one().message);
 }
 
 #[test]

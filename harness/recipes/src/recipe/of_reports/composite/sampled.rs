@@ -1,0 +1,232 @@
+//! What was sampled over time: NICs, switches, GPUs, and events of plugins.
+
+use super::WHOLE;
+use crate::recipe::of_reports::samples::{GpuSamples, NetNames, gpu_of, net_samples, nics};
+use crate::recipe::of_reports::{Kind, ReportRecipe};
+use crate::sheet::{Column, Quantity, Sheet};
+use crate::source::nsys_export::ExportError;
+use crate::tables::{
+    GENERIC_EVENT_DATA, GENERIC_EVENT_SOURCES, GENERIC_EVENT_TYPE_FIELDS, GENERIC_EVENT_TYPES,
+    GENERIC_EVENTS, GPU_METRICS, NET_IB_SWITCH_METRIC, NET_NIC_METRIC, NIC_ID_MAP, STRING_IDS,
+    TARGET_INFO_GPU_METRICS, TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO, TableSpec,
+};
+use crate::trace::Trace;
+use std::collections::{BTreeMap, HashMap};
+
+const PLAIN: Quantity = Quantity::Plain;
+
+pub const NIC: ReportRecipe = ReportRecipe {
+    name: "NIC",
+    title: "Samples of NICs",
+    about: "what NICs carried, sample by sample",
+    definition: WHOLE,
+    arguments: &[],
+    tables: &[&NET_NIC_METRIC, &NIC_ID_MAP, &TARGET_INFO_NIC_INFO, &TARGET_INFO_NETWORK_METRICS],
+    kind: Kind::Rows { of: |trace, _| network(trace, &NET_NIC_METRIC, &NIC) },
+};
+
+pub const IB_SWITCH: ReportRecipe = ReportRecipe {
+    name: "IB_SWITCH",
+    title: "Samples of InfiniBand Switches",
+    about: "what switches carried, sample by sample",
+    definition: WHOLE,
+    arguments: &[],
+    tables: &[&NET_IB_SWITCH_METRIC, &TARGET_INFO_NETWORK_METRICS],
+    kind: Kind::Rows { of: |trace, _| network(trace, &NET_IB_SWITCH_METRIC, &IB_SWITCH) },
+};
+
+fn network(
+    trace: &Trace,
+    spec: &'static TableSpec,
+    recipe: &ReportRecipe,
+) -> Result<Option<Sheet>, ExportError> {
+    let mut samples = net_samples(trace, spec)?;
+    if samples.is_empty() {
+        return Ok(None);
+    }
+    samples.sort_by_key(|one| (one.start, one.end, one.global_id, one.list, one.index, one.value));
+    let names = NetNames::read(trace)?;
+    let metric = Column::texts("metric_name", samples.iter().map(|one| names.name(one)));
+    let mut columns = vec![
+        Column::integers("start", PLAIN, samples.iter().map(|one| one.start)),
+        Column::integers("end", PLAIN, samples.iter().map(|one| one.end)),
+        Column::integers("globalId", PLAIN, samples.iter().map(|one| one.global_id)),
+        Column::integers("value", PLAIN, samples.iter().map(|one| one.value)),
+        Column::integers("metricsListId", PLAIN, samples.iter().map(|one| one.list)),
+        Column::integers("metricsIdx", PLAIN, samples.iter().map(|one| one.index)),
+    ];
+    if spec.name == NET_NIC_METRIC.name {
+        let nics = nics(trace)?;
+        let nic = |id: i64| nics.get(&id);
+        columns.push(Column::maybe_integers(
+            "nicId",
+            PLAIN,
+            samples.iter().map(|one| nic(one.global_id).map(|n| n.id)),
+        ));
+        columns.push(Column::maybe_integers(
+            "GUID",
+            PLAIN,
+            samples.iter().map(|one| nic(one.global_id).map(|n| n.guid)),
+        ));
+        let named = samples.iter().map(|one| nic(one.global_id).and_then(|nic| nic.name.clone()));
+        columns.push(Column::maybe_texts("nic_name", named));
+    }
+    columns.push(metric);
+    Ok(Some(Sheet { name: recipe.name, title: recipe.title, columns }))
+}
+
+pub const GPU_METRICS_TABLE: ReportRecipe = ReportRecipe {
+    name: "GPU_METRICS",
+    title: "Samples of GPUs",
+    about: "metrics of GPUs: one row per moment and GPU, one column per metric",
+    definition: "a metric that was not sampled at a moment is empty there; older reports hold these as generic events",
+    arguments: &[],
+    tables: &[&GPU_METRICS, &TARGET_INFO_GPU_METRICS, &GENERIC_EVENTS],
+    kind: Kind::Rows { of: |trace, _| gpu_metrics(trace) },
+};
+
+fn gpu_metrics(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
+    let all = GpuSamples::read(trace)?;
+    let mut moments: BTreeMap<(i64, i64), Vec<Option<f64>>> = BTreeMap::new();
+    for sample in &all.samples {
+        let row = moments.entry((sample.timestamp, sample.type_id));
+        row.or_insert_with(|| vec![None; all.metrics.len()])[sample.metric as usize] = Some(sample.value);
+    }
+    if moments.is_empty() {
+        return Ok(None);
+    }
+    let mut columns = vec![
+        Column::integers("timestamp", PLAIN, moments.keys().map(|(timestamp, _)| *timestamp)),
+        Column::integers("typeId", PLAIN, moments.keys().map(|(_, kind)| *kind)),
+        Column::integers("gpuId", PLAIN, moments.keys().map(|(_, kind)| gpu_of(*kind))),
+    ];
+    let mut order: Vec<usize> = (0..all.metrics.len()).collect();
+    order.sort_by_key(|metric| &all.metrics[*metric]);
+    for metric in order {
+        let values = moments.values().map(|row| row[metric]);
+        columns.push(Column::maybe_decimals(&all.metrics[metric], PLAIN, values));
+    }
+    Ok(Some(Sheet { name: "GPU_METRICS", title: "Samples of GPUs", columns }))
+}
+
+pub const GENERIC: ReportRecipe = ReportRecipe {
+    name: "GENERIC",
+    title: "Generic Events",
+    about: "events that plugins write, such as counters of EFA: one row per value",
+    definition: "the name is that of the field; `dataSrc` is the source and the type, with a slash between; values \
+                 come from the table of data where there is one, else from each event's JSON",
+    arguments: &[],
+    tables: &[
+        &GENERIC_EVENTS,
+        &GENERIC_EVENT_SOURCES,
+        &GENERIC_EVENT_TYPES,
+        &GENERIC_EVENT_TYPE_FIELDS,
+        &GENERIC_EVENT_DATA,
+        &STRING_IDS,
+    ],
+    kind: Kind::Rows { of: |trace, _| generic(trace) },
+};
+
+struct Value {
+    timestamp: i64,
+    type_id: i64,
+    event: Option<i64>,
+    name: String,
+    value: Option<f64>,
+}
+
+fn generic(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
+    let wanted = ["timestamp", "typeId", "genericEventId", "data"];
+    let Some(rows) = trace.rows(&GENERIC_EVENTS, &wanted)? else { return Ok(None) };
+    let (times, types) = (rows.ints("timestamp")?, rows.ints("typeId")?);
+    let (ids, texts) = (rows.maybe_ints("genericEventId")?, rows.texts("data")?);
+    let mut fields: HashMap<i64, Vec<(i64, f64)>> = HashMap::new();
+    if let Some(data) = trace.export().table(&GENERIC_EVENT_DATA)? {
+        let (events, indexes) = (data.ints("genericEventId")?, data.ints("fieldIdx")?);
+        let whole = [data.maybe_ints("intVal")?, data.maybe_ints("uintVal")?];
+        let parts = [data.maybe_reals("floatVal")?, data.maybe_reals("doubleVal")?];
+        for row in 0..data.len() {
+            let number = whole[0].get(row).map(|value| value as f64);
+            // An unsigned number stands there with a sign.
+            let number = number.or(whole[1].get(row).map(|value| value as u64 as f64));
+            if let Some(value) = number.or(parts[0][row]).or(parts[1][row]) {
+                fields.entry(events[row]).or_default().push((indexes[row], value));
+            }
+        }
+    }
+    let (sources, names) = (sources(trace)?, field_names(trace)?);
+    let mut values = Vec::new();
+    for row in 0..rows.len() {
+        let event = ids.get(row);
+        let of = |name: String, value: Option<f64>| Value {
+            timestamp: times[row],
+            type_id: types[row],
+            event,
+            name,
+            value,
+        };
+        if let Some(known) = event.and_then(|event| fields.get(&event)) {
+            for (index, value) in known {
+                let name = names.get(&(types[row], *index)).cloned();
+                values.push(of(name.unwrap_or_else(|| format!("field {index}")), Some(*value)));
+            }
+        } else if let Some(Ok(serde_json::Value::Object(data))) = texts.get(row).map(serde_json::from_str) {
+            for (name, value) in data {
+                let number = match &value {
+                    serde_json::Value::String(text) => text.trim().parse().ok(),
+                    value => value.as_f64(),
+                };
+                values.push(of(name, number.filter(|number: &f64| number.is_finite())));
+            }
+        }
+    }
+    if values.is_empty() {
+        return Ok(None);
+    }
+    values.sort_by(|a, b| {
+        (a.timestamp, a.type_id, a.event, &a.name).cmp(&(b.timestamp, b.type_id, b.event, &b.name))
+    });
+    let columns = vec![
+        Column::integers("timestamp", PLAIN, values.iter().map(|one| one.timestamp)),
+        Column::integers("typeId", PLAIN, values.iter().map(|one| one.type_id)),
+        Column::maybe_integers("genericEventId", PLAIN, values.iter().map(|one| one.event)),
+        Column::texts("metricName", values.iter().map(|one| one.name.as_str())),
+        Column::maybe_decimals("metricValue", PLAIN, values.iter().map(|one| one.value)),
+        Column::maybe_texts("dataSrc", values.iter().map(|one| sources.get(&one.type_id).cloned())),
+        Column::integers("gpuId", PLAIN, values.iter().map(|one| gpu_of(one.type_id))),
+    ];
+    Ok(Some(Sheet { name: GENERIC.name, title: GENERIC.title, columns }))
+}
+
+/// Of each type of event the source and the type, by name.
+fn sources(trace: &Trace) -> Result<HashMap<i64, String>, ExportError> {
+    let strings = trace.strings()?;
+    let mut of_source: HashMap<i64, String> = HashMap::new();
+    if let Some(rows) = trace.export().table(&GENERIC_EVENT_SOURCES)? {
+        for (id, name) in rows.ints("sourceId")?.iter().zip(rows.maybe_ints("nameId")?.iter()) {
+            of_source.insert(*id, name.map(|name| strings.shown(name).into_owned()).unwrap_or_default());
+        }
+    }
+    let mut all = HashMap::new();
+    if let Some(rows) = trace.export().table(&GENERIC_EVENT_TYPES)? {
+        let (sources, names) = (rows.ints("sourceId")?, rows.maybe_ints("nameId")?);
+        for (row, kind) in rows.ints("typeId")?.iter().enumerate() {
+            let name = names.get(row).map(|name| strings.shown(name).into_owned()).unwrap_or_default();
+            let source = of_source.get(&sources[row]).map(String::as_str).unwrap_or_default();
+            all.insert(*kind, format!("{source}/{name}"));
+        }
+    }
+    Ok(all)
+}
+
+fn field_names(trace: &Trace) -> Result<HashMap<(i64, i64), String>, ExportError> {
+    let strings = trace.strings()?;
+    let mut names = HashMap::new();
+    if let Some(rows) = trace.export().table(&GENERIC_EVENT_TYPE_FIELDS)? {
+        let keys = rows.ints("typeId")?.iter().zip(rows.ints("fieldIdx")?);
+        for ((kind, index), name) in keys.zip(rows.ints("fieldNameId")?) {
+            names.insert((*kind, *index), strings.shown(*name).into_owned());
+        }
+    }
+    Ok(names)
+}

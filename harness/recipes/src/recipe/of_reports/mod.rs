@@ -1,0 +1,82 @@
+//! Recipes over reports that a person names: many exports in, tables out. Add one by its declaration in the file of its
+//! kind and its line in `LIST`. How many reports are gone through is told in `survey`.
+
+mod composite;
+mod diagnostics;
+mod diff;
+mod network;
+mod nvlink;
+mod samples;
+mod summaries;
+mod survey;
+#[cfg(test)]
+mod tests;
+
+pub use survey::{Input, Outcome, Progress, Survey, survey};
+
+use crate::report::{ArgumentSpec, Arguments, Groups};
+use crate::sheet::{Quantity, Sheet};
+use crate::source::nsys_export::ExportError;
+use crate::tables::TableSpec;
+use crate::trace::Trace;
+
+/// Every recipe over reports, by the name under which it is asked for.
+pub const LIST: &[ReportRecipe] = &[
+    summaries::CUDA_API_SUM,
+    summaries::CUDA_GPU_KERN_SUM,
+    summaries::CUDA_GPU_MEM_SIZE_SUM,
+    summaries::CUDA_GPU_MEM_TIME_SUM,
+    summaries::NVTX_SUM,
+    summaries::OSRT_SUM,
+    summaries::MPI_SUM,
+    network::NETWORK_SUM,
+    nvlink::NVLINK_SUM,
+    diff::DIFF,
+    diagnostics::DIAGNOSTICS,
+    composite::gpu::CUDA_GPU,
+    composite::gpu::CUDA_GPU_GRAPH,
+    composite::gpu::CUDA_KERNEL,
+    composite::calls::NVTX,
+    composite::calls::MPI,
+    composite::calls::UCX,
+    composite::sampled::NIC,
+    composite::sampled::IB_SWITCH,
+    composite::sampled::GPU_METRICS_TABLE,
+    composite::sampled::GENERIC,
+];
+
+/// What a recipe declares before it computes: the manual is written from it.
+pub struct ReportRecipe {
+    pub name: &'static str,
+    /// For a heading.
+    pub title: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// How its figures come about. These definitions are this project's own.
+    pub definition: &'static str,
+    pub arguments: &'static [ArgumentSpec],
+    pub tables: &'static [&'static TableSpec],
+    pub kind: Kind,
+}
+
+/// Of one report the rows in groups.
+pub type GroupsOf = fn(&Trace, &Arguments) -> Result<Option<Groups>, ExportError>;
+
+pub enum Kind {
+    /// Figures of groups: of all reports together, and of each.
+    Summary { quantity: Quantity, words: &'static [&'static str], groups: GroupsOf },
+    /// One table per report, below each other.
+    Rows { of: fn(&Trace, &Arguments) -> Result<Option<Sheet>, ExportError> },
+    /// A summary of the first input beside the same of the second.
+    Diff,
+}
+
+pub fn find(name: &str) -> Option<&'static ReportRecipe> {
+    LIST.iter().find(|recipe| recipe.name == name)
+}
+
+impl ReportRecipe {
+    pub fn is_summary(&self) -> bool {
+        matches!(self.kind, Kind::Summary { .. })
+    }
+}

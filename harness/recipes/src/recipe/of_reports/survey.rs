@@ -1,0 +1,359 @@
+//! Goes through many reports, some at a time, and puts together what recipes make of each. A report that cannot be read
+//! is named and does not stop the others.
+
+use super::{Kind, ReportRecipe, diff};
+use crate::figures::{Grouped, Stats, Tally};
+use crate::report::Arguments;
+use crate::sheet::{Column, Quantity, Sheet};
+use crate::source::nsys_export::ExportError;
+use crate::tables::{MPI_RANKS, SYSTEM_ENV};
+use crate::trace::{Filter, Trace};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// One report, in the order in which reports are numbered.
+#[derive(Debug, Clone)]
+pub struct Input {
+    pub path: PathBuf,
+    /// How it is called where it is spoken of.
+    pub shown: String,
+    /// Which of the inputs that a person named it is of, from 0.
+    pub side: usize,
+}
+
+pub struct Survey<'a> {
+    pub asked: &'a [(&'static ReportRecipe, Arguments)],
+    pub inputs: &'a [Input],
+    pub filter: Option<&'a Filter>,
+    /// So many reports are open at once.
+    pub jobs: usize,
+    pub progress: &'a (dyn Fn(&Progress) + Sync),
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    pub reports: usize,
+    pub of: usize,
+    pub rows: u64,
+}
+
+/// What came of one recipe.
+#[derive(Debug)]
+pub struct Outcome {
+    pub recipe: &'static str,
+    /// Each under the name of its file; none where no report has data for it.
+    pub tables: Vec<(&'static str, Sheet)>,
+    pub notes: Vec<String>,
+    /// Reports that could not be read, and why. Nothing of them is in the tables.
+    pub unreadable: Vec<(String, String)>,
+}
+
+/// What one recipe took from one report.
+enum Taken {
+    /// The figures of its groups; their values stand in the tallies of all reports.
+    Groups {
+        stats: Vec<(Vec<String>, Stats)>,
+        rows: u64,
+    },
+    Sheet(Sheet),
+    Nothing,
+    Unreadable(String),
+}
+
+struct Report {
+    rank: Option<i64>,
+    host: Option<String>,
+    product: Option<String>,
+    schema: Option<String>,
+    taken: Vec<Taken>,
+    notes: Vec<String>,
+}
+
+/// By input of a person and words of a group. Summaries make no difference between inputs.
+type Tallies = BTreeMap<(usize, Vec<String>), Tally>;
+
+/// All recipes over all reports. Each report is opened once for all of them.
+pub fn survey(survey: &Survey) -> Result<Vec<Outcome>, String> {
+    let done = Mutex::new(Progress { reports: 0, of: survey.inputs.len(), rows: 0 });
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(survey.jobs.max(1)).build();
+    let pool = pool.map_err(|error| format!("no threads to read with: {error}"))?;
+    let of_all: Vec<Mutex<Tallies>> = survey.asked.iter().map(|_| Mutex::default()).collect();
+    let reports: Vec<Report> = pool.install(|| {
+        survey
+            .inputs
+            .par_iter()
+            .map(|input| {
+                let report = read(survey, input, &of_all);
+                let rows: u64 = report.taken.iter().map(Taken::rows).sum();
+                let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                done.reports += 1;
+                done.rows += rows;
+                (survey.progress)(&done);
+                report
+            })
+            .collect()
+    });
+    let ranks = ranks(&reports);
+    let outcomes = survey.asked.iter().zip(of_all).enumerate().map(|(at, ((recipe, arguments), all))| {
+        let all = all.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        outcome(survey, recipe, arguments, at, &reports, &ranks, all)
+    });
+    Ok(outcomes.collect())
+}
+
+fn read(survey: &Survey, input: &Input, of_all: &[Mutex<Tallies>]) -> Report {
+    let opened = Trace::open(&input.path).and_then(|trace| match survey.filter {
+        Some(filter) => trace.filtered(filter),
+        None => Ok(trace),
+    });
+    let trace = match opened {
+        Ok(trace) => trace,
+        Err(error) => {
+            let taken = survey.asked.iter().map(|_| Taken::Unreadable(error.to_string())).collect();
+            return Report { rank: None, host: None, product: None, schema: None, taken, notes: Vec::new() };
+        }
+    };
+    let written = trace.export().written_by().unwrap_or_default();
+    let taken = survey.asked.iter().zip(of_all).map(|((recipe, arguments), all)| {
+        // The two sides of a comparison are kept apart.
+        let side = if matches!(recipe.kind, Kind::Diff) { input.side } else { 0 };
+        let add = |words: &[String], tally: Tally| {
+            let mut all = all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            all.entry((side, words.to_vec())).or_default().add(tally);
+        };
+        let summary = diff::summary_of(recipe, arguments);
+        take(&trace, summary, arguments, &add).unwrap_or_else(|error| Taken::Unreadable(error.to_string()))
+    });
+    let taken = taken.collect();
+    Report {
+        rank: rank(&trace).unwrap_or_default(),
+        host: host(&trace).unwrap_or_default(),
+        product: written.product,
+        schema: written.schema,
+        taken,
+        notes: trace.notes().into_iter().map(|note| format!("{}: {note}", input.shown)).collect(),
+    }
+}
+
+fn take(
+    trace: &Trace,
+    recipe: &ReportRecipe,
+    arguments: &Arguments,
+    add: &dyn Fn(&[String], Tally),
+) -> Result<Taken, ExportError> {
+    match &recipe.kind {
+        Kind::Summary { groups, .. } => {
+            let Some(groups) = groups(trace, arguments)? else { return Ok(Taken::Nothing) };
+            let grouped = Grouped::new(&groups.of_row, &groups.values, groups.labels.len());
+            let rows = groups.values.len() as u64;
+            let mut stats = Vec::new();
+            for (group, words) in groups.labels.into_iter().enumerate() {
+                let mut tally = Tally::of(grouped.values(group));
+                if let Some(figures) = tally.stats() {
+                    add(&words, tally);
+                    stats.push((words, figures));
+                }
+            }
+            Ok(Taken::Groups { stats, rows })
+        }
+        Kind::Rows { of } => Ok(of(trace, arguments)?.map_or(Taken::Nothing, Taken::Sheet)),
+        Kind::Diff => Ok(Taken::Nothing),
+    }
+}
+
+impl Taken {
+    fn rows(&self) -> u64 {
+        match self {
+            Taken::Groups { rows, .. } => *rows,
+            Taken::Sheet(sheet) => sheet.height() as u64,
+            Taken::Nothing | Taken::Unreadable(_) => 0,
+        }
+    }
+}
+
+/// The rank that a report's own program had, where MPI says one.
+fn rank(trace: &Trace) -> Result<Option<i64>, ExportError> {
+    let Some(rows) = trace.export().table(&MPI_RANKS)? else { return Ok(None) };
+    let ranks: BTreeSet<i64> = rows.ints("rank")?.iter().copied().collect();
+    Ok(if ranks.len() == 1 { ranks.first().copied() } else { None })
+}
+
+fn host(trace: &Trace) -> Result<Option<String>, ExportError> {
+    let Some(rows) = trace.export().table(&SYSTEM_ENV)? else { return Ok(None) };
+    let names = rows.texts("name")?.iter().zip(rows.texts("value")?.iter());
+    let mut hosts = names.filter(|(name, _)| name.is_some_and(|name| name.eq_ignore_ascii_case("hostname")));
+    Ok(hosts.find_map(|(_, value)| value.map(str::to_owned)))
+}
+
+/// The ranks that reports know of themselves, where each knows one and no two the same; else their order.
+fn ranks(reports: &[Report]) -> (Vec<i64>, &'static str) {
+    let known: BTreeSet<i64> = reports.iter().filter_map(|report| report.rank).collect();
+    if known.len() == reports.len() {
+        (reports.iter().filter_map(|report| report.rank).collect(), "MPI")
+    } else {
+        ((0..reports.len() as i64).collect(), "order of names")
+    }
+}
+
+fn outcome(
+    survey: &Survey,
+    recipe: &'static ReportRecipe,
+    arguments: &Arguments,
+    at: usize,
+    reports: &[Report],
+    (ranks, from): &(Vec<i64>, &'static str),
+    all: Tallies,
+) -> Outcome {
+    let of = |report: usize| &reports[report].taken[at];
+    let shown = |report: usize| survey.inputs[report].shown.as_str();
+    let unreadable = (0..reports.len()).filter_map(|report| match of(report) {
+        Taken::Unreadable(why) => Some((shown(report).to_owned(), why.clone())),
+        _ => None,
+    });
+    let unreadable: Vec<(String, String)> = unreadable.collect();
+    let mut notes: Vec<String> = reports.iter().flat_map(|report| report.notes.clone()).collect();
+    notes.dedup();
+    let mut tables = Vec::new();
+    match &recipe.kind {
+        Kind::Summary { quantity, words, .. } if !all.is_empty() => {
+            let rows =
+                all.into_iter().filter_map(|((_, words), mut tally)| Some((None, words, tally.stats()?)));
+            tables.push(("all_stats", sheet(recipe, *quantity, words, rows.collect())));
+            let mut rows = Vec::new();
+            for (report, rank) in ranks.iter().enumerate() {
+                if let Taken::Groups { stats, .. } = of(report) {
+                    rows.extend(
+                        stats.iter().map(|(words, stats)| (Some(*rank), words.clone(), stats.clone())),
+                    );
+                }
+            }
+            tables.push(("rank_stats", sheet(recipe, *quantity, words, rows)));
+        }
+        Kind::Rows { .. } => {
+            let sheets: Vec<(i64, &Sheet)> = (0..reports.len())
+                .filter_map(|report| match of(report) {
+                    Taken::Sheet(sheet) => Some((ranks[report], sheet)),
+                    _ => None,
+                })
+                .collect();
+            if let Some(sheet) = below_each_other(&sheets) {
+                tables.push(("rows", sheet));
+            }
+        }
+        Kind::Diff if !all.is_empty() => tables.push(("diff", diff::sheet(recipe, arguments, all))),
+        Kind::Summary { .. } | Kind::Diff => {}
+    }
+    if !tables.is_empty() {
+        tables.push(("files", files(survey, recipe, reports, at, ranks, from)));
+    }
+    Outcome { recipe: recipe.name, tables, notes, unreadable }
+}
+
+/// Largest totals first, then by words; ranks, where rows are of ranks, in their order before that.
+fn sheet(
+    recipe: &ReportRecipe,
+    quantity: Quantity,
+    words: &[&str],
+    mut rows: Vec<(Option<i64>, Vec<String>, Stats)>,
+) -> Sheet {
+    rows.sort_by(|a, b| (a.0, b.2.total, &a.1).cmp(&(b.0, a.2.total, &b.1)));
+    let mut totals: BTreeMap<Option<i64>, u128> = BTreeMap::new();
+    for (rank, _, stats) in &rows {
+        *totals.entry(*rank).or_default() += stats.total;
+    }
+    let mut columns = Vec::new();
+    if rows.iter().any(|(rank, ..)| rank.is_some()) {
+        columns.push(Column::maybe_integers("Rank", Quantity::Plain, rows.iter().map(|(rank, ..)| *rank)));
+    }
+    let share = |rank: &Option<i64>, total: u128| match totals.get(rank) {
+        Some(all) if *all > 0 => 100.0 * total as f64 / *all as f64,
+        _ => 0.0,
+    };
+    let of = |value: fn(&Stats) -> f64| rows.iter().map(move |(.., stats)| value(stats)).collect::<Vec<_>>();
+    let head = if quantity == Quantity::Nanoseconds { "Time" } else { "Share" };
+    columns.push(Column::decimals(
+        head,
+        Quantity::Percent,
+        rows.iter().map(|(rank, _, stats)| share(rank, stats.total)),
+    ));
+    columns.push(Column::maybe_integers(
+        "Total",
+        quantity,
+        rows.iter().map(|(.., stats)| i64::try_from(stats.total).ok()),
+    ));
+    columns.push(Column::integers(
+        "Count",
+        Quantity::Plain,
+        rows.iter().map(|(.., stats)| stats.count as i64),
+    ));
+    columns.push(Column::decimals("Avg", quantity, of(|stats| stats.mean)));
+    columns.push(Column::decimals("Med", quantity, of(|stats| stats.median)));
+    columns.push(Column::decimals("Q1", quantity, of(|stats| stats.q1)));
+    columns.push(Column::decimals("Q3", quantity, of(|stats| stats.q3)));
+    let whole = |value: u64| i64::try_from(value).ok();
+    columns.push(Column::maybe_integers("Min", quantity, rows.iter().map(|(.., stats)| whole(stats.min))));
+    columns.push(Column::maybe_integers("Max", quantity, rows.iter().map(|(.., stats)| whole(stats.max))));
+    columns.push(Column::decimals("StdDev", quantity, of(|stats| stats.stddev)));
+    for (at, name) in words.iter().enumerate() {
+        columns.push(Column::texts(name, rows.iter().map(|(_, words, _)| words[at].clone())));
+    }
+    Sheet { name: recipe.name, title: recipe.title, columns }
+}
+
+/// Tables of several reports as one, behind the rank of each row's report; a column that a report lacks is empty there.
+fn below_each_other(sheets: &[(i64, &Sheet)]) -> Option<Sheet> {
+    let (_, first) = sheets.first()?;
+    let mut names: Vec<&Column> = Vec::new();
+    for column in sheets.iter().flat_map(|(_, sheet)| &sheet.columns) {
+        if !names.iter().any(|known| known.name == column.name) {
+            names.push(column);
+        }
+    }
+    let ranks = sheets.iter().flat_map(|(rank, sheet)| std::iter::repeat_n(*rank, sheet.height()));
+    let mut columns = vec![Column::integers("Rank", Quantity::Plain, ranks)];
+    for named in names {
+        let mut values = named.values.none();
+        for (_, sheet) in sheets {
+            match sheet.column(&named.name) {
+                Some(column) => values.append(&column.values),
+                None => values.append_empty(sheet.height()),
+            }
+        }
+        columns.push(Column { name: named.name.clone(), quantity: named.quantity, values });
+    }
+    Some(Sheet { name: first.name, title: first.title, columns })
+}
+
+/// Which report is which rank, and what it had.
+fn files(
+    survey: &Survey,
+    recipe: &ReportRecipe,
+    reports: &[Report],
+    at: usize,
+    ranks: &[i64],
+    from: &str,
+) -> Sheet {
+    let status = |report: &Report| match &report.taken[at] {
+        Taken::Groups { .. } | Taken::Sheet(_) => "ok".to_owned(),
+        Taken::Nothing => "no data".to_owned(),
+        Taken::Unreadable(why) => format!("unreadable: {why}"),
+    };
+    let columns = vec![
+        Column::integers("Rank", Quantity::Plain, ranks.iter().copied()),
+        Column::texts("Rank from", reports.iter().map(|_| from)),
+        Column::texts("File", survey.inputs.iter().map(|input| input.shown.as_str())),
+        Column::maybe_texts("Host", reports.iter().map(|report| report.host.clone())),
+        Column::maybe_texts("nsys", reports.iter().map(|report| report.product.clone())),
+        Column::maybe_texts("Schema", reports.iter().map(|report| report.schema.clone())),
+        Column::integers(
+            "Rows",
+            Quantity::Plain,
+            reports.iter().map(|report| report.taken[at].rows() as i64),
+        ),
+        Column::texts("Status", reports.iter().map(status)),
+    ];
+    Sheet { name: recipe.name, title: "Reports", columns }
+}

@@ -1,0 +1,136 @@
+//! Recipes over several small reports.
+
+use super::*;
+use crate::sheet::Values;
+use crate::source::nsys_export::testing::{parquet, sqlite};
+use std::path::PathBuf;
+
+fn inputs(paths: Vec<PathBuf>) -> Vec<Input> {
+    let sides = paths.into_iter().enumerate();
+    sides.map(|(side, path)| Input { shown: format!("r{side}"), path, side }).collect()
+}
+
+fn surveyed(name: &str, words: &[&str], inputs: &[Input]) -> Outcome {
+    let recipe = find(name).expect("there");
+    let arguments = Arguments::read(recipe.name, recipe.arguments, words).expect("known");
+    let asked = [(recipe, arguments)];
+    let survey_of = Survey { asked: &asked, inputs, filter: None, jobs: 2, progress: &|_| {} };
+    survey(&survey_of).expect("threads").remove(0)
+}
+
+fn table<'a>(outcome: &'a Outcome, name: &str) -> &'a Sheet {
+    let found = outcome.tables.iter().find(|(table, _)| *table == name);
+    &found.unwrap_or_else(|| panic!("no {name}: {:?}", outcome.tables.len())).1
+}
+
+fn integers(sheet: &Sheet, column: &str) -> Vec<Option<i64>> {
+    match sheet.column(column).map(|column| &column.values) {
+        Some(Values::Integers(values)) => values.clone(),
+        other => panic!("{column}: {other:?}"),
+    }
+}
+
+fn texts(sheet: &Sheet, column: &str) -> Vec<String> {
+    match sheet.column(column).map(|column| &column.values) {
+        Some(Values::Texts(values)) => values.iter().map(|text| text.clone().unwrap_or_default()).collect(),
+        other => panic!("{column}: {other:?}"),
+    }
+}
+
+fn decimals(sheet: &Sheet, column: &str) -> Vec<Option<f64>> {
+    match sheet.column(column).map(|column| &column.values) {
+        Some(Values::Decimals(values)) => values.clone(),
+        other => panic!("{column}: {other:?}"),
+    }
+}
+
+#[test]
+fn every_recipe_says_what_it_is_for_and_how_its_figures_come_about() {
+    for (at, recipe) in LIST.iter().enumerate() {
+        assert!(LIST[..at].iter().all(|other| other.name != recipe.name), "{}", recipe.name);
+        assert!(!recipe.about.is_empty() && !recipe.definition.is_empty(), "{}", recipe.name);
+        assert_eq!(find(recipe.name).map(|found| found.title), Some(recipe.title));
+    }
+}
+
+#[test]
+fn figures_of_several_reports_are_of_all_their_rows_together() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (one, two) = (folder.path().join("1"), folder.path().join("2"));
+    std::fs::create_dir_all(&one).expect("made");
+    std::fs::create_dir_all(&two).expect("made");
+    let inputs = inputs(vec![
+        parquet(&one, &[(0, 10, "a"), (20, 50, "a"), (60, 61, "b")], &[]),
+        sqlite(&two, &[(0, 20, "a")], &[], false),
+    ]);
+    let outcome = surveyed("cuda_gpu_kern_sum", &[], &inputs);
+    assert_eq!((outcome.unreadable.len(), outcome.notes.len()), (0, 0));
+    let all = table(&outcome, "all_stats");
+    assert_eq!(texts(all, "Name"), ["a", "b"]);
+    assert_eq!(integers(all, "Total"), [Some(60), Some(1)]);
+    assert_eq!(integers(all, "Count"), [Some(3), Some(1)]);
+    assert_eq!(decimals(all, "Med"), [Some(20.0), Some(1.0)], "not a mean of the reports' medians");
+    let ranks = table(&outcome, "rank_stats");
+    assert_eq!(integers(ranks, "Rank"), [Some(0), Some(0), Some(1)]);
+    assert_eq!(integers(ranks, "Total"), [Some(40), Some(1), Some(20)]);
+    let files = table(&outcome, "files");
+    assert_eq!(texts(files, "Status"), ["ok", "ok"]);
+    assert_eq!(texts(files, "Rank from"), ["order of names"; 2]);
+}
+
+#[test]
+fn a_report_that_cannot_be_read_is_named_and_the_others_are_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let good = sqlite(folder.path(), &[(0, 10, "a")], &[], false);
+    let bad = folder.path().join("bad.sqlite");
+    std::fs::write(&bad, "SQLite format 3\0 and nothing more").expect("written");
+    let outcome = surveyed("cuda_gpu_kern_sum", &[], &inputs(vec![bad, good]));
+    assert_eq!(outcome.unreadable.len(), 1);
+    assert_eq!(outcome.unreadable[0].0, "r0");
+    assert_eq!(integers(table(&outcome, "all_stats"), "Count"), [Some(1)]);
+    assert!(texts(table(&outcome, "files"), "Status")[0].starts_with("unreadable: "));
+}
+
+#[test]
+fn a_report_without_data_gives_no_rows_and_says_so_and_all_without_give_no_table() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let other = folder.path().join("other");
+    std::fs::create_dir_all(&other).expect("made");
+    let empty = parquet(&other, &[], &[]);
+    let full = sqlite(folder.path(), &[(0, 10, "a")], &[], false);
+    let outcome = surveyed("cuda_gpu_kern_sum", &[], &inputs(vec![empty.clone(), full]));
+    assert_eq!(texts(table(&outcome, "files"), "Status"), ["no data", "ok"]);
+    let outcome = surveyed("cuda_gpu_kern_sum", &[], &inputs(vec![empty]));
+    assert!(outcome.tables.is_empty() && outcome.unreadable.is_empty());
+}
+
+#[test]
+fn two_inputs_are_held_side_by_side() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let later = folder.path().join("later");
+    std::fs::create_dir_all(&later).expect("made");
+    let before = sqlite(folder.path(), &[(0, 10, "a"), (10, 15, "gone")], &[], false);
+    let after = sqlite(&later, &[(0, 40, "a"), (50, 51, "new")], &[], false);
+    let outcome = surveyed("diff", &["cuda_gpu_kern_sum"], &inputs(vec![before, after]));
+    let diff = table(&outcome, "diff");
+    assert_eq!(texts(diff, "Name"), ["a", "gone", "new"]);
+    assert_eq!(integers(diff, "Difference"), [Some(30), Some(-5), Some(1)]);
+    assert_eq!(decimals(diff, "Second of First"), [Some(400.0), None, None]);
+    assert_eq!(integers(diff, "First Total"), [Some(10), Some(5), None]);
+    assert_eq!(integers(diff, "Second Total"), [Some(40), None, Some(1)]);
+}
+
+#[test]
+fn what_a_report_lost_comes_first_and_is_marked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let texts_of = [
+        (1, "Number of CUDA events collected: 3."),
+        (3, "Something failed"),
+        (2, "4096 events were dropped"),
+    ];
+    let report = parquet(folder.path(), &[(0, 1, "a")], &texts_of);
+    let outcome = surveyed("diagnostics", &[], &inputs(vec![report]));
+    let rows = table(&outcome, "rows");
+    assert_eq!(texts(rows, "Loss"), ["yes", "no", "no"]);
+    assert_eq!(texts(rows, "Text")[..2], ["4096 events were dropped", "Something failed"]);
+}
