@@ -25,6 +25,34 @@ pub fn kernels(rows: &[KernelRow]) -> Result<Vec<u8>, String> {
     )
 }
 
+/// One call of CUDA, as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallRow {
+    pub start: i64,
+    pub end: i64,
+    pub global_tid: i64,
+    pub correlation_id: Option<i64>,
+    /// The id of a string.
+    pub name: i64,
+}
+
+/// The bytes of `CUPTI_ACTIVITY_KIND_RUNTIME.parquet`.
+pub fn calls(rows: &[CallRow]) -> Result<Vec<u8>, String> {
+    let of = |name: &'static str, value: fn(&CallRow) -> i64| {
+        integers(name, rows.iter().map(|row| Some(value(row))))
+    };
+    table(
+        rows.len(),
+        vec![
+            of("start", |row| row.start),
+            of("end", |row| row.end),
+            of("globalTid", |row| row.global_tid),
+            integers("correlationId", rows.iter().map(|row| row.correlation_id)),
+            of("nameId", |row| row.name),
+        ],
+    )
+}
+
 /// The bytes of `StringIds.parquet`.
 pub fn strings(rows: &[(i64, String)]) -> Result<Vec<u8>, String> {
     let ids = integers("id", rows.iter().map(|(id, _)| Some(*id)));

@@ -1,6 +1,8 @@
-//! One exported report, opened read-only: a folder of Parquet files, or an SQLite file. It gives tables by their
+//! One exported report, opened read-only: a folder of Parquet or Arrow files, or a file of SQLite or of Arrow streams. It
+//! gives tables by their
 //! declarations, and nothing else of what an export holds.
 
+mod arrow;
 mod parquet_folder;
 mod rows;
 mod sqlite;
@@ -27,6 +29,8 @@ pub struct Export {
 
 enum Form {
     ParquetFolder,
+    ArrowFolder,
+    ArrowStreams(arrow::Streams),
     Sqlite(rusqlite::Connection),
 }
 
@@ -74,14 +78,16 @@ impl Export {
     pub fn open(path: &Path) -> Result<Export, ExportError> {
         let bad = |why: String| ExportError::NotAnExport { path: path.to_owned(), why };
         if path.is_dir() {
-            let any = std::fs::read_dir(path)
-                .map_err(|error| bad(error.to_string()))?
-                .flatten()
-                .any(|entry| entry.path().extension().is_some_and(|extension| extension == "parquet"));
-            if !any {
-                return Err(bad("no Parquet file in it".to_owned()));
-            }
-            return Ok(Export { path: path.to_owned(), form: Form::ParquetFolder });
+            let entries = std::fs::read_dir(path).map_err(|error| bad(error.to_string()))?;
+            let files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+            let form = if files.iter().any(|file| parquet_folder::is_of_form(file)) {
+                Form::ParquetFolder
+            } else if files.iter().any(|file| arrow::is_of_form(file)) {
+                Form::ArrowFolder
+            } else {
+                return Err(bad("neither a Parquet nor an Arrow file in it".to_owned()));
+            };
+            return Ok(Export { path: path.to_owned(), form });
         }
         let mut head = Vec::new();
         let read = std::fs::File::open(path).and_then(|file| file.take(16).read_to_end(&mut head));
@@ -89,9 +95,13 @@ impl Export {
         if head.is_empty() {
             return Err(bad("the file is empty".to_owned()));
         }
+        if arrow::begins_a_stream(&head) {
+            let streams = arrow::Streams::open(path).map_err(bad)?;
+            return Ok(Export { path: path.to_owned(), form: Form::ArrowStreams(streams) });
+        }
         if !head.starts_with(b"SQLite format 3\0") {
-            let why = "neither a folder of Parquet files nor an SQLite file; export it with \
-                       `nsys export --type=parquetdir` or `--type=sqlite`";
+            let why = "neither a folder of Parquet or Arrow files, nor a file of SQLite or of Arrow streams; export it \
+                       with `nsys export --type=parquetdir` or `--type=sqlite`";
             return Err(bad(why.to_owned()));
         }
         let connection = sqlite::open(path).map_err(bad)?;
@@ -117,6 +127,8 @@ impl Export {
         for name in [Some(spec.name), spec.older_name].into_iter().flatten() {
             let frame = match &self.form {
                 Form::ParquetFolder => parquet_folder::table(&self.path, name, columns),
+                Form::ArrowFolder => arrow::table_of_folder(&self.path, name, columns),
+                Form::ArrowStreams(streams) => streams.table(name, columns),
                 Form::Sqlite(connection) => sqlite::table(connection, name, columns),
             };
             let frame = match frame {

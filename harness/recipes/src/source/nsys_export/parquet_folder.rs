@@ -6,6 +6,11 @@ use polars::prelude::*;
 use std::fs::File;
 use std::path::Path;
 
+/// Whether a folder's files are of this form.
+pub(super) fn is_of_form(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "parquet")
+}
+
 pub(super) fn table(
     folder: &Path,
     name: &str,
@@ -36,8 +41,21 @@ pub(super) fn table(
             if !there(column.name) {
                 return Ok(Column::full_null(column.name.into(), frame.height(), &kind));
             }
-            // Narrower and unsigned numbers are widened; what does not fit is an error, not another number.
-            Ok(frame.column(column.name)?.strict_cast(&kind)?)
+            let read = frame.column(column.name)?;
+            match (read.dtype(), &kind) {
+                // Of 64 bits without a sign the same bits: so they stand in SQLite too.
+                (DataType::UInt64, DataType::Int64) => {
+                    let bits = read.u64()?.iter().map(|value| value.map(|value| value as i64));
+                    Ok(Column::new(column.name.into(), bits.collect::<Vec<_>>()))
+                }
+                // Texts that are declared as mere bytes.
+                (DataType::Binary, DataType::String) => {
+                    let texts = read.binary()?.iter().map(|bytes| bytes.map(String::from_utf8_lossy));
+                    Ok(Column::new(column.name.into(), texts.collect::<Vec<_>>()))
+                }
+                // Narrower numbers are widened; what does not fit is an error, not another number.
+                _ => Ok(read.strict_cast(&kind)?),
+            }
         })
         .collect();
     Ok(Some(DataFrame::new(frame.height(), columns?)?))

@@ -85,7 +85,7 @@ fn what_is_no_export_is_told_with_what_to_do() {
     fs::write(&report, "NSYS something else").expect("written");
     let why = |path: &Path| Export::open(path).err().expect("refused").to_string();
     assert!(why(&report).contains("nsys export --type=parquetdir"), "{}", why(&report));
-    assert!(why(folder.path()).contains("no Parquet file in it"));
+    assert!(why(folder.path()).contains("neither a Parquet nor an Arrow file in it"));
     assert!(why(&folder.path().join("nowhere")).contains("No such file"));
     fs::write(&report, "").expect("written");
     assert!(why(&report).contains("the file is empty"));

@@ -1,0 +1,123 @@
+//! Where each stream of a file begins and ends, and of which table it is: the lengths that messages state, followed
+//! through the file without reading what they hold.
+
+use arrow_ipc::{MessageHeader, RecordBatch, root_as_message};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// What stands before the length of each message.
+pub(super) const CONTINUATION: [u8; 4] = [0xff; 4];
+
+/// How the other form of Arrow begins: the same messages, with a table of contents behind them.
+const MAGIC: &[u8; 6] = b"ARROW1";
+
+/// The table of contents of a stream is a schema; more than this of one is no schema.
+const MOST_METADATA: u64 = 64 << 20;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stream {
+    pub table: Option<String>,
+    pub begin: u64,
+    pub end: u64,
+}
+
+/// All streams of a file, each with whole messages.
+pub(super) fn streams(path: &Path) -> Result<Vec<Stream>, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let length = file.metadata().map_err(|error| error.to_string())?.len();
+    let mut magic = [0; 6];
+    let with_contents = length >= 8 && file.read_exact_at(&mut magic, 0).is_ok() && &magic == MAGIC;
+    let mut at = if with_contents { behind_magic(&file) } else { 0 };
+    let mut streams = Vec::new();
+    while at < length {
+        let stream = stream(&file, at, length)?;
+        at = stream.end;
+        streams.push(stream);
+        if with_contents {
+            // Behind its only stream the table of contents follows, which tells nothing new.
+            break;
+        }
+    }
+    Ok(streams)
+}
+
+/// The magic word is filled up to 8 bytes, or to as many as buffers are aligned to.
+fn behind_magic(file: &File) -> u64 {
+    let begins = |at: &u64| {
+        let mut word = [0; 4];
+        file.read_exact_at(&mut word, *at).is_ok() && word == CONTINUATION
+    };
+    (8..=128).step_by(8).find(begins).unwrap_or(8)
+}
+
+fn stream(file: &File, begin: u64, length: u64) -> Result<Stream, String> {
+    let cut = |at: u64| format!("cut off, or no Arrow, at byte {at}");
+    let mut table = None;
+    let mut at = begin;
+    loop {
+        let mut head = [0; 8];
+        if at == length && at > begin {
+            // A stream may end with the file.
+            return Ok(Stream { table, begin, end: at });
+        }
+        file.read_exact_at(&mut head, at).map_err(|_| cut(at))?;
+        if head[..4] != CONTINUATION {
+            return Err(cut(at));
+        }
+        let metadata = u64::from(u32::from_le_bytes([head[4], head[5], head[6], head[7]]));
+        if metadata == 0 {
+            if at == begin {
+                return Err(cut(at));
+            }
+            return Ok(Stream { table, begin, end: at + 8 });
+        }
+        if metadata > MOST_METADATA || at + 8 + metadata > length {
+            return Err(cut(at));
+        }
+        let mut bytes = vec![0; metadata as usize];
+        file.read_exact_at(&mut bytes, at + 8).map_err(|_| cut(at))?;
+        let message = root_as_message(&bytes).map_err(|_| cut(at))?;
+        let body = u64::try_from(message.bodyLength()).map_err(|_| cut(at))?;
+        let next = (at + 8 + metadata).checked_add(body).filter(|next| *next <= length);
+        let is_schema = message.header_type() == MessageHeader::Schema;
+        if is_schema != (at == begin) {
+            return Err(format!("a schema is missing, or out of place, at byte {at}"));
+        }
+        if let Some(pairs) = message.header_as_schema().and_then(|schema| schema.custom_metadata()) {
+            let named = pairs.iter().find(|pair| pair.key() == Some("table_name"));
+            table = named.and_then(|pair| pair.value()).map(str::to_owned);
+        }
+        let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
+        if let Some(batch) = message.header_as_record_batch().or(dictionary) {
+            if batch.compression().is_some() {
+                return Err("its batches are compressed; export it as Parquet or SQLite".to_owned());
+            }
+            if !is_sound(&batch, body) {
+                return Err(format!("more than the file has room for, at byte {at}"));
+            }
+        }
+        at = next.ok_or_else(|| cut(at))?;
+    }
+}
+
+/// Whether all that a batch says of its parts lies within its body.
+fn is_sound(batch: &RecordBatch, body: u64) -> bool {
+    let within = |offset: i64, length: i64| {
+        let end =
+            u64::try_from(offset).ok().zip(u64::try_from(length).ok()).and_then(|(a, b)| a.checked_add(b));
+        end.is_some_and(|end| end <= body)
+    };
+    // A row takes at least one bit of some column.
+    let rows = u64::try_from(batch.length()).is_ok_and(|rows| rows <= body.saturating_mul(8));
+    let parts =
+        batch.buffers().is_none_or(|parts| parts.iter().all(|part| within(part.offset(), part.length())));
+    let columns = batch.nodes().is_none_or(|columns| {
+        columns.iter().all(|column| {
+            column.length() >= 0
+                && column.length() <= batch.length()
+                && (0..=column.length()).contains(&column.null_count())
+        })
+    });
+    rows && parts && columns
+}

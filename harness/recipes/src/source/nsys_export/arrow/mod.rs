@@ -1,0 +1,211 @@
+//! Tables of an export as Arrow: a folder with one file per table, or one file that holds a stream per table, one after
+//! another. Every length in a file is held against the file before anything is read by it.
+
+mod messages;
+#[cfg(test)]
+mod tests;
+
+use super::{Fault, type_of};
+use crate::tables::{ColumnSpec, Kind};
+use arrow_array::cast::AsArray;
+use arrow_array::types::*;
+use arrow_array::{Array, RecordBatch};
+use arrow_ipc::reader::StreamReader;
+use messages::Stream;
+use polars::prelude::{Column, DataFrame};
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// One file with the streams of all tables.
+pub(super) struct Streams {
+    path: PathBuf,
+    /// Tables by name; one without a name cannot be asked for.
+    tables: Vec<(String, Stream)>,
+}
+
+impl Streams {
+    pub(super) fn open(path: &Path) -> Result<Streams, String> {
+        let streams = messages::streams(path)?;
+        let tables: Vec<(String, Stream)> =
+            streams.into_iter().filter_map(|stream| Some((stream.table.clone()?, stream))).collect();
+        if tables.is_empty() {
+            return Err("Arrow without the name of a table (`table_name`) in any of its schemas".to_owned());
+        }
+        Ok(Streams { path: path.to_owned(), tables })
+    }
+
+    pub(super) fn table(
+        &self,
+        name: &str,
+        columns: &[&'static ColumnSpec],
+    ) -> Result<Option<DataFrame>, Fault> {
+        match self.tables.iter().find(|(table, _)| table == name) {
+            Some((_, stream)) => read(&self.path, stream, columns).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Whether a folder's files are of this form.
+pub(super) fn is_of_form(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "arrow")
+}
+
+/// Whether a file begins as a stream of Arrow does.
+pub(super) fn begins_a_stream(head: &[u8]) -> bool {
+    head.starts_with(&messages::CONTINUATION)
+}
+
+/// From a folder: one file per table.
+pub(super) fn table_of_folder(
+    folder: &Path,
+    name: &str,
+    columns: &[&'static ColumnSpec],
+) -> Result<Option<DataFrame>, Fault> {
+    let path = folder.join(format!("{name}.arrow"));
+    if !path.try_exists()? {
+        return Ok(None);
+    }
+    let streams = messages::streams(&path).map_err(Fault::Broken)?;
+    let Some(stream) = streams.first() else { return Err(Fault::Broken("no schema in it".to_owned())) };
+    read(&path, stream, columns).map(Some)
+}
+
+/// The library that decodes batches trusts what schemas say of them, and ends where they lie: here that is an error.
+fn read(path: &Path, stream: &Stream, columns: &[&'static ColumnSpec]) -> Result<DataFrame, Fault> {
+    let decoded = std::panic::catch_unwind(|| decode(path, stream, columns));
+    decoded.unwrap_or_else(|_| Err(Fault::Broken("its batches are not as its schema says".to_owned())))
+}
+
+fn decode(path: &Path, stream: &Stream, columns: &[&'static ColumnSpec]) -> Result<DataFrame, Fault> {
+    let open = || -> std::io::Result<_> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(stream.begin))?;
+        Ok(BufReader::with_capacity(1 << 16, file.take(stream.end - stream.begin)))
+    };
+    let schema = StreamReader::try_new(open()?, None)?.schema();
+    let places: Vec<Option<usize>> = columns
+        .iter()
+        .map(|column| schema.fields().iter().position(|field| field.name() == column.name))
+        .collect();
+    if let Some((column, _)) =
+        columns.iter().zip(&places).find(|(column, at)| at.is_none() && column.required)
+    {
+        return Err(Fault::NoColumn(column.name));
+    }
+    let mut wanted: Vec<usize> = places.iter().flatten().copied().collect();
+    wanted.sort_unstable();
+    let mut values: Vec<Values> = columns.iter().map(|column| Values::of(column.kind)).collect();
+    let mut height = 0;
+    for batch in StreamReader::try_new(open()?, Some(wanted.clone()))? {
+        let batch: RecordBatch = batch?;
+        for ((column, place), values) in columns.iter().zip(&places).zip(&mut values) {
+            let Some(place) = place else {
+                values.append_empty(batch.num_rows());
+                continue;
+            };
+            let at = wanted.binary_search(place).unwrap_or_default();
+            let told = |why: String| Fault::Broken(format!("column `{}`: {why}", column.name));
+            values.append(batch.column(at).as_ref()).map_err(told)?;
+        }
+        height += batch.num_rows();
+    }
+    let read = columns.iter().zip(values).map(|(column, values)| values.column(column)).collect();
+    Ok(DataFrame::new(height, read)?)
+}
+
+enum Values {
+    Integers(Vec<Option<i64>>),
+    Reals(Vec<Option<f64>>),
+    Texts(Vec<Option<String>>),
+}
+
+/// Appends a column of one of these types, each value made fit.
+macro_rules! numbers {
+    ($array:expr, $all:expr, $($kind:ty => $fit:expr),+) => {
+        $(if let Some(numbers) = $array.as_primitive_opt::<$kind>() {
+            $all.extend(numbers.iter().map(|value| value.map($fit)));
+            return Ok(());
+        })+
+    };
+}
+
+impl Values {
+    fn of(kind: Kind) -> Values {
+        match kind {
+            Kind::Integer => Values::Integers(Vec::new()),
+            Kind::Real => Values::Reals(Vec::new()),
+            Kind::Text => Values::Texts(Vec::new()),
+        }
+    }
+
+    fn append(&mut self, array: &dyn Array) -> Result<(), String> {
+        match self {
+            Values::Integers(all) => {
+                // Of 64 bits without a sign the same bits: so they stand in SQLite too.
+                numbers!(array, all,
+                    Int64Type => |value| value, UInt64Type => |value| value as i64,
+                    Int32Type => i64::from, UInt32Type => i64::from, Int16Type => i64::from,
+                    UInt16Type => i64::from, Int8Type => i64::from, UInt8Type => i64::from);
+                if let Some(flags) = array.as_boolean_opt() {
+                    all.extend(flags.iter().map(|flag| flag.map(i64::from)));
+                    return Ok(());
+                }
+            }
+            Values::Reals(all) => {
+                numbers!(array, all,
+                Float64Type => |value| value, Float32Type => f64::from, Int64Type => |value| value as f64,
+                Int32Type => f64::from, UInt32Type => f64::from);
+            }
+            Values::Texts(all) => {
+                if let Some(texts) = array.as_string_opt::<i32>() {
+                    all.extend(texts.iter().map(|text| text.map(str::to_owned)));
+                    return Ok(());
+                }
+                if let Some(texts) = array.as_string_opt::<i64>() {
+                    all.extend(texts.iter().map(|text| text.map(str::to_owned)));
+                    return Ok(());
+                }
+                if let Some(bytes) = array.as_binary_opt::<i32>() {
+                    all.extend(bytes.iter().map(|bytes| bytes.map(lossy)));
+                    return Ok(());
+                }
+                if let Some(bytes) = array.as_binary_opt::<i64>() {
+                    all.extend(bytes.iter().map(|bytes| bytes.map(lossy)));
+                    return Ok(());
+                }
+                numbers!(array, all, Int64Type => |value| value.to_string(), Int32Type => |value| value.to_string());
+            }
+        }
+        if matches!(array.data_type(), arrow_schema::DataType::Null) {
+            self.append_empty(array.len());
+            return Ok(());
+        }
+        Err(format!("not of its column's type: {}", array.data_type()))
+    }
+
+    fn append_empty(&mut self, rows: usize) {
+        match self {
+            Values::Integers(all) => all.extend(std::iter::repeat_n(None, rows)),
+            Values::Reals(all) => all.extend(std::iter::repeat_n(None, rows)),
+            Values::Texts(all) => all.extend(std::iter::repeat_n(None, rows)),
+        }
+    }
+
+    fn column(self, column: &ColumnSpec) -> Column {
+        let name = column.name.into();
+        match self {
+            Values::Integers(all) => Column::new(name, all),
+            Values::Reals(all) => Column::new(name, all),
+            Values::Texts(all) if all.iter().all(Option::is_none) => {
+                Column::full_null(name, all.len(), &type_of(column.kind))
+            }
+            Values::Texts(all) => Column::new(name, all),
+        }
+    }
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
