@@ -112,3 +112,97 @@ fn compare(
         before.changed.iter().filter(|was| !changed.iter().any(|now: &ChangedFile| now.path == was.path));
     collected.changed = of_before.cloned().chain(changed.iter().cloned()).collect();
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::artefact::{CollectedFile, FileKind, MissingFile};
+
+    fn file(name: &str, sha256: &str) -> CollectedFile {
+        CollectedFile {
+            job: "j".into(),
+            path: format!("raw/j/{name}"),
+            kind: FileKind::Stdout,
+            node: None,
+            part: None,
+            rank: None,
+            bytes: 1,
+            sha256: sha256.into(),
+        }
+    }
+
+    fn missing(job: &str, name: &str, why: &str) -> MissingFile {
+        MissingFile { job: job.into(), name: name.into(), kind: FileKind::Stdout, node: None, why: why.into() }
+    }
+
+    fn collected(files: &[CollectedFile], missing: &[MissingFile]) -> Collected {
+        Collected {
+            format: crate::artefact::FORMAT,
+            files: files.to_vec(),
+            missing: missing.to_vec(),
+            changed: Vec::new(),
+        }
+    }
+
+    fn changes(of: &Collected) -> Vec<(&str, Change)> {
+        of.changed.iter().map(|file| (file.path.as_str(), file.how)).collect()
+    }
+
+    #[test]
+    fn what_was_edited_added_or_taken_away_is_told_and_what_is_as_it_was_is_not() {
+        let before = collected(&[file("same", "1"), file("edited", "1"), file("gone", "1")], &[]);
+        let mut now = collected(&[file("same", "1"), file("edited", "2"), file("added", "1"), file("fetched", "1")], &[]);
+        compare(&mut now, &before, false, &|path| path == "raw/j/added");
+        let expected =
+            [("raw/j/edited", Change::Edited), ("raw/j/added", Change::Added), ("raw/j/gone", Change::Gone)];
+        assert_eq!(changes(&now), expected);
+    }
+
+    #[test]
+    fn what_an_earlier_look_told_is_told_once() {
+        let mut before = collected(&[file("a", "1"), file("b", "1")], &[]);
+        let told = |path: &str, how| ChangedFile { job: "j".into(), path: path.into(), how };
+        before.changed = vec![told("raw/j/a", Change::Added), told("raw/j/c", Change::Gone)];
+        let mut now = collected(&[file("a", "2"), file("b", "1")], &[]);
+        compare(&mut now, &before, false, &|_| true);
+        assert_eq!(changes(&now), [("raw/j/c", Change::Gone), ("raw/j/a", Change::Edited)]);
+    }
+
+    #[test]
+    fn why_a_file_is_missing_is_said_as_it_was_known_best() {
+        let before = collected(
+            &[file("was-there", "1"), file("other", "1")],
+            &[missing("j", "never", "node down"), missing("k", "of-another", "node down")],
+        );
+        let look = |name: &str, asked_again: bool, lies_there: bool| {
+            let mut now = collected(&[], &[missing("j", name, "not found")]);
+            compare(&mut now, &before, asked_again, &|_| lies_there);
+            now.missing[0].why.clone()
+        };
+        assert_eq!(look("never", false, false), "node down");
+        assert_eq!(look("never", true, false), "not found", "it was asked for just now");
+        assert_eq!(look("never", false, true), "not found", "what lies there and is not taken has its own reason");
+        assert_eq!(look("of-another", false, false), "not found", "of another job");
+        assert_eq!(look("was-there", false, false), "it came home, and is gone from there");
+        assert_eq!(look("was-there", false, true), "not found");
+        assert_eq!(look("unheard-of", false, false), "not found");
+    }
+
+    #[tokio::test]
+    async fn only_files_that_lie_there_are_given_and_the_rest_is_asked_for_beyond() {
+        let home = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(home.path().join("folder")).expect("made");
+        std::fs::write(home.path().join("file"), "text").expect("written");
+        std::os::unix::fs::symlink(home.path().join("file"), home.path().join("link")).expect("linked");
+        let reach = AtHome { folders: vec![("/f/".to_owned(), home.path().to_owned())], beyond: None };
+        let get = |path: &'static str| reach.get(&Host::Here, path);
+        assert_eq!(get("/f/file").await.expect("there"), b"text");
+        for path in ["/f/nothing", "/f/folder", "/f/link", "/elsewhere/file"] {
+            let error = get(path).await.expect_err(path);
+            assert!(matches!(error, ReachError::NotFound { .. }), "{path}: {error}");
+        }
+        let beyond = AtHome { folders: vec![("/elsewhere/".to_owned(), home.path().to_owned())], beyond: None };
+        let reach = AtHome { folders: vec![("/f/".to_owned(), home.path().to_owned())], beyond: Some(&beyond) };
+        assert_eq!(reach.get(&Host::Here, "/elsewhere/file").await.expect("beyond"), b"text");
+    }
+}
