@@ -36,13 +36,13 @@ impl TimeUnit {
         }
     }
 
-    /// How many nanoseconds it has.
-    pub fn nanoseconds(self) -> f64 {
+    /// How many nanoseconds it has, as a power of ten.
+    pub fn power(self) -> u32 {
         match self {
-            TimeUnit::Nanoseconds => 1.0,
-            TimeUnit::Microseconds => 1e3,
-            TimeUnit::Milliseconds => 1e6,
-            TimeUnit::Seconds => 1e9,
+            TimeUnit::Nanoseconds => 0,
+            TimeUnit::Microseconds => 3,
+            TimeUnit::Milliseconds => 6,
+            TimeUnit::Seconds => 9,
         }
     }
 }

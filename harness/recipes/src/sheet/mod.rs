@@ -1,9 +1,21 @@
 //! A table for people and for programs: named columns of one kind of quantity each. How it is printed is told in the
 //! files of its forms; where its figures come from, in reports and recipes.
 
+mod cell;
+mod column;
+mod delimited;
+mod form;
+#[cfg(test)]
+mod forms;
 mod heading;
+mod html;
+mod json;
+mod visible;
 
+pub use cell::{Cell, Look, Shown, ShownColumn};
+pub use form::{BadForm, Form, FormSpec, LIST as FORMS, OptionSpec, find as find_form};
 pub use heading::{Headings, TimeUnit};
+pub use visible::visible;
 
 /// Every column is as long as every other.
 #[derive(Debug, Clone, PartialEq)]
