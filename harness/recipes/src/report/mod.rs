@@ -77,10 +77,11 @@ pub struct ReportSpec {
 }
 
 pub fn find(name: &str) -> Option<&'static ReportSpec> {
-    LIST.iter().find(|report| report.name == name || without_underscores(report.name) == name)
+    LIST.iter().find(|report| report.name == name || older(report.name).iter().any(|older| older == name))
 }
 
-/// As releases before 2023 spelt it.
-fn without_underscores(name: &str) -> String {
-    name.replace('_', "")
+/// As releases before 2023 spelt it: `cudaapisum`, `gpukernsum`, `nvtxppsum`.
+fn older(name: &str) -> [String; 3] {
+    let plain = name.replace('_', "");
+    [plain.trim_start_matches("cuda").to_owned(), plain.replace("pushpop", "pp"), plain]
 }

@@ -10,6 +10,15 @@ fn each_report_has_a_name_of_its_own_and_says_what_it_lacks() {
         assert_eq!(find(report.name).map(|found| found.title), Some(report.title));
         assert!(find(&report.name.replace('_', "")).is_some(), "{}", report.name);
     }
+    for (older, name) in [
+        ("cudaapisum", "cuda_api_sum"),
+        ("gpukernsum", "cuda_gpu_kern_sum"),
+        ("gpumemtimesum", "cuda_gpu_mem_time_sum"),
+        ("nvtxppsum", "nvtx_pushpop_sum"),
+        ("osrtsum", "osrt_sum"),
+    ] {
+        assert_eq!(find(older).map(|report| report.name), Some(name), "{older}");
+    }
     assert!(DEFAULT.iter().all(|name| find(name).is_some()));
 }
 

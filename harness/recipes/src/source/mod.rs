@@ -4,3 +4,4 @@ pub mod efa_counters;
 pub mod flow_log;
 pub mod nccl_tests;
 pub mod nsys_export;
+pub mod report_file;
