@@ -48,6 +48,7 @@ pub mod run;
 pub mod script;
 pub mod sim;
 pub mod size;
+pub mod stats;
 pub mod store;
 pub mod suggest;
 pub mod suite;

@@ -7,6 +7,7 @@ mod replay;
 mod rerun;
 mod resume;
 mod run_suites;
+mod stats;
 mod stored;
 mod sweep;
 mod together;
@@ -28,6 +29,7 @@ Verbs (the first word; anything else there is a filter of assertion names):
   bundle --run ID       a run as one file, which opens on any machine
   check                 lint every suite, inventory and baseline, offline
   logs nccl-tests FILE  print what was read from the output of nccl-tests
+  stats INPUT...        tables of statistics of profiler reports
   sweep                 drawn suites with drawn faults on pretend clusters, one per seed
 
 Settings (--set KEY=VALUE, or --set CASE.KEY=VALUE):
@@ -142,6 +144,10 @@ pub fn main(args: Vec<OsString>) -> i32 {
             Ok(LogsArgs { kind: LogKind::NcclTests { files, json, fail_on_findings } }) => {
                 logs::nccl_tests(&files, json, fail_on_findings, &mut io::stdout(), &mut io::stderr())
             }
+            Err(code) => code,
+        },
+        Some("stats") => match parse::<stats::StatsArgs>(verb_args(args)) {
+            Ok(args) => stats::run(&args),
             Err(code) => code,
         },
         Some("sweep") => match parse::<sweep::SweepArgs>(verb_args(args)) {

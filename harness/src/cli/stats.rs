@@ -1,0 +1,158 @@
+//! `harness stats`: the tables of statistics of exported reports, by nsys's letters.
+
+use crate::exit_code;
+use crate::stats::{self, Exporting, Order};
+use crate::suggest::nearest;
+use clap::Parser;
+use recipes::sheet::{Headings, Look, TimeUnit};
+use recipes::trace::Filter;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+const ABOUT: &str = "Tables of statistics of profiler reports.";
+
+const LONG_ABOUT: &str = "\
+Tables of statistics of profiler reports.
+
+An input is an export (a Parquet folder or an SQLite file), a `.nsys-rep` beside which an export stands or that your
+own nsys can export, a folder with such files, or `folder:n` for the first n of it. Stdout holds the tables alone.
+Times are shown in --timeunit in columns whose heading has a unit; bare headings (Start, Duration) stay in nanoseconds.
+With --headings 2022 the columns Average, Minimum, Maximum and StdDev have the unit of Total Time.
+
+Exits 0 if there is a table, 3 if no input has data for any report, 2 if an input cannot be read.";
+
+/// `harness stats`
+#[derive(Debug, Parser)]
+#[command(name = "harness stats", about = ABOUT, long_about = LONG_ABOUT)]
+pub struct StatsArgs {
+    #[arg(value_name = "INPUT", required_unless_present_any = ["help_reports", "help_formats"])]
+    inputs: Vec<PathBuf>,
+    /// Report with its arguments; a list between commas, or repeated
+    #[arg(short, long = "report", value_name = "NAME[:ARG...]")]
+    reports: Vec<String>,
+    /// Format of each report with its options: column, table, csv, tsv, json, htable, hdoc; `.` is column on a terminal
+    /// and csv elsewhere. The last one is repeated
+    #[arg(short, long = "format", value_name = "NAME[:OPTION...]")]
+    formats: Vec<String>,
+    /// Where each report goes: `-` is stdout, `.` a file beside the input, `DIR/` a file in that folder, anything else
+    /// what the file's name begins with. The last one is repeated
+    #[arg(short, long = "output", value_name = "WHERE")]
+    outputs: Vec<String>,
+    /// Of times: nsec, usec, msec or seconds
+    #[arg(long, value_name = "UNIT", default_value = "nsec", value_parser = time_unit)]
+    timeunit: TimeUnit,
+    /// Those of today, or those of releases of 2022
+    #[arg(long, value_name = "today|2022", default_value = "today", value_parser = headings)]
+    headings: Headings,
+    /// Only what lies in this span of time, in nanoseconds or with a unit
+    #[arg(long, value_name = "[START]/[END]", allow_hyphen_values = true, conflicts_with = "filter_nvtx")]
+    filter_time: Option<String>,
+    /// Only what lies in ranges of this name
+    #[arg(long, value_name = "RANGE[@DOMAIN][/INDEX]")]
+    filter_nvtx: Option<String>,
+    /// Replace files that are there already
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value_t = false)]
+    force_overwrite: bool,
+    /// Export reports anew, whatever stands beside them
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value_t = false)]
+    force_export: bool,
+    /// Read exports that are older than their reports
+    #[arg(long)]
+    stale_ok: bool,
+    /// The nsys that exports reports; else the one on PATH
+    #[arg(long, value_name = "PATH")]
+    nsys: Option<PathBuf>,
+    /// Say only what is missing and what went wrong
+    #[arg(short, long)]
+    quiet: bool,
+    /// Tell the reports, or all about one
+    #[arg(long, value_name = "NAME", num_args = 0..=1)]
+    help_reports: Option<Option<String>>,
+    /// Tell the formats, or all about one
+    #[arg(long, value_name = "NAME", num_args = 0..=1)]
+    help_formats: Option<Option<String>>,
+}
+
+pub fn run(args: &StatsArgs) -> i32 {
+    let mut manual = Vec::new();
+    if let Some(name) = &args.help_reports {
+        manual.push(stats::help_reports(name.as_deref()));
+    }
+    if let Some(name) = &args.help_formats {
+        manual.push(stats::help_formats(name.as_deref()));
+    }
+    if !manual.is_empty() {
+        return match manual.into_iter().collect::<Result<Vec<String>, String>>() {
+            Ok(texts) => {
+                let _ = io::stdout().write_all(texts.join("\n").as_bytes());
+                exit_code::PASSED
+            }
+            Err(why) => mistakes(&[why]),
+        };
+    }
+    match order(args) {
+        Ok(order) => stats::stats(&order, &mut io::stdout(), &mut io::stderr()),
+        Err(why) => mistakes(&why),
+    }
+}
+
+/// All that is wrong, at once.
+fn order(args: &StatsArgs) -> Result<Order, Vec<String>> {
+    let mut wrong = Vec::new();
+    let asked = stats::asked(&args.reports, &args.formats, &args.outputs).unwrap_or_else(|mistakes| {
+        wrong.extend(mistakes);
+        Vec::new()
+    });
+    let mut filter = None;
+    if let Some(text) = &args.filter_time {
+        match text.parse() {
+            Ok(span) => filter = Some(Filter::Time(span)),
+            Err(error) => wrong.push(format!("--filter-time: {error}")),
+        }
+    }
+    if let Some(text) = &args.filter_nvtx {
+        match text.parse() {
+            Ok(range) => filter = Some(Filter::Range(range)),
+            Err(error) => wrong.push(format!("--filter-nvtx: {error}")),
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
+    Ok(Order {
+        inputs: args.inputs.clone(),
+        asked,
+        look: Look { headings: args.headings, unit: args.timeunit },
+        filter,
+        range: args.filter_nvtx.clone(),
+        exporting: Exporting { anew: args.force_export, stale_ok: args.stale_ok, nsys: args.nsys.clone() },
+        overwrite: args.force_overwrite,
+        quiet: args.quiet,
+        is_terminal: io::stdout().is_terminal(),
+    })
+}
+
+fn mistakes(why: &[String]) -> i32 {
+    for why in why {
+        eprintln!("error: {why}");
+    }
+    exit_code::USAGE
+}
+
+fn time_unit(text: &str) -> Result<TimeUnit, String> {
+    TimeUnit::find(text).ok_or_else(|| one_of(text, &["nsec", "usec", "msec", "seconds"]))
+}
+
+fn headings(text: &str) -> Result<Headings, String> {
+    match text {
+        "today" => Ok(Headings::Today),
+        "2022" => Ok(Headings::Of2022),
+        _ => Err(one_of(text, &["today", "2022"])),
+    }
+}
+
+fn one_of(word: &str, known: &[&str]) -> String {
+    let near = nearest(word, known.iter().copied());
+    let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    format!("{near}it is one of: {}", known.join(", "))
+}

@@ -1,0 +1,96 @@
+//! A report that nobody has exported, or whose export is stale: what is done about it, by the nsys that its user has. None
+//! ships here, and nothing of it is needed where exports lie beside their reports.
+
+use recipes::source::report_file::{ReportFile, Standing};
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// How exports are come by.
+#[derive(Debug, Clone, Default)]
+pub struct Exporting {
+    /// Export reports again, whatever stands beside them.
+    pub anew: bool,
+    /// Read exports that are older than their reports.
+    pub stale_ok: bool,
+    /// The nsys to call; without it the one on `PATH`.
+    pub nsys: Option<PathBuf>,
+}
+
+/// An export to be read, and what a person should know of it.
+pub struct Chosen {
+    pub path: PathBuf,
+    pub note: Option<String>,
+    /// Where it could not be kept beside its report, it is gone with this.
+    _folder: Option<TempDir>,
+}
+
+pub fn choose(report: &ReportFile, how: &Exporting) -> Result<Chosen, String> {
+    let as_it_is = |path, note| Ok(Chosen { path, note, _folder: None });
+    match (report.standing(), &report.report) {
+        (Standing::Fresh(path), _) if report.is_export || !how.anew => as_it_is(path, None),
+        (Standing::Stale(path), Some(newer)) if report.is_export || (how.stale_ok && !how.anew) => {
+            let note = format!("older than the report beside it: {}", newer.display());
+            as_it_is(path, Some(note))
+        }
+        (Standing::Stale(path), _) if !how.anew => Err(format!(
+            "its export is older than the report; `--force-export` exports it anew, `--stale-ok` reads it as \
+             it is: {}",
+            path.display()
+        )),
+        (_, Some(file)) => export(file, &report.base, how),
+        (_, None) => Err("there is nothing to export".to_owned()),
+    }
+}
+
+/// SQLite, which every release can write. The file appears whole or not at all.
+fn export(report: &Path, base: &Path, how: &Exporting) -> Result<Chosen, String> {
+    let (folder, is_beside) = folder_for(base)?;
+    let mut name = base.file_name().unwrap_or_default().to_owned();
+    name.push(".sqlite");
+    let made = folder.path().join(&name);
+    let nsys = how.nsys.clone().unwrap_or_else(|| PathBuf::from("nsys"));
+    let mut output = OsString::from("--output=");
+    output.push(&made);
+    let mut command = Command::new(&nsys);
+    command.args(["export", "--type=sqlite", "--force-overwrite=true"]).arg(output);
+    // A name that begins as a switch does would be read as one.
+    command.arg(Path::new(".").join(report)).stdin(Stdio::null());
+    let by_hand = format!("nsys export --type=sqlite {}", report.display());
+    let ended = command.output().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => format!(
+            "not exported, and no nsys to do it: `{}`; `--nsys PATH` names one, or run this where one is: \
+             {by_hand}",
+            nsys.display()
+        ),
+        _ => format!("not exported, and nsys cannot be run: `{}`: {error}", nsys.display()),
+    })?;
+    let is_there = fs::metadata(&made).is_ok_and(|data| data.len() > 0);
+    if !ended.status.success() || !is_there {
+        let said = [ended.stderr, ended.stdout].concat();
+        let said = String::from_utf8_lossy(&said);
+        let last = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it said nothing");
+        return Err(format!("nsys did not export it, {}: {last}", ended.status));
+    }
+    if !is_beside {
+        let note = "exported for this time only: its folder cannot be written to".to_owned();
+        return Ok(Chosen { path: made, note: Some(note), _folder: Some(folder) });
+    }
+    let kept = base.with_file_name(&name);
+    fs::rename(&made, &kept)
+        .map_err(|error| format!("its export cannot be kept: {}: {error}", kept.display()))?;
+    Ok(Chosen { path: kept, note: Some("exported by nsys, and kept beside it".to_owned()), _folder: None })
+}
+
+/// Beside the report, so that what is made there can be moved into place; elsewhere where that cannot be written to.
+fn folder_for(base: &Path) -> Result<(TempDir, bool), String> {
+    let beside = base.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if let Ok(folder) = tempfile::Builder::new().prefix(".exporting-").tempdir_in(beside) {
+        return Ok((folder, true));
+    }
+    let folder = tempfile::tempdir().map_err(|error| format!("no folder to export it to: {error}"))?;
+    Ok((folder, false))
+}

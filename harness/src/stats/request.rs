@@ -1,0 +1,256 @@
+//! Reports, formats and outputs as they are asked for, matched up with each other. Every mistake is told in one go, with
+//! the nearest right word.
+
+use crate::suggest::nearest;
+use recipes::report::{self, Arguments, ReportSpec};
+use recipes::sheet::{FORMS, Form, find_form};
+use std::path::PathBuf;
+
+/// One table that is asked for of every input.
+#[derive(Clone)]
+pub struct Asked {
+    pub report: &'static ReportSpec,
+    /// What stands behind the report's name, as it was written.
+    pub words: Vec<String>,
+    pub arguments: Arguments,
+    /// `None` is left to where it goes.
+    pub form: Option<Form>,
+    pub output: Output,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    Console,
+    /// Beside the input, under its name.
+    Derived,
+    /// In this folder, under the input's name.
+    Folder(PathBuf),
+    Base(PathBuf),
+}
+
+/// The first report takes the first format and the first output, and so on; a list that is too short repeats its last
+/// element. Each element may be a list itself, between commas.
+pub fn asked(reports: &[String], formats: &[String], outputs: &[String]) -> Result<Vec<Asked>, Vec<String>> {
+    let mut mistakes = Vec::new();
+    let mut read_reports = Vec::new();
+    for text in elements(reports) {
+        match read_report(&text) {
+            Ok(report) => read_reports.push(report),
+            Err(why) => mistakes.push(why),
+        }
+    }
+    if reports.is_empty() {
+        let known = report::DEFAULT.iter().filter_map(|name| report::find(name));
+        read_reports = known.map(|spec| (spec, Vec::new(), Arguments::default())).collect();
+    }
+    let mut read_forms = Vec::new();
+    for text in elements(formats) {
+        match read_form(&text) {
+            Ok(form) => read_forms.push(form),
+            Err(why) => mistakes.push(why),
+        }
+    }
+    let mut read_outputs = Vec::new();
+    for text in elements(outputs) {
+        match read_output(&text) {
+            Ok(output) => read_outputs.push(output),
+            Err(why) => mistakes.push(why),
+        }
+    }
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    let most = read_reports.len().max(read_forms.len()).max(read_outputs.len());
+    let asked = (0..most).filter_map(|at| {
+        let (report, words, arguments) = read_reports.get(at).or(read_reports.last())?.clone();
+        let form = read_forms.get(at).or(read_forms.last()).cloned().flatten();
+        let output = read_outputs.get(at).or(read_outputs.last()).cloned().unwrap_or(Output::Console);
+        Some(Asked { report, words, arguments, form, output })
+    });
+    Ok(asked.collect())
+}
+
+/// The report of that name, or which name is like it.
+pub fn find_report(name: &str) -> Result<&'static ReportSpec, String> {
+    report::find(name).ok_or_else(|| {
+        let near = nearest(name, report::LIST.iter().map(|report| report.name));
+        format!("no report `{}`{}; `--help-reports` lists them", name.escape_debug(), hint(near))
+    })
+}
+
+/// The form of that name, or which name is like it.
+pub fn find_format(name: &str) -> Result<&'static recipes::sheet::FormSpec, String> {
+    find_form(name).ok_or_else(|| {
+        let near = nearest(name, FORMS.iter().map(|form| form.name));
+        format!("no format `{}`{}; `--help-formats` lists them", name.escape_debug(), hint(near))
+    })
+}
+
+fn hint(near: Option<&str>) -> String {
+    near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default()
+}
+
+type ReadReport = (&'static ReportSpec, Vec<String>, Arguments);
+
+fn read_report(text: &str) -> Result<ReadReport, String> {
+    let mut words = parted(text, ':').into_iter().map(|word| unescaped(&word));
+    let spec = find_report(&words.next().unwrap_or_default()).map_err(|why| format!("--report: {why}"))?;
+    let words: Vec<String> = words.collect();
+    let given: Vec<&str> = words.iter().map(String::as_str).collect();
+    let arguments = Arguments::read(spec.name, spec.arguments, &given);
+    match arguments {
+        Ok(arguments) => Ok((spec, words, arguments)),
+        Err(error) => {
+            let names = spec.arguments.iter().map(|argument| argument.name);
+            Err(format!("--report: {error}{}", unknown(&given, names)))
+        }
+    }
+}
+
+fn read_form(text: &str) -> Result<Option<Form>, String> {
+    if text.is_empty() || text == "." {
+        return Ok(None);
+    }
+    let mut words = parted(text, ':').into_iter().map(|word| unescaped(&word));
+    let spec = find_format(&words.next().unwrap_or_default()).map_err(|why| format!("--format: {why}"))?;
+    let words: Vec<String> = words.collect();
+    let given: Vec<&str> = words.iter().map(String::as_str).collect();
+    match spec.read(&given) {
+        Ok(form) => Ok(Some(form)),
+        Err(error) => {
+            let names = spec.options.iter().map(|option| option.name.trim_end_matches('='));
+            Err(format!("--format: {error}{}", unknown(&given, names)))
+        }
+    }
+}
+
+/// What the first word that is not known may have been meant to be.
+fn unknown<'a>(words: &[&str], names: impl Iterator<Item = &'a str> + Clone) -> String {
+    let name = |word: &&str| word.split('=').next().unwrap_or_default().to_owned();
+    let stranger = words.iter().map(name).find(|word| names.clone().all(|name| name != word));
+    stranger.map(|word| hint(nearest(&word, names))).unwrap_or_default()
+}
+
+fn read_output(text: &str) -> Result<Output, String> {
+    let text = unescaped(text);
+    match text.as_str() {
+        "" | "-" => Ok(Output::Console),
+        "." => Ok(Output::Derived),
+        command if command.starts_with('@') => Err(format!(
+            "--output: commands are not run, on purpose; pipe stdout into it, or write `./{}` for a file of \
+             that name: `{}`",
+            command.escape_debug(),
+            command.escape_debug()
+        )),
+        folder if folder.ends_with('/') => Ok(Output::Folder(PathBuf::from(folder))),
+        base => Ok(Output::Base(PathBuf::from(base))),
+    }
+}
+
+fn elements(lists: &[String]) -> Vec<String> {
+    lists.iter().flat_map(|list| parted(list, ',')).collect()
+}
+
+/// Parts at the letter, unless a backslash takes its meaning. Backslashes stay.
+fn parted(text: &str, at: char) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut is_escaped = false;
+    for c in text.chars() {
+        if c == at && !is_escaped {
+            parts.push(String::new());
+            continue;
+        }
+        is_escaped = c == '\\' && !is_escaped;
+        if let Some(part) = parts.last_mut() {
+            part.push(c);
+        }
+    }
+    parts
+}
+
+/// A backslash means itself but before what it takes the meaning of.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(c) = letters.next() {
+        match (c, letters.peek()) {
+            ('\\', Some(',' | ':' | '\\')) => plain.extend(letters.next()),
+            _ => plain.push(c),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lists(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    fn read(reports: &[&str], formats: &[&str], outputs: &[&str]) -> Result<Vec<String>, Vec<String>> {
+        let asked = asked(&lists(reports), &lists(formats), &lists(outputs))?;
+        let line = |asked: &Asked| {
+            let form = asked.form.as_ref().map_or("?", |form| form.spec().name);
+            format!(
+                "{} {form} {:?}",
+                [&[asked.report.name.to_owned()], &asked.words[..]].concat().join(":"),
+                asked.output
+            )
+        };
+        Ok(asked.iter().map(line).collect())
+    }
+
+    #[test]
+    fn a_list_that_is_too_short_repeats_its_last_element() {
+        assert_eq!(
+            read(&["nvtx_sum,cuda_api_sum", "osrt_sum"], &["csv,json"], &["-", "x"]).expect("read"),
+            ["nvtx_sum csv Console", "cuda_api_sum json Base(\"x\")", "osrt_sum json Base(\"x\")"]
+        );
+        assert_eq!(
+            read(&["gpukernsum:base"], &["csv", ".", ""], &[".", "out/", "a\\,b"]).expect("read"),
+            [
+                "cuda_gpu_kern_sum:base csv Derived",
+                "cuda_gpu_kern_sum:base ? Folder(\"out/\")",
+                "cuda_gpu_kern_sum:base ? Base(\"a,b\")"
+            ]
+        );
+        let all = read(&[], &[], &[]).expect("read");
+        assert_eq!(all.len(), report::DEFAULT.len());
+        assert_eq!(all[0], "nvtx_sum ? Console");
+    }
+
+    #[test]
+    fn every_mistake_is_told_with_the_nearest_right_word() {
+        let told = read(
+            &["cuda_api_smu", "cuda_gpu_kern_sum:bse", "nvtx_sum,", "cuda_gpu_kern_sum:base:mangled"],
+            &["cvs", "csv:nohdrs", "hdoc:css=https://x"],
+            &["@less"],
+        );
+        let told = told.expect_err("mistakes");
+        for (line, part) in told.iter().zip([
+            "--report: no report `cuda_api_smu`, did you mean `cuda_api_sum`?; `--help-reports`",
+            "did you mean `base`?",
+            "--report: no report ``; `--help-reports` lists them",
+            "exclude each other",
+            "--format: no format `cvs`, did you mean `csv`?; `--help-formats`",
+            "did you mean `nohdr`?",
+            "written `\\:`",
+            "not run, on purpose; pipe stdout into it",
+        ]) {
+            assert!(line.contains(part), "no `{part}` in: {line}");
+        }
+        assert_eq!(told.len(), 8);
+    }
+
+    #[test]
+    fn a_backslash_takes_the_meaning_of_commas_and_colons() {
+        let asked = asked(&[], &lists(&["hdoc:title=a\\,b\\:c\\\\d\\e"]), &[]).expect("read");
+        let sheet = recipes::sheet::Sheet { name: "x", title: "X", columns: Vec::new() };
+        let mut out = Vec::new();
+        let form = asked[0].form.as_ref().expect("a form");
+        form.write(&sheet.shown(recipes::sheet::Look::default()), &mut out).expect("written");
+        assert!(String::from_utf8_lossy(&out).contains("<title>a,b:c\\d\\e</title>"));
+    }
+}
