@@ -5,12 +5,16 @@ mod api;
 mod arguments;
 mod gpu_trace;
 mod kernels;
+mod launches;
 mod memory;
 mod mpi;
 mod mpi_trace;
 mod network;
 mod nvtx;
 mod os;
+mod projection;
+mod pushpop;
+mod range_kernels;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -37,6 +41,8 @@ pub const LIST: &[ReportSpec] = &[
     api::CUDA_API_TRACE,
     kernels::CUDA_GPU_KERN_SUM,
     kernels::CUDA_GPU_KERN_GB_SUM,
+    launches::CUDA_KERN_EXEC_SUM,
+    launches::CUDA_KERN_EXEC_TRACE,
     memory::CUDA_GPU_MEM_TIME_SUM,
     memory::CUDA_GPU_MEM_SIZE_SUM,
     united::CUDA_GPU_SUM,
@@ -45,6 +51,10 @@ pub const LIST: &[ReportSpec] = &[
     nvtx::NVTX_SUM,
     nvtx::NVTX_PUSHPOP_SUM,
     nvtx::NVTX_STARTEND_SUM,
+    pushpop::NVTX_PUSHPOP_TRACE,
+    projection::NVTX_GPU_PROJ_SUM,
+    projection::NVTX_GPU_PROJ_TRACE,
+    range_kernels::NVTX_KERN_SUM,
     os::OSRT_SUM,
     mpi::MPI_EVENT_SUM,
     mpi::MPI_MSG_SIZE_SUM,

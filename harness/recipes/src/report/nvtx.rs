@@ -71,7 +71,6 @@ pub(crate) fn by_name(trace: &Trace, only: Option<Style>) -> Result<Option<Group
         let label = ranges.label.labels[group[1] as usize].clone();
         if only.is_some() { vec![label] } else { vec![style.name().to_owned(), label] }
     });
-    let ends = ranges.start.iter().zip(&ranges.end);
-    let values = ends.map(|(start, end)| end.wrapping_sub(*start) as u64).collect();
+    let values = (0..ranges.len()).map(|row| ranges.ns(row)).collect();
     Ok(Groups { labels: labels.collect(), of_row: keys.of_row, values }.any())
 }

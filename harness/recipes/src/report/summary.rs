@@ -71,10 +71,8 @@ impl Summary {
         quantity: Quantity,
     ) -> Result<Column, ExportError> {
         let totals: Result<Vec<i64>, _> =
-            self.rows.iter().map(|(stats, _)| i64::try_from(stats.total)).collect();
-        let why = "a sum does not fit into 64 bits; some of its rows cannot be true";
-        let totals = totals.map_err(|_| ExportError::Broken { table: report, why: why.to_owned() })?;
-        Ok(Column::integers(name, quantity, totals))
+            self.rows.iter().map(|(stats, _)| fitting(report, stats.total)).collect();
+        Ok(Column::integers(name, quantity, totals?))
     }
 
     pub(super) fn counts(&self, name: &str) -> Column {
@@ -101,4 +99,10 @@ impl Summary {
         };
         names.iter().enumerate().map(|(at, name)| column(at, name)).collect()
     }
+}
+
+/// A time or a sum of times as it is shown.
+pub(super) fn fitting(report: &'static str, value: impl TryInto<i64>) -> Result<i64, ExportError> {
+    let why = "a sum does not fit into 64 bits; some of its rows cannot be true";
+    value.try_into().map_err(|_| ExportError::Broken { table: report, why: why.to_owned() })
 }

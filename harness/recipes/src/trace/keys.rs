@@ -82,11 +82,13 @@ impl Part<String> {
 struct Known {
     listed: Vec<u32>,
     others: HashMap<i64, u32>,
+    /// Of the others the last one: threads and processes stand in long runs.
+    last: Option<(i64, u32)>,
 }
 
 impl Known {
     fn new() -> Known {
-        Known { listed: Vec::new(), others: HashMap::new() }
+        Known { listed: Vec::new(), others: HashMap::new(), last: None }
     }
 
     #[inline]
@@ -102,7 +104,14 @@ impl Known {
             self.listed[at] = number;
             return number;
         }
-        *self.others.entry(id).or_insert_with(fresh)
+        match self.last {
+            Some((last, number)) if last == id => number,
+            _ => {
+                let number = *self.others.entry(id).or_insert_with(fresh);
+                self.last = Some((id, number));
+                number
+            }
+        }
     }
 }
 

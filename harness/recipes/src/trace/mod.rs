@@ -3,9 +3,12 @@
 
 mod filter;
 mod keys;
+pub mod launches;
 mod names;
+pub mod nesting;
 pub mod nvtx;
 mod process;
+pub mod projection;
 #[cfg(test)]
 mod tests;
 
@@ -81,10 +84,14 @@ impl Trace {
             end.wrapping_sub(*start) as u64
         });
         let ns = ns.collect();
-        if backwards > 0 {
-            self.note(format!("{what}: rows that end before they begin, left out: {backwards}"));
-        }
+        self.note_backwards(what, backwards);
         Durations { ns, backwards: backwards > 0 }
+    }
+
+    fn note_backwards(&self, what: &str, rows: usize) {
+        if rows > 0 {
+            self.note(format!("{what}: rows that end before they begin, left out: {rows}"));
+        }
     }
 
     /// The same for rows some of which have no end: those were open when the capture ended.
@@ -105,9 +112,7 @@ impl Trace {
         }
         self.note(format!("{what}: rows without an end, left out: {open}"));
         let backwards = starts.iter().zip(&closed).filter(|(start, end)| end < start).count() - open;
-        if backwards > 0 {
-            self.note(format!("{what}: rows that end before they begin, left out: {backwards}"));
-        }
+        self.note_backwards(what, backwards);
         let ns = starts.iter().zip(&closed).map(|(start, end)| end.wrapping_sub(*start) as u64).collect();
         Durations { ns, backwards: true }
     }

@@ -19,7 +19,7 @@ pub struct Domains {
 
 impl Domains {
     pub fn read(export: &Export) -> Result<Domains, ExportError> {
-        let columns = ["eventType", "text", "textId", "globalTid", "domainId"];
+        let columns = ["eventType", "text", "globalTid", "domainId"];
         let Some(rows) = export.columns(&NVTX_EVENTS, &columns)? else {
             return Ok(Domains { of_process: HashMap::new() });
         };
@@ -27,6 +27,7 @@ impl Domains {
         let (tids, ids) = (rows.maybe_ints("globalTid")?, rows.maybe_ints("domainId")?);
         let mut of_process = HashMap::new();
         for (row, kind) in types.iter().enumerate() {
+            // Of a domain that was made anew under its old id the last name counts.
             if let (DOMAIN, Some(id), Some(text)) = (*kind, ids.get(row), texts.get(row)) {
                 of_process.insert((process_of(tids.get(row).unwrap_or_default()), id), text.to_owned());
             }
@@ -50,6 +51,8 @@ pub struct Ranges {
     pub end_tid: Vec<Option<i64>>,
     /// `domain:name`.
     pub label: Part<String>,
+    /// Without the domain.
+    pub name: Part<String>,
     /// Its number in the report, from 1.
     pub id: Vec<i64>,
 }
@@ -76,6 +79,25 @@ impl Ranges {
 
     pub fn is_empty(&self) -> bool {
         self.start.is_empty()
+    }
+
+    pub fn label(&self, row: usize) -> &str {
+        &self.label.labels[self.label.of_row[row] as usize]
+    }
+
+    pub fn name(&self, row: usize) -> &str {
+        &self.name.labels[self.name.of_row[row] as usize]
+    }
+
+    /// Empty for the default domain. Both parts of a label may have a colon of their own.
+    pub fn domain(&self, row: usize) -> &str {
+        let label = self.label(row);
+        &label[..label.len() - self.name(row).len() - 1]
+    }
+
+    /// How long it lasted: the distance of any two 64-bit numbers fits.
+    pub fn ns(&self, row: usize) -> u64 {
+        self.end[row].wrapping_sub(self.start[row]) as u64
     }
 
     /// All of them; `None` where the report has none. Ranges still open and ranges that end before they begin are left
@@ -112,7 +134,7 @@ impl Ranges {
         }
         let (domains, strings) = (Domains::read(trace.export())?, trace.strings()?);
         // By domain and by string first, so that a name is put together once and not once per row.
-        let name_parts = Part::texts(kept.iter().map(|row| match (texts.get(*row), text_ids.get(*row)) {
+        let name = Part::texts(kept.iter().map(|row| match (texts.get(*row), text_ids.get(*row)) {
             (Some(text), _) => Some(Cow::Borrowed(text)),
             (None, Some(id)) => Some(strings.shown(id)),
             (None, None) => Some(Cow::Borrowed("")),
@@ -120,10 +142,10 @@ impl Ranges {
         let tid = |row: usize| tids.get(row).unwrap_or_default();
         let process = Part::numbers(kept.iter().map(|row| process_of(tid(*row))));
         let domain = Part::numbers(kept.iter().map(|row| domain_ids.get(*row).unwrap_or_default()));
-        let keys = Keys::by(&[&process.of_row, &domain.of_row, &name_parts.of_row]);
+        let keys = Keys::by(&[&process.of_row, &domain.of_row, &name.of_row]);
         let labels = keys.groups.iter().map(|group| {
             let domain = domains.name(process.labels[group[0] as usize], domain.labels[group[1] as usize]);
-            format!("{domain}:{}", name_parts.labels[group[2] as usize])
+            format!("{domain}:{}", name.labels[group[2] as usize])
         });
         let labels: Vec<String> = labels.collect();
         let of_label = Part::texts(labels.iter().map(|label| Some(Cow::Borrowed(label.as_str()))));
@@ -138,6 +160,7 @@ impl Ranges {
             global_tid: kept.iter().map(|row| tid(*row)).collect(),
             end_tid: kept.iter().map(|row| end_tids.get(*row).filter(|other| *other != tid(*row))).collect(),
             label: Part { of_row, labels: of_label.labels },
+            name,
             id: kept.iter().map(|row| event_ids.get(*row).unwrap_or_else(|| rows.number(*row))).collect(),
         })
     }
@@ -149,19 +172,13 @@ const COLUMNS: &[&str] =
 /// The spans of the ranges that a filter names, in the order of their beginnings.
 pub(super) fn named(trace: &Trace, filter: &RangeFilter) -> Result<Vec<(i64, i64)>, ExportError> {
     let Some(ranges) = Ranges::read(trace)? else { return Ok(Vec::new()) };
-    let wanted: Vec<bool> = ranges
-        .label
-        .labels
-        .iter()
-        .map(|label| match &filter.domain {
-            Domain::Default => label.strip_prefix(':') == Some(&filter.name),
-            Domain::Named(domain) => *label == format!("{domain}:{}", filter.name),
-            // A domain's name may hold a colon; the range's name is what the label ends with, behind one.
-            Domain::Any => label.strip_suffix(&filter.name).is_some_and(|rest| rest.ends_with(':')),
-        })
-        .collect();
     let mut spans: Vec<(i64, i64)> = (0..ranges.len())
-        .filter(|row| wanted[ranges.label.of_row[*row] as usize])
+        .filter(|row| ranges.name(*row) == filter.name)
+        .filter(|row| match &filter.domain {
+            Domain::Default => ranges.domain(*row).is_empty(),
+            Domain::Named(domain) => ranges.domain(*row) == domain,
+            Domain::Any => true,
+        })
         .map(|row| (ranges.start[row], ranges.end[row]))
         .collect();
     spans.sort_unstable();

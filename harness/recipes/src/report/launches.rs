@@ -1,0 +1,246 @@
+//! Kernels with the calls that launched them: how long each call took, how long the kernel waited, how long it ran.
+
+use super::api::api_name;
+use super::kernels::{BASE, MANGLED, name_column, names};
+use super::summary::fitting;
+use super::{Arguments, ReportSpec};
+use crate::figures::{Grouped, NO_GROUP, Stats};
+use crate::sheet::{Column, Quantity, Sheet};
+use crate::source::nsys_export::{ExportError, Rows};
+use crate::tables::{KERNEL, RUNTIME, STRING_IDS};
+use crate::trace::launches::{Calls, Launch};
+use crate::trace::{Keys, Part, Trace, pid_of, tid_of};
+use std::cmp::Reverse;
+
+pub(super) const CUDA_KERN_EXEC_SUM: ReportSpec = ReportSpec {
+    name: "cuda_kern_exec_sum",
+    title: "CUDA Kernel Launch & Exec Time Summary",
+    about: "launches of kernels by thread, device, call and kernel. A is the time of the call, Q the time from its end \
+            to the kernel's begin where that lies behind it (QCount of Count), K the time of the kernel, T all from the \
+            begin of the call to the end of both",
+    data: "CUDA kernel",
+    arguments: &[BASE, MANGLED],
+    tables: &[&KERNEL, &RUNTIME, &STRING_IDS],
+    run: |trace, arguments| {
+        let Some(launches) = Launches::read(trace, arguments, &["deviceId"])? else { return Ok(None) };
+        summary(&launches)
+    },
+};
+
+pub(super) const CUDA_KERN_EXEC_TRACE: ReportSpec = ReportSpec {
+    name: "cuda_kern_exec_trace",
+    title: "CUDA Kernel Launch & Exec Time Trace",
+    about: "each kernel with the call that launched it, in the order of the calls' beginnings; the time in the queue is \
+            from the call's end to the kernel's begin, and left empty where the kernel begins earlier",
+    data: "CUDA kernel",
+    arguments: &[BASE, MANGLED],
+    tables: &[&KERNEL, &RUNTIME, &STRING_IDS],
+    run: |trace, arguments| {
+        let columns = ["deviceId", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"];
+        let Some(launches) = Launches::read(trace, arguments, &columns)? else { return Ok(None) };
+        each(&launches).map(Some)
+    },
+};
+
+/// Kernels and calls, with the names of both, and which belongs to which.
+struct Launches {
+    kernels: Rows,
+    kernel_names: Part<String>,
+    calls: Calls,
+    call_names: Part<String>,
+    pairs: Vec<Launch>,
+}
+
+impl Launches {
+    fn read(trace: &Trace, arguments: &Arguments, more: &[&str]) -> Result<Option<Launches>, ExportError> {
+        let mut columns =
+            vec!["start", "end", "demangledName", "correlationId", "globalPid", name_column(arguments)];
+        columns.extend(more);
+        let Some(kernels) = trace.rows(&KERNEL, &columns)? else { return Ok(None) };
+        let Some(calls) = Calls::read(trace, &["nameId"])? else { return Ok(None) };
+        let pairs = calls.launches(trace, "kernels", &kernels)?;
+        let kernel_names = names(trace, &kernels, arguments)?;
+        let ids = calls.rows().ints("nameId")?;
+        let call_names = Part::named(ids.iter().copied(), trace.strings()?, api_name);
+        Ok((!pairs.is_empty()).then_some(Launches { kernels, kernel_names, calls, call_names, pairs }))
+    }
+
+    fn times(&self) -> Result<Times<'_>, ExportError> {
+        let (calls, kernels) = (self.calls.rows(), &self.kernels);
+        Ok(Times {
+            call: (calls.ints("start")?, calls.ints("end")?),
+            kernel: (kernels.ints("start")?, kernels.ints("end")?),
+        })
+    }
+}
+
+/// Begins and ends, by row. Both end no earlier than they begin, and the distance of any two such numbers fits.
+struct Times<'a> {
+    call: (&'a [i64], &'a [i64]),
+    kernel: (&'a [i64], &'a [i64]),
+}
+
+impl Times<'_> {
+    fn of_call(&self, pair: &Launch) -> u64 {
+        let call = pair.call as usize;
+        self.call.1[call].wrapping_sub(self.call.0[call]) as u64
+    }
+
+    fn of_kernel(&self, pair: &Launch) -> u64 {
+        let kernel = pair.operation as usize;
+        self.kernel.1[kernel].wrapping_sub(self.kernel.0[kernel]) as u64
+    }
+
+    /// From the end of the call to the kernel's begin, where that comes later.
+    fn in_queue(&self, pair: &Launch) -> Option<u64> {
+        let (begin, end) = (self.kernel.0[pair.operation as usize], self.call.1[pair.call as usize]);
+        (begin > end).then(|| begin.wrapping_sub(end) as u64)
+    }
+
+    fn total(&self, pair: &Launch) -> u64 {
+        let (call, kernel) = (pair.call as usize, pair.operation as usize);
+        self.call.1[call].max(self.kernel.1[kernel]).wrapping_sub(self.call.0[call]) as u64
+    }
+}
+
+fn summary(launches: &Launches) -> Result<Option<Sheet>, ExportError> {
+    let report = CUDA_KERN_EXEC_SUM.name;
+    let pairs = &launches.pairs;
+    let calls = launches.calls.rows();
+    let tids = calls.maybe_ints("globalTid")?;
+    let threads = Part::numbers((0..calls.len()).map(|call| tids.get(call).unwrap_or_default()));
+    let devices = Part::numbers(launches.kernels.ints("deviceId")?.iter().copied());
+    let of_call = |part: &[u32]| pairs.iter().map(|pair| part[pair.call as usize]).collect::<Vec<u32>>();
+    let of_kernel =
+        |part: &[u32]| pairs.iter().map(|pair| part[pair.operation as usize]).collect::<Vec<u32>>();
+    let keys = Keys::by(&[
+        &of_call(&threads.of_row),
+        &of_kernel(&devices.of_row),
+        &of_call(&launches.call_names.of_row),
+        &of_kernel(&launches.kernel_names.of_row),
+    ]);
+    let times = launches.times()?;
+    let (mut of_row, groups) = (keys.of_row, keys.groups);
+    let stats = |of_row: &[u32], value: &dyn Fn(&Launch) -> u64| {
+        let values: Vec<u64> = pairs.iter().map(value).collect();
+        Grouped::new(of_row, &values, groups.len()).stats()
+    };
+    let total = stats(&of_row, &|pair| times.total(pair));
+    let call = stats(&of_row, &|pair| times.of_call(pair));
+    let kernel = stats(&of_row, &|pair| times.of_kernel(pair));
+    for (group, pair) in of_row.iter_mut().zip(pairs) {
+        if times.in_queue(pair).is_none() {
+            *group = NO_GROUP;
+        }
+    }
+    let queue = stats(&of_row, &|pair| times.in_queue(pair).unwrap_or_default());
+    let words = |group: usize| {
+        let [thread, device, call, kernel] = groups[group][..] else { return (0, 0, "", "") };
+        let (tid, device) = (threads.labels[thread as usize], devices.labels[device as usize]);
+        let call = launches.call_names.labels[call as usize].as_str();
+        (tid, device, call, launches.kernel_names.labels[kernel as usize].as_str())
+    };
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    let sum = |group: usize| total[group].as_ref().map(|stats| stats.total);
+    order.sort_by_cached_key(|group| (Reverse(sum(*group)), words(*group)));
+    let plain = Quantity::Plain;
+    let count = |of: &[Option<Stats>]| {
+        let counts = order.iter().map(|group| of[*group].as_ref().map_or(0, |stats| stats.count as i64));
+        counts.collect::<Vec<i64>>()
+    };
+    let mut columns = vec![
+        Column::integers("PID", plain, order.iter().map(|group| pid_of(words(*group).0))),
+        Column::integers("TID", plain, order.iter().map(|group| tid_of(words(*group).0))),
+        Column::integers("DevId", plain, order.iter().map(|group| words(*group).1)),
+        Column::integers("Count", plain, count(&total)),
+        Column::integers("QCount", plain, count(&queue)),
+    ];
+    for (letter, all) in [("T", &total), ("A", &call), ("Q", &queue), ("K", &kernel)] {
+        let some: Vec<Option<&Stats>> = order.iter().map(|group| all[*group].as_ref()).collect();
+        let real = |name: &str, value: fn(&Stats) -> f64| {
+            let values = some.iter().map(|stats| stats.map(value));
+            Column::maybe_decimals(&format!("{letter}{name}"), Quantity::Nanoseconds, values)
+        };
+        let whole = |name: &str, value: fn(&Stats) -> u64| {
+            let values =
+                some.iter().map(|stats| stats.map(|stats| fitting(report, value(stats))).transpose());
+            let values: Vec<Option<i64>> = values.collect::<Result<_, ExportError>>()?;
+            Ok::<_, ExportError>(Column::maybe_integers(
+                &format!("{letter}{name}"),
+                Quantity::Nanoseconds,
+                values,
+            ))
+        };
+        columns.extend([
+            real("Avg", |stats| stats.mean),
+            real("Med", |stats| stats.median),
+            whole("Min", |stats| stats.min)?,
+            whole("Max", |stats| stats.max)?,
+            real("StdDev", |stats| stats.stddev),
+        ]);
+    }
+    columns.push(Column::texts("API Name", order.iter().map(|group| words(*group).2)));
+    columns.push(Column::texts("Kernel Name", order.iter().map(|group| words(*group).3)));
+    Ok(Some(Sheet { name: report, title: CUDA_KERN_EXEC_SUM.title, columns }))
+}
+
+fn each(launches: &Launches) -> Result<Sheet, ExportError> {
+    let report = CUDA_KERN_EXEC_TRACE.name;
+    let times = launches.times()?;
+    let tids = launches.calls.rows().maybe_ints("globalTid")?;
+    let mut pairs = launches.pairs.clone();
+    pairs.sort_by_key(|pair| {
+        let begins = (times.call.0[pair.call as usize], times.kernel.0[pair.operation as usize]);
+        (begins, tids.get(pair.call as usize), pair.operation, pair.call)
+    });
+    let (plain, bare) = (Quantity::Plain, Quantity::BareNanoseconds);
+    let span = |name: &str, value: &dyn Fn(&Launch) -> u64| {
+        let values: Result<Vec<i64>, _> = pairs.iter().map(|pair| fitting(report, value(pair))).collect();
+        Ok::<_, ExportError>(Column::integers(name, bare, values?))
+    };
+    let waited = pairs.iter().map(|pair| times.in_queue(pair).map(|ns| fitting(report, ns)).transpose());
+    let waited: Vec<Option<i64>> = waited.collect::<Result<_, ExportError>>()?;
+    let queued =
+        pairs.iter().zip(&waited).map(|(pair, waited)| waited.map(|_| times.call.1[pair.call as usize]));
+    let queued: Vec<Option<i64>> = queued.collect();
+    let devices = launches.kernels.ints("deviceId")?;
+    let thread = |value: fn(i64) -> i64| {
+        pairs.iter().map(|pair| tids.get(pair.call as usize).map(value)).collect::<Vec<_>>()
+    };
+    let shape = |name: &str, sides: [&str; 3]| {
+        let [x, y, z] = sides.map(|side| launches.kernels.maybe_ints(side));
+        let (x, y, z) = (x?, y?, z?);
+        let text = pairs.iter().map(|pair| {
+            let row = pair.operation as usize;
+            Some(format!("{} {} {}", x.get(row)?, y.get(row)?, z.get(row)?))
+        });
+        Ok::<_, ExportError>(Column::maybe_texts(name, text))
+    };
+    let call_name = |pair: &Launch| {
+        launches.call_names.labels[launches.call_names.of_row[pair.call as usize] as usize].as_str()
+    };
+    let kernel_name = |pair: &Launch| {
+        launches.kernel_names.labels[launches.kernel_names.of_row[pair.operation as usize] as usize].as_str()
+    };
+    let columns = vec![
+        Column::integers("API Start", bare, pairs.iter().map(|pair| times.call.0[pair.call as usize])),
+        span("API Dur", &|pair| times.of_call(pair))?,
+        Column::maybe_integers("Queue Start", bare, queued),
+        Column::maybe_integers("Queue Dur", bare, waited),
+        Column::integers(
+            "Kernel Start",
+            bare,
+            pairs.iter().map(|pair| times.kernel.0[pair.operation as usize]),
+        ),
+        span("Kernel Dur", &|pair| times.of_kernel(pair))?,
+        span("Total Dur", &|pair| times.total(pair))?,
+        Column::maybe_integers("PID", plain, thread(pid_of)),
+        Column::maybe_integers("TID", plain, thread(tid_of)),
+        Column::integers("DevId", plain, pairs.iter().map(|pair| devices[pair.operation as usize])),
+        Column::texts("API Function", pairs.iter().map(call_name)),
+        shape("GridXYZ", ["gridX", "gridY", "gridZ"])?,
+        shape("BlockXYZ", ["blockX", "blockY", "blockZ"])?,
+        Column::texts("Kernel Name", pairs.iter().map(kernel_name)),
+    ];
+    Ok(Sheet { name: report, title: CUDA_KERN_EXEC_TRACE.title, columns })
+}

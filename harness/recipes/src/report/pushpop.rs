@@ -1,0 +1,102 @@
+//! Each push/pop range, and how it stands in those of its thread.
+
+use super::ReportSpec;
+use super::summary::fitting;
+use crate::sheet::{Column, Quantity, Sheet};
+use crate::source::nsys_export::ExportError;
+use crate::tables::{NVTX_EVENTS, STRING_IDS};
+use crate::trace::nesting::{Place, path, places, threads};
+use crate::trace::nvtx::{Ranges, Style};
+use crate::trace::{pid_of, tid_of};
+
+pub(super) const NVTX_PUSHPOP_TRACE: ReportSpec = ReportSpec {
+    name: "nvtx_pushpop_trace",
+    title: "NVTX Push/Pop Range Trace",
+    about: "each range that was pushed and popped, in the order of their beginnings. The ranges of a thread stand in one \
+            another whatever their domains; DurChild is the time of those that stand in it directly, and the name in \
+            NameTree is set in by its level",
+    data: "NV Tools Extension (NVTX)",
+    arguments: &[],
+    tables: &[&NVTX_EVENTS, &STRING_IDS],
+    run: |trace, _| {
+        let Some(ranges) = Ranges::read(trace)? else { return Ok(None) };
+        let places = places(&ranges, &threads(&ranges));
+        let across =
+            (0..ranges.len()).filter(|row| is_pushed(&ranges, *row) && places[*row].is_none()).count();
+        if across > 0 {
+            trace.note(format!("NVTX: push/pop ranges that end on another thread, left out: {across}"));
+        }
+        trace_of(&ranges, &places)
+    },
+};
+
+fn is_pushed(ranges: &Ranges, row: usize) -> bool {
+    ranges.style[row] == Style::PushPop
+}
+
+fn trace_of(ranges: &Ranges, places: &[Option<Place>]) -> Result<Option<Sheet>, ExportError> {
+    let report = NVTX_PUSHPOP_TRACE.name;
+    let mut order: Vec<(usize, Place)> =
+        places.iter().enumerate().filter_map(|(row, place)| Some((row, (*place)?))).collect();
+    if order.is_empty() {
+        return Ok(None);
+    }
+    shallow_enough(report, order.iter().map(|(_, place)| place.level))?;
+    order.sort_by_key(|(row, place)| (ranges.start[*row], ranges.global_tid[*row], place.level, *row));
+    let (mut children, mut of_children) = (vec![0i64; ranges.len()], vec![0u128; ranges.len()]);
+    for (row, place) in &order {
+        if let Some(parent) = place.parent {
+            children[parent] += 1;
+            of_children[parent] += u128::from(ranges.ns(*row));
+        }
+    }
+    let (plain, bare) = (Quantity::Plain, Quantity::BareNanoseconds);
+    let mut columns = vec![Column::integers("Start", bare, order.iter().map(|(row, _)| ranges.start[*row]))];
+    columns.push(Column::integers("End", bare, order.iter().map(|(row, _)| ranges.end[*row])));
+    let mut span = |name: &str, value: &dyn Fn(usize) -> i128| {
+        let values: Result<Vec<i64>, _> = order.iter().map(|(row, _)| fitting(report, value(*row))).collect();
+        columns.push(Column::integers(name, bare, values?));
+        Ok::<_, ExportError>(())
+    };
+    // Children whose borders cross may take longer together than the range in which they stand.
+    span("Duration", &|row| i128::from(ranges.ns(row)))?;
+    span("DurChild", &|row| of_children[row] as i128)?;
+    span("DurNonChild", &|row| i128::from(ranges.ns(row)) - of_children[row] as i128)?;
+    let of = |value: &dyn Fn(usize) -> i64| order.iter().map(|(row, _)| value(*row)).collect::<Vec<_>>();
+    columns.extend([
+        Column::texts("Name", order.iter().map(|(row, _)| ranges.label(*row))),
+        Column::integers("PID", plain, of(&|row| pid_of(ranges.global_tid[row]))),
+        Column::integers("TID", plain, of(&|row| tid_of(ranges.global_tid[row]))),
+        Column::integers("Lvl", plain, order.iter().map(|(_, place)| place.level as i64)),
+        Column::integers("NumChild", plain, of(&|row| children[row])),
+        Column::integers("RangeId", plain, of(&|row| ranges.id[row])),
+        Column::maybe_integers(
+            "ParentId",
+            plain,
+            order.iter().map(|(_, place)| place.parent.map(|parent| ranges.id[parent])),
+        ),
+        Column::texts("RangeStack", order.iter().map(|(row, _)| path(ranges, places, *row))),
+        Column::texts(
+            "NameTree",
+            order.iter().map(|(row, place)| format!("{}{}", "  ".repeat(place.level), ranges.label(*row))),
+        ),
+    ]);
+    Ok(Some(Sheet { name: report, title: NVTX_PUSHPOP_TRACE.title, columns }))
+}
+
+/// All stacks of ranges written out have this many ids at most.
+const MOST_IDS: usize = 1 << 27;
+
+/// Every row repeats its whole stack: a hundred thousand ranges, each in the one before, would fill any memory.
+pub(super) fn shallow_enough(
+    report: &'static str,
+    levels: impl Iterator<Item = usize>,
+) -> Result<(), ExportError> {
+    let ids: usize = levels.map(|level| level + 1).sum();
+    if ids > MOST_IDS {
+        let why =
+            format!("ranges stand too deep in one another to write each one's stack; ids in all: {ids}");
+        return Err(ExportError::Broken { table: report, why });
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! Kernels by the ranges within which they were launched.
+
+use super::kernels::{BASE, MANGLED, name_column, names};
+use super::summary::fitting;
+use super::{Arguments, ReportSpec};
+use crate::figures::{Grouped, Stats};
+use crate::sheet::{Column, Quantity, Sheet};
+use crate::source::nsys_export::ExportError;
+use crate::tables::{KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
+use crate::trace::launches::Calls;
+use crate::trace::nesting::{Thread, threads};
+use crate::trace::nvtx::{Ranges, Style};
+use crate::trace::{Part, Trace, pid_of, tid_of};
+use rayon::prelude::*;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+pub(super) const NVTX_KERN_SUM: ReportSpec = ReportSpec {
+    name: "nvtx_kern_sum",
+    title: "NVTX Range Kernel Summary",
+    about: "kernels by name within ranges by name, style and thread. A kernel belongs to every range of one thread within \
+            which its call lies on that thread, borders included: within two ranges of one name it counts twice",
+    data: "NV Tools Extension (NVTX) and CUDA kernel",
+    arguments: &[BASE, MANGLED],
+    tables: &[&NVTX_EVENTS, &STRING_IDS, &RUNTIME, &KERNEL],
+    run: |trace, arguments| {
+        let Some(ranges) = Ranges::read(trace)? else { return Ok(None) };
+        let threads = threads(&ranges);
+        let Some(kernels) = Kernels::read(trace, arguments, &threads)? else { return Ok(None) };
+        let mut groups: BTreeMap<(usize, bool, u32), Vec<usize>> = BTreeMap::new();
+        for (number, thread) in threads.iter().enumerate() {
+            for row in &thread.ranges {
+                let is_started = ranges.style[*row] == Style::StartEnd;
+                let label = ranges.label.of_row[*row];
+                groups.entry((number, is_started, label)).or_default().push(*row);
+            }
+        }
+        let groups: Vec<_> = groups.into_iter().collect();
+        let found = groups.par_iter().map(|((thread, _, _), rows)| {
+            let spans = rows.iter().map(|row| (ranges.start[*row], ranges.end[*row]));
+            within(&kernels.of_thread[*thread], spans)
+        });
+        let found: Vec<Vec<Within>> = found.collect();
+        told(&ranges, &kernels.labels, groups.iter().map(|(_, rows)| rows[0]).zip(found))
+    },
+};
+
+/// One kernel and one call that launched it.
+struct Launched {
+    call: (i64, i64),
+    name: u32,
+    ns: u64,
+}
+
+struct Kernels {
+    /// Of each thread those that it launched, the call that began earlier first.
+    of_thread: Vec<Vec<Launched>>,
+    labels: Vec<String>,
+}
+
+impl Kernels {
+    fn read(
+        trace: &Trace,
+        arguments: &Arguments,
+        threads: &[Thread],
+    ) -> Result<Option<Kernels>, ExportError> {
+        let columns = ["start", "end", "demangledName", "correlationId", "globalPid", name_column(arguments)];
+        let Some(kernels) = trace.rows(&KERNEL, &columns)? else { return Ok(None) };
+        let Some(calls) = Calls::read(trace, &[])? else { return Ok(None) };
+        let names = names(trace, &kernels, arguments)?;
+        let durations = trace.durations("kernels", kernels.ints("start")?, kernels.ints("end")?);
+        let (starts, ends) = (calls.rows().ints("start")?, calls.rows().ints("end")?);
+        let tids = calls.rows().maybe_ints("globalTid")?;
+        let numbers = threads.iter().enumerate().map(|(number, thread)| (thread.global_tid, number));
+        let numbers: HashMap<i64, usize> = numbers.collect();
+        let mut of_thread: Vec<Vec<Launched>> = threads.iter().map(|_| Vec::new()).collect();
+        for launch in calls.launches(trace, "kernels", &kernels)? {
+            let (kernel, call) = (launch.operation as usize, launch.call as usize);
+            if let Some(number) = tids.get(call).and_then(|tid| numbers.get(&tid)) {
+                let (name, ns) = (names.of_row[kernel], durations.ns()[kernel]);
+                of_thread[*number].push(Launched { call: (starts[call], ends[call]), name, ns });
+            }
+        }
+        for launched in &mut of_thread {
+            launched.sort_by_key(|one| one.call.0);
+        }
+        Ok(Some(Kernels { of_thread, labels: names.labels }))
+    }
+}
+
+/// The kernels of one name within ranges.
+struct Within {
+    name: u32,
+    /// How many of the ranges have one.
+    ranges: u64,
+    stats: Stats,
+}
+
+fn within(launched: &[Launched], spans: impl Iterator<Item = (i64, i64)>) -> Vec<Within> {
+    let (mut names, mut of_span, mut ns) = (Vec::new(), Vec::new(), Vec::new());
+    for (span, (start, end)) in spans.enumerate() {
+        let from = launched.partition_point(|one| one.call.0 < start);
+        for one in launched[from..].iter().take_while(|one| one.call.0 <= end) {
+            if one.call.1 <= end {
+                names.push(i64::from(one.name));
+                of_span.push(span);
+                ns.push(one.ns);
+            }
+        }
+    }
+    let names = Part::numbers(names.into_iter());
+    let (mut ranges, mut last) = (vec![0; names.labels.len()], vec![usize::MAX; names.labels.len()]);
+    for (name, span) in names.of_row.iter().zip(of_span) {
+        if std::mem::replace(&mut last[*name as usize], span) != span {
+            ranges[*name as usize] += 1;
+        }
+    }
+    let stats = Grouped::new(&names.of_row, &ns, names.labels.len()).stats();
+    let found = names.labels.iter().zip(ranges).zip(stats);
+    found
+        .filter_map(|((name, ranges), stats)| Some(Within { name: *name as u32, ranges, stats: stats? }))
+        .collect()
+}
+
+/// Of each group of ranges one of them, and what lies within them.
+fn told(
+    ranges: &Ranges,
+    labels: &[String],
+    found: impl Iterator<Item = (usize, Vec<Within>)>,
+) -> Result<Option<Sheet>, ExportError> {
+    let report = NVTX_KERN_SUM.name;
+    let mut rows: Vec<(usize, Within)> =
+        found.flat_map(|(row, all)| all.into_iter().map(move |one| (row, one))).collect();
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    rows.sort_by_key(|(row, one)| {
+        let words = (ranges.label(*row), ranges.style[*row].name(), ranges.global_tid[*row]);
+        (Reverse(one.stats.total), words, labels[one.name as usize].as_str())
+    });
+    let (plain, bare) = (Quantity::Plain, Quantity::BareNanoseconds);
+    let tid = |value: fn(i64) -> i64| rows.iter().map(move |(row, _)| value(ranges.global_tid[*row]));
+    let real = |name: &str, value: fn(&Stats) -> f64| {
+        Column::decimals(name, bare, rows.iter().map(|(_, one)| value(&one.stats)))
+    };
+    let whole = |name: &str, value: fn(&Stats) -> u128| {
+        let values: Result<Vec<i64>, _> =
+            rows.iter().map(|(_, one)| fitting(report, value(&one.stats))).collect();
+        Ok::<_, ExportError>(Column::integers(name, bare, values?))
+    };
+    let columns = vec![
+        Column::texts("NVTX Range", rows.iter().map(|(row, _)| ranges.label(*row))),
+        Column::texts("Style", rows.iter().map(|(row, _)| ranges.style[*row].name())),
+        Column::integers("PID", plain, tid(pid_of)),
+        Column::integers("TID", plain, tid(tid_of)),
+        Column::integers("NVTX Inst", plain, rows.iter().map(|(_, one)| one.ranges as i64)),
+        Column::integers("Kern Inst", plain, rows.iter().map(|(_, one)| one.stats.count as i64)),
+        whole("Total Time", |stats| stats.total)?,
+        real("Avg", |stats| stats.mean),
+        real("Med", |stats| stats.median),
+        whole("Min", |stats| u128::from(stats.min))?,
+        whole("Max", |stats| u128::from(stats.max))?,
+        real("StdDev", |stats| stats.stddev),
+        Column::texts("Kernel Name", rows.iter().map(|(_, one)| labels[one.name as usize].as_str())),
+    ];
+    Ok(Some(Sheet { name: report, title: NVTX_KERN_SUM.title, columns }))
+}
