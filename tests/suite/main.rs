@@ -20,6 +20,7 @@ mod job_script;
 mod lease_script;
 mod little;
 mod local_launcher;
+mod oracle;
 mod pretend_baselines;
 mod profile_script;
 mod project;
