@@ -42,6 +42,7 @@ pub mod pipeline;
 pub mod plan;
 pub mod profile;
 pub mod reach;
+pub mod recipe;
 pub mod replay;
 pub mod report;
 pub mod run;

@@ -3,6 +3,7 @@
 
 mod bundle;
 mod load;
+mod recipe;
 mod replay;
 mod rerun;
 mod resume;
@@ -29,6 +30,7 @@ Verbs (the first word; anything else there is a filter of assertion names):
   bundle --run ID       a run as one file, which opens on any machine
   check                 lint every suite, inventory and baseline, offline
   logs nccl-tests FILE  print what was read from the output of nccl-tests
+  recipe NAME INPUT...  tables that recipes make of many profiler reports together
   stats INPUT...        tables of statistics of profiler reports
   sweep                 drawn suites with drawn faults on pretend clusters, one per seed
 
@@ -144,6 +146,10 @@ pub fn main(args: Vec<OsString>) -> i32 {
             Ok(LogsArgs { kind: LogKind::NcclTests { files, json, fail_on_findings } }) => {
                 logs::nccl_tests(&files, json, fail_on_findings, &mut io::stdout(), &mut io::stderr())
             }
+            Err(code) => code,
+        },
+        Some("recipe") => match parse::<recipe::RecipeArgs>(verb_args(args)) {
+            Ok(args) => recipe::run(&args),
             Err(code) => code,
         },
         Some("stats") => match parse::<stats::StatsArgs>(verb_args(args)) {

@@ -139,7 +139,7 @@ fn mistakes(why: &[String]) -> i32 {
     exit_code::USAGE
 }
 
-fn time_unit(text: &str) -> Result<TimeUnit, String> {
+pub(super) fn time_unit(text: &str) -> Result<TimeUnit, String> {
     TimeUnit::find(text).ok_or_else(|| one_of(text, &["nsec", "usec", "msec", "seconds"]))
 }
 

@@ -132,7 +132,15 @@ mod tests {
     }
 
     fn missing(job: &str, name: &str, why: &str) -> MissingFile {
-        MissingFile { job: job.into(), name: name.into(), kind: FileKind::Stdout, node: None, why: why.into() }
+        MissingFile {
+            job: job.into(),
+            name: name.into(),
+            kind: FileKind::Stdout,
+            node: None,
+            part: None,
+            rank: None,
+            why: why.into(),
+        }
     }
 
     fn collected(files: &[CollectedFile], missing: &[MissingFile]) -> Collected {
@@ -151,7 +159,10 @@ mod tests {
     #[test]
     fn what_was_edited_added_or_taken_away_is_told_and_what_is_as_it_was_is_not() {
         let before = collected(&[file("same", "1"), file("edited", "1"), file("gone", "1")], &[]);
-        let mut now = collected(&[file("same", "1"), file("edited", "2"), file("added", "1"), file("fetched", "1")], &[]);
+        let mut now = collected(
+            &[file("same", "1"), file("edited", "2"), file("added", "1"), file("fetched", "1")],
+            &[],
+        );
         compare(&mut now, &before, false, &|path| path == "raw/j/added");
         let expected =
             [("raw/j/edited", Change::Edited), ("raw/j/added", Change::Added), ("raw/j/gone", Change::Gone)];
@@ -181,7 +192,11 @@ mod tests {
         };
         assert_eq!(look("never", false, false), "node down");
         assert_eq!(look("never", true, false), "not found", "it was asked for just now");
-        assert_eq!(look("never", false, true), "not found", "what lies there and is not taken has its own reason");
+        assert_eq!(
+            look("never", false, true),
+            "not found",
+            "what lies there and is not taken has its own reason"
+        );
         assert_eq!(look("of-another", false, false), "not found", "of another job");
         assert_eq!(look("was-there", false, false), "it came home, and is gone from there");
         assert_eq!(look("was-there", false, true), "not found");
@@ -201,8 +216,10 @@ mod tests {
             let error = get(path).await.expect_err(path);
             assert!(matches!(error, ReachError::NotFound { .. }), "{path}: {error}");
         }
-        let beyond = AtHome { folders: vec![("/elsewhere/".to_owned(), home.path().to_owned())], beyond: None };
-        let reach = AtHome { folders: vec![("/f/".to_owned(), home.path().to_owned())], beyond: Some(&beyond) };
+        let beyond =
+            AtHome { folders: vec![("/elsewhere/".to_owned(), home.path().to_owned())], beyond: None };
+        let reach =
+            AtHome { folders: vec![("/f/".to_owned(), home.path().to_owned())], beyond: Some(&beyond) };
         assert_eq!(reach.get(&Host::Here, "/elsewhere/file").await.expect("beyond"), b"text");
     }
 }

@@ -130,3 +130,21 @@ fn a_job_that_was_not_run_has_left_nothing_whatever_lies_in_its_folder() {
         assert!(collected.missing.iter().all(|file| file.why == told));
     }
 }
+
+#[test]
+fn a_job_that_was_launched_before_its_host_was_lost_may_have_left_files() {
+    let mut record = JobRecord {
+        name: "j".into(),
+        handle: Some("7".into()),
+        submitted: None,
+        started: None,
+        ended: None,
+        seconds: None,
+        end: Ended::HostUnreachable { why: "no".into() },
+        blamed: None,
+        findings: Vec::new(),
+    };
+    assert_eq!(never_ran(&record), None);
+    record.handle = None;
+    assert_eq!(never_ran(&record).as_deref(), Some("the job was not launched"));
+}

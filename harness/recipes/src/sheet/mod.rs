@@ -10,6 +10,7 @@ mod forms;
 mod heading;
 mod html;
 mod json;
+pub mod parquet;
 mod visible;
 
 pub use cell::{Cell, Look, Shown, ShownColumn};

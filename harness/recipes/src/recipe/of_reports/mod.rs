@@ -76,6 +76,11 @@ pub fn find(name: &str) -> Option<&'static ReportRecipe> {
 }
 
 impl ReportRecipe {
+    /// Whether it holds what a person names first against what is named second.
+    pub fn is_comparison(&self) -> bool {
+        matches!(self.kind, Kind::Diff)
+    }
+
     pub fn is_summary(&self) -> bool {
         matches!(self.kind, Kind::Summary { .. })
     }

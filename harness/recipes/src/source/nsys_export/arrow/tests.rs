@@ -5,7 +5,7 @@ use crate::source::nsys_export::Export;
 use crate::tables::{DIAGNOSTIC_EVENT, KERNEL, STRING_IDS};
 use arrow_array::{ArrayRef, Int32Array, Int64Array, StringArray, UInt64Array};
 use arrow_ipc::writer::{FileWriter, StreamWriter};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{Field, Schema};
 use std::collections::HashMap;
 use std::sync::Arc;
 

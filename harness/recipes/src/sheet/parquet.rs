@@ -1,0 +1,68 @@
+//! A sheet as Parquet: plain numbers, unrounded, each column's unit in the file's metadata under `unit.<column>`.
+
+use super::{Quantity, Sheet, Values};
+use polars::prelude::*;
+
+/// The same sheet gives the same bytes.
+pub fn bytes(sheet: &Sheet) -> Result<Vec<u8>, String> {
+    let columns = sheet.columns.iter().map(|column| {
+        let name = PlSmallStr::from_str(&column.name);
+        match &column.values {
+            Values::Integers(all) => Column::new(name, all),
+            Values::Decimals(all) => Column::new(name, all),
+            Values::Texts(all) => {
+                StringChunked::from_iter_options(name, all.iter().map(|text| text.as_deref())).into_column()
+            }
+        }
+    });
+    let units = sheet.columns.iter().filter_map(|column| {
+        let unit = match column.quantity {
+            Quantity::Plain => return None,
+            Quantity::Nanoseconds | Quantity::BareNanoseconds => "ns",
+            Quantity::Bytes => "B",
+            Quantity::BytesPerSecond => "B/s",
+            Quantity::Percent => "%",
+        };
+        Some((format!("unit.{}", column.name), unit.to_owned()))
+    });
+    let write = || -> PolarsResult<Vec<u8>> {
+        let mut frame = DataFrame::new(sheet.height(), columns.collect())?;
+        let mut bytes = Vec::new();
+        ParquetWriter::new(&mut bytes)
+            .with_compression(ParquetCompression::Snappy)
+            .with_key_value_metadata(Some(KeyValueMetadata::from_static(units.collect())))
+            .finish(&mut frame)?;
+        Ok(bytes)
+    };
+    write().map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sheet::Column as SheetColumn;
+    use std::io::Cursor;
+
+    #[test]
+    fn numbers_stand_there_unrounded_and_an_empty_cell_is_no_zero() {
+        let sheet = Sheet {
+            name: "n",
+            title: "t",
+            columns: vec![
+                SheetColumn::decimals("Avg", Quantity::Nanoseconds, [1.0 / 3.0, 2.0]),
+                SheetColumn::maybe_integers("Min", Quantity::Plain, [None, Some(5)]),
+                SheetColumn::texts("Name", ["a,\"b\"", "\u{1b}[31m"]),
+            ],
+        };
+        let written = bytes(&sheet).expect("written");
+        assert_eq!(written, bytes(&sheet).expect("written"));
+        let mut reader = ParquetReader::new(Cursor::new(written));
+        let metadata =
+            reader.get_metadata().expect("metadata").key_value_metadata().clone().unwrap_or_default();
+        assert!(metadata.iter().any(|pair| pair.key == "unit.Avg" && pair.value.as_deref() == Some("ns")));
+        let frame = reader.finish().expect("read");
+        assert_eq!(frame.column("Avg").expect("there").f64().expect("numbers").get(0), Some(1.0 / 3.0));
+        assert_eq!(frame.column("Min").expect("there").i64().expect("numbers").get(0), None);
+        assert_eq!(frame.column("Name").expect("there").str().expect("texts").get(1), Some("\u{1b}[31m"));
+    }
+}

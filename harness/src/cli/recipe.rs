@@ -1,0 +1,171 @@
+//! `harness recipe`: tables that recipes make of reports.
+
+use crate::exit_code;
+use crate::recipe::{self, Order, TableForm};
+use crate::stats::Exporting;
+use clap::{CommandFactory, Parser};
+use recipes::sheet::{Headings, Look, TimeUnit};
+use recipes::trace::Filter;
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+const ABOUT: &str = "Tables that recipes make of profiler reports, over many reports together.";
+
+const LONG_ABOUT: &str = "\
+Tables that recipes make of profiler reports, over many reports together.
+
+`harness recipe list` tells the recipes, `harness recipe NAME --help` all about one. Several are asked for between
+commas; `summaries` is all summaries. An input is an export (a folder of Parquet or Arrow files, a file of SQLite or of
+Arrow streams), a `.nsys-rep` beside which an export stands or that your own nsys can export, a folder with such files,
+or `folder:n` for the first n of it. Reports are numbered in the order of their names, a number in a name by its value.
+
+Exits 0 if there is a table, 3 if no report has data for any recipe, 2 if an input cannot be read.";
+
+/// `harness recipe`
+#[derive(Debug, Parser)]
+#[command(name = "harness recipe", about = ABOUT, long_about = LONG_ABOUT, disable_help_flag = true)]
+pub struct RecipeArgs {
+    /// Recipe with its arguments, several between commas; `list`; `summaries`
+    #[arg(value_name = "NAME[:ARG...]")]
+    name: Option<String>,
+    /// Report, export or folder of them
+    #[arg(value_name = "INPUT")]
+    more: Vec<PathBuf>,
+    /// Report, export or folder of them
+    #[arg(short, long = "input", value_name = "INPUT", num_args = 1..)]
+    inputs: Vec<PathBuf>,
+    /// Folder for all tables; %q{NAME}, %h, %p, %n and %% are filled in
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<String>,
+    /// Replace the folder where it is there already
+    #[arg(long)]
+    force_overwrite: bool,
+    /// Tables as CSV
+    #[arg(long)]
+    csv: bool,
+    /// Tables as JSON: on stdout one object per recipe and line
+    #[arg(long)]
+    json: bool,
+    /// Tables as Parquet, unrounded, into the folder; without --output into NAME-1, NAME-2, ...
+    #[arg(long)]
+    parquet: bool,
+    /// Which tables are printed, such as `rank_stats`; the first of each recipe where none is named
+    #[arg(long = "table", value_name = "NAME", value_delimiter = ',')]
+    tables: Vec<String>,
+    /// Of times: nsec, usec, msec or seconds
+    #[arg(long, value_name = "UNIT", default_value = "nsec", value_parser = super::stats::time_unit)]
+    timeunit: TimeUnit,
+    /// Only what lies in this span of time, in nanoseconds or with a unit
+    #[arg(long, value_name = "[START]/[END]", allow_hyphen_values = true, conflicts_with = "filter_nvtx")]
+    filter_time: Option<String>,
+    /// Only what lies in ranges of this name
+    #[arg(long, value_name = "RANGE[@DOMAIN][/INDEX]")]
+    filter_nvtx: Option<String>,
+    /// So many reports are open at once; as many as there are cores where it is not given
+    #[arg(short, long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Export reports anew, whatever stands beside them
+    #[arg(long)]
+    force_export: bool,
+    /// Read exports that are older than their reports
+    #[arg(long)]
+    stale_ok: bool,
+    /// The nsys that exports reports; else the one on PATH
+    #[arg(long, value_name = "PATH")]
+    nsys: Option<PathBuf>,
+    /// Say only what is missing and what went wrong
+    #[arg(short, long)]
+    quiet: bool,
+    /// This text; with a recipe's name all about that recipe
+    #[arg(short, long)]
+    help: bool,
+}
+
+pub fn run(args: &RecipeArgs) -> i32 {
+    let told = match (args.name.as_deref(), args.help) {
+        (None, true) => Ok(RecipeArgs::command().render_long_help().to_string()),
+        (None, false) => Err(vec!["no recipe: `harness recipe list` tells which there are".to_owned()]),
+        (Some("list"), _) => Ok(recipe::list()),
+        (Some(name), true) => recipe::manual(name).map_err(|why| vec![why]),
+        (Some(name), false) => match order(args, name) {
+            Ok(order) => return recipe::recipe(&order, &mut io::stdout(), &mut io::stderr()),
+            Err(wrong) => Err(wrong),
+        },
+    };
+    match told {
+        Ok(text) => {
+            let _ = io::stdout().write_all(text.as_bytes());
+            exit_code::PASSED
+        }
+        Err(wrong) => {
+            for why in wrong {
+                eprintln!("error: {why}");
+            }
+            exit_code::USAGE
+        }
+    }
+}
+
+/// All that is wrong, at once.
+fn order(args: &RecipeArgs, name: &str) -> Result<Order, Vec<String>> {
+    let mut wrong = Vec::new();
+    let asked = recipe::asked(&[name.to_owned()]).unwrap_or_else(|mistakes| {
+        wrong.extend(mistakes);
+        Vec::new()
+    });
+    let mut filter = None;
+    if let Some(text) = &args.filter_time {
+        match text.parse() {
+            Ok(span) => filter = Some(Filter::Time(span)),
+            Err(error) => wrong.push(format!("--filter-time: {error}")),
+        }
+    }
+    if let Some(text) = &args.filter_nvtx {
+        match text.parse() {
+            Ok(range) => filter = Some(Filter::Range(range)),
+            Err(error) => wrong.push(format!("--filter-nvtx: {error}")),
+        }
+    }
+    let inputs: Vec<PathBuf> = args.inputs.iter().chain(&args.more).cloned().collect();
+    if inputs.is_empty() {
+        wrong.push("no input: name reports, exports or folders with `--input`".to_owned());
+    }
+    let forms =
+        [(args.csv, TableForm::Csv), (args.json, TableForm::Json), (args.parquet, TableForm::Parquet)];
+    let forms: Vec<TableForm> = forms.into_iter().filter(|(asked, _)| *asked).map(|(_, form)| form).collect();
+    // A folder is needed for what stdout cannot hold.
+    let output = match (&args.output, args.parquet) {
+        (Some(output), _) => Some(output.clone()),
+        (None, true) => Some(match asked.as_slice() {
+            [(recipe, _)] => format!("{}-%n", recipe.name),
+            _ => "recipes-%n".to_owned(),
+        }),
+        (None, false) => None,
+    };
+    if output.is_none() && forms.len() > 1 {
+        wrong.push(
+            "stdout holds one form: `--csv` or `--json`; both go to a folder with `--output`".to_owned(),
+        );
+    }
+    if output.is_some() && !args.tables.is_empty() {
+        wrong.push("`--table` chooses what is printed; a folder holds all tables".to_owned());
+    }
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    Ok(Order {
+        asked,
+        inputs,
+        filter,
+        forms,
+        output,
+        overwrite: args.force_overwrite,
+        tables: args.tables.clone(),
+        jobs: args.jobs.map_or(cores, NonZeroUsize::get),
+        exporting: Exporting { anew: args.force_export, stale_ok: args.stale_ok, nsys: args.nsys.clone() },
+        look: Look { headings: Headings::Today, unit: args.timeunit },
+        quiet: args.quiet,
+    })
+}

@@ -1,0 +1,280 @@
+//! The verb `harness recipe`: recipes over the reports that a person names. What they compute is told in
+//! `recipes::recipe::of_reports`, how tables look in `recipes::sheet`; nothing is judged here.
+
+mod asked;
+mod folder;
+mod manual;
+mod progress;
+
+pub use asked::asked;
+pub use manual::{list, manual};
+
+use crate::stats::{Chosen, Exporting, choose};
+use crate::{exit_code, store};
+use folder::Folder;
+use progress::Bar;
+use recipes::recipe::of_reports::{Input, Outcome, ReportRecipe, Survey, survey};
+use recipes::report::Arguments;
+use recipes::sheet::{FORMS, FormSpec, Look, Sheet, parquet, visible};
+use recipes::source::report_file;
+use recipes::trace::Filter;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// All that a person may ask for.
+pub struct Order {
+    pub asked: Vec<(&'static ReportRecipe, Arguments)>,
+    pub inputs: Vec<PathBuf>,
+    pub filter: Option<Filter>,
+    pub forms: Vec<TableForm>,
+    /// The folder's name as it was written, with its `%` words; without one, tables go to stdout.
+    pub output: Option<String>,
+    pub overwrite: bool,
+    /// Which tables are printed; of none the first.
+    pub tables: Vec<String>,
+    pub jobs: usize,
+    pub exporting: Exporting,
+    pub look: Look,
+    pub quiet: bool,
+}
+
+/// How a table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableForm {
+    Console,
+    Csv,
+    Json,
+    Parquet,
+}
+
+/// Tables go to `out` or to a folder, all else to `err`. The exit code is 2 where an input could not be read or a table
+/// not be written, then 0 where there is a table, then 3.
+pub fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+    let mut told = Told { err, is_bad: false };
+    let (inputs, _exports) = inputs(order, &mut told);
+    if inputs.is_empty() {
+        told.error("no report to read");
+        return exit_code::USAGE;
+    }
+    let compares = order.asked.iter().any(|(recipe, _)| recipe.is_comparison());
+    let sides: std::collections::BTreeSet<usize> = inputs.iter().map(|input| input.side).collect();
+    if compares && (order.inputs.len() != 2 || sides.len() != 2) {
+        told.error(
+            "`diff` compares two inputs: `--input BEFORE AFTER`, each a report or a folder of reports",
+        );
+        return exit_code::USAGE;
+    }
+    // Before anything is computed: a folder that is there already is not touched.
+    let folder = match order.output.as_deref().map(|name| Folder::new(name, order.overwrite)).transpose() {
+        Ok(folder) => folder,
+        Err(why) => {
+            told.error(&why);
+            return exit_code::USAGE;
+        }
+    };
+    let bar = Bar::new(inputs.len(), order.quiet);
+    let outcomes = survey(&Survey {
+        asked: &order.asked,
+        inputs: &inputs,
+        filter: order.filter.as_ref(),
+        jobs: order.jobs,
+        progress: &|progress| bar.show(progress),
+    });
+    bar.end();
+    let outcomes = match outcomes {
+        Ok(outcomes) => outcomes,
+        Err(why) => {
+            told.error(&why);
+            return exit_code::USAGE;
+        }
+    };
+    told.what_was_found(order, &outcomes, inputs.len());
+    let any = outcomes.iter().any(|outcome| !outcome.tables.is_empty());
+    let written = match folder {
+        Some(folder) if any => to_folder(order, &folder, &outcomes, &mut told),
+        Some(_) => Ok(()),
+        None => to_stdout(order, &outcomes, out, &mut told),
+    };
+    match written {
+        Ok(()) => {}
+        // Nobody reads on.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        Err(error) => told.error(&error.to_string()),
+    }
+    match () {
+        () if told.is_bad => exit_code::USAGE,
+        () if any => exit_code::PASSED,
+        () => exit_code::COULD_NOT_TELL,
+    }
+}
+
+/// The reports in the order in which they are numbered; the exports that were made for them lie as long as these are
+/// held.
+fn inputs(order: &Order, told: &mut Told) -> (Vec<Input>, Vec<Chosen>) {
+    let compares = order.asked.iter().any(|(recipe, _)| recipe.is_comparison());
+    // The two sides of a comparison may be one report; otherwise each report is taken once.
+    let sides: Vec<&[PathBuf]> =
+        if compares { order.inputs.chunks(1).collect() } else { vec![order.inputs.as_slice()] };
+    let (mut inputs, mut exports) = (Vec::new(), Vec::new());
+    for (side, named) in sides.into_iter().enumerate() {
+        let found = report_file::find(named);
+        for mistake in &found.mistakes {
+            told.error(&format!("{}: {}", mistake.path.display(), mistake.why));
+        }
+        for (path, as_what) in &found.again {
+            told.note(&format!("{}: named twice, taken once, as: {}", path.display(), as_what.display()));
+        }
+        for report in &found.reports {
+            let shown = report.named.display().to_string();
+            match choose(report, &order.exporting) {
+                Ok(chosen) => {
+                    if let Some(note) = &chosen.note {
+                        told.note(&format!("{shown}: {note}"));
+                    }
+                    inputs.push(Input { path: chosen.path.clone(), shown, side });
+                    exports.push(chosen);
+                }
+                Err(why) => told.error(&format!("{shown}: {why}")),
+            }
+        }
+    }
+    (inputs, exports)
+}
+
+struct Told<'a> {
+    err: &'a mut dyn Write,
+    is_bad: bool,
+}
+
+impl Told<'_> {
+    // When nobody listens any more, there is nobody to tell.
+    fn error(&mut self, why: &str) {
+        self.is_bad = true;
+        let _ = writeln!(self.err, "error: {}", visible(why));
+    }
+
+    fn note(&mut self, what: &str) {
+        let _ = writeln!(self.err, "note: {}", visible(what));
+    }
+
+    fn what_was_found(&mut self, order: &Order, outcomes: &[Outcome], reports: usize) {
+        let mut said = std::collections::BTreeSet::new();
+        for outcome in outcomes {
+            for (report, why) in &outcome.unreadable {
+                let why = format!("{report}: {why}");
+                if said.insert(why.clone()) {
+                    self.error(&why);
+                }
+            }
+            for note in &outcome.notes {
+                if said.insert(note.clone()) {
+                    self.note(note);
+                }
+            }
+            if outcome.tables.is_empty() {
+                let filtered = if order.filter.is_some() { " that the filter leaves" } else { "" };
+                let of = if reports == 1 {
+                    "the report has".to_owned()
+                } else {
+                    format!("{reports} reports have")
+                };
+                self.note(&format!("{}: looked at, and {of} no data for it{filtered}", outcome.recipe));
+            }
+        }
+    }
+}
+
+/// Those that were asked for by name; else the first, and with several reports which report is which rank.
+fn printed<'a>(order: &Order, outcome: &'a Outcome) -> Vec<&'a (&'static str, Sheet)> {
+    let asked = |(at, (name, _)): &(usize, &(&'static str, Sheet))| match order.tables.as_slice() {
+        [] => *at == 0,
+        names => names.iter().any(|asked| asked == name),
+    };
+    outcome.tables.iter().enumerate().filter(asked).map(|(_, table)| table).collect()
+}
+
+fn form(of: TableForm) -> Option<&'static FormSpec> {
+    let name = match of {
+        TableForm::Console => "column",
+        TableForm::Csv => "csv",
+        TableForm::Json => "json",
+        TableForm::Parquet => return None,
+    };
+    FORMS.into_iter().find(|form| form.name == name)
+}
+
+fn to_stdout(order: &Order, outcomes: &[Outcome], out: &mut dyn Write, told: &mut Told) -> io::Result<()> {
+    let form_of = order.forms.first().copied().unwrap_or(TableForm::Console);
+    let Some(form) = form(form_of).map(FormSpec::plain) else {
+        told.error("Parquet goes to a folder: give it one with `--output`");
+        return Ok(());
+    };
+    let mut out = BufWriter::new(out);
+    let mut shown = 0;
+    for outcome in outcomes {
+        let tables = printed(order, outcome);
+        if tables.is_empty() && !outcome.tables.is_empty() {
+            let there: Vec<&str> = outcome.tables.iter().map(|(name, _)| *name).collect();
+            told.error(&format!("{} has no such table; it has: {}", outcome.recipe, there.join(", ")));
+        }
+        if form_of == TableForm::Json {
+            write!(out, "{{\"recipe\":\"{}\",\"tables\":{{", outcome.recipe)?;
+            for (at, (name, sheet)) in tables.iter().enumerate() {
+                write!(out, "{}\"{name}\":", if at > 0 { "," } else { "" })?;
+                let mut array = Vec::new();
+                form.write(&sheet.shown(order.look), &mut array)?;
+                out.write_all(array.trim_ascii_end())?;
+            }
+            writeln!(out, "}}}}")?;
+            continue;
+        }
+        for (name, sheet) in tables {
+            if shown > 0 {
+                writeln!(out)?;
+            }
+            if form_of == TableForm::Console {
+                writeln!(out, " ** {} ({}, {name}):\n", sheet.title, outcome.recipe)?;
+            }
+            form.write(&sheet.shown(order.look), &mut out)?;
+            shown += 1;
+        }
+    }
+    out.flush()
+}
+
+/// Every table in every form: in the folder itself where one recipe was asked for, else in one folder each.
+fn to_folder(order: &Order, folder: &Folder, outcomes: &[Outcome], told: &mut Told) -> io::Result<()> {
+    folder.make()?;
+    let forms: &[TableForm] = if order.forms.is_empty() { &[TableForm::Parquet] } else { &order.forms };
+    for outcome in outcomes.iter().filter(|outcome| !outcome.tables.is_empty()) {
+        let place =
+            if outcomes.len() > 1 { folder.path().join(outcome.recipe) } else { folder.path().to_owned() };
+        std::fs::create_dir_all(&place)?;
+        for (name, sheet) in &outcome.tables {
+            for of in forms {
+                write_table(order, &place, name, sheet, *of)?;
+            }
+        }
+    }
+    if !order.quiet {
+        let _ = writeln!(told.err, "written: {}", visible(&folder.path().display().to_string()));
+    }
+    Ok(())
+}
+
+fn write_table(order: &Order, place: &Path, name: &str, sheet: &Sheet, of: TableForm) -> io::Result<()> {
+    let failed = |error: store::StoreError| io::Error::other(error.to_string());
+    let Some(form) = form(of) else {
+        let bytes = parquet::bytes(sheet).map_err(io::Error::other)?;
+        let path = place.join(format!("{name}.parquet"));
+        return store::write_whole_by(&path, &mut |whole| whole.write_all(&bytes)).map_err(failed);
+    };
+    let path = place.join(format!("{name}.{}", form.extension));
+    let plain = form.plain();
+    let write = &mut |whole: &mut dyn Write| {
+        let mut whole = BufWriter::new(whole);
+        plain.write(&sheet.shown(order.look), &mut whole)?;
+        whole.flush()
+    };
+    store::write_whole_by(&path, write).map_err(failed)
+}
