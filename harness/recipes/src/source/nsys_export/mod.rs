@@ -6,6 +6,7 @@ mod arrow;
 mod parquet_folder;
 mod rows;
 mod sqlite;
+mod sqlite_pages;
 #[cfg(test)]
 pub mod testing;
 #[cfg(test)]
@@ -31,6 +32,9 @@ enum Form {
     ParquetFolder,
     ArrowFolder,
     ArrowStreams(arrow::Streams),
+    /// Its pages are read here.
+    Pages(sqlite_pages::Pages),
+    /// It is not of the plain kind, and the whole engine reads it.
     Sqlite(rusqlite::Connection),
 }
 
@@ -104,8 +108,14 @@ impl Export {
                        with `nsys export --type=parquetdir` or `--type=sqlite`";
             return Err(bad(why.to_owned()));
         }
-        let connection = sqlite::open(path).map_err(bad)?;
-        Ok(Export { path: path.to_owned(), form: Form::Sqlite(connection) })
+        let form = match sqlite_pages::open(path).map_err(bad)? {
+            sqlite_pages::Opened::Plain(pages) => Form::Pages(pages),
+            sqlite_pages::Opened::NotPlain(why) => {
+                let connection = sqlite::open(path).map_err(|error| bad(format!("{error} ({why})")))?;
+                Form::Sqlite(connection)
+            }
+        };
+        Ok(Export { path: path.to_owned(), form })
     }
 
     /// All declared columns of a table, in their order. A table that is not there is `None`, as one without a row is:
@@ -129,6 +139,7 @@ impl Export {
                 Form::ParquetFolder => parquet_folder::table(&self.path, name, columns),
                 Form::ArrowFolder => arrow::table_of_folder(&self.path, name, columns),
                 Form::ArrowStreams(streams) => streams.table(name, columns),
+                Form::Pages(pages) => pages.table(name, columns),
                 Form::Sqlite(connection) => sqlite::table(connection, name, columns),
             };
             let frame = match frame {

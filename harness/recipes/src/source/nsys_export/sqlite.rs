@@ -49,8 +49,9 @@ pub(super) fn table(
             false => wanted.push("NULL".to_owned()),
         }
     }
-    // Names of tables and columns are ours, from the declarations.
-    let mut statement = connection.prepare(&format!("SELECT {} FROM \"{name}\"", wanted.join(", ")))?;
+    // Names of tables and columns are ours, from the declarations. An index is left aside, as its order is another.
+    let select = format!("SELECT {} FROM \"{name}\" NOT INDEXED", wanted.join(", "));
+    let mut statement = connection.prepare(&select)?;
     let mut values: Vec<Values> = columns.iter().map(|column| Values::of(column.kind)).collect();
     let mut rows = statement.query([])?;
     let mut height = 0;
@@ -88,7 +89,7 @@ impl Values {
             (Values::Reals(all), ValueRef::Real(number)) => all.push(Some(number)),
             (Values::Reals(all), ValueRef::Integer(number)) => all.push(Some(number as f64)),
             (Values::Reals(all), ValueRef::Null) => all.push(None),
-            (Values::Texts(all), ValueRef::Text(text)) => {
+            (Values::Texts(all), ValueRef::Text(text) | ValueRef::Blob(text)) => {
                 all.push(Some(String::from_utf8_lossy(text).into_owned()))
             }
             // Values of a name-and-value table may be stored as numbers.

@@ -1,0 +1,97 @@
+//! Tables of an export into one SQLite file, read from its pages by all cores at once, the wanted columns alone. What is
+//! not of the plain kind that exports are - one with a log beside it, a table with rules of its own - is left to `sqlite`.
+
+mod columns;
+mod create;
+mod file;
+mod header;
+mod leaf;
+mod record;
+mod scan;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use super::{Fault, sqlite};
+use crate::tables::ColumnSpec;
+use file::PageFile;
+use header::Header;
+use polars::prelude::DataFrame;
+use scan::{From, Wanted};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+pub(super) enum Opened {
+    Plain(Pages),
+    /// Why the whole engine has to read it.
+    NotPlain(String),
+}
+
+pub(super) struct Pages {
+    path: PathBuf,
+    file: PageFile,
+    schema: schema::Schema,
+}
+
+/// Opens a file that begins as SQLite files do.
+pub(super) fn open(path: &Path) -> Result<Opened, String> {
+    for end in ["-wal", "-journal"] {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(end);
+        if std::fs::metadata(&beside).is_ok_and(|beside| beside.len() > 0) {
+            return Ok(Opened::NotPlain(format!("a file of changes lies beside it: `{end}`")));
+        }
+    }
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let length = file.metadata().map_err(|error| error.to_string())?.len();
+    let mut head = [0; header::LENGTH];
+    file.read_exact_at(&mut head, 0)
+        .map_err(|_| format!("cut off: {length} bytes of a head of {}", header::LENGTH))?;
+    let file = match header::read(&head, length)? {
+        Header::Plain { page_size, pages } => PageFile { file, page_size, pages },
+        Header::NotPlain(why) => return Ok(Opened::NotPlain(why)),
+    };
+    let schema = schema::Schema::read(&file);
+    let schema = schema.map_err(|why| format!("its list of tables cannot be read: {why}"))?;
+    Ok(Opened::Plain(Pages { path: path.to_owned(), file, schema }))
+}
+
+impl Pages {
+    pub(super) fn table(
+        &self,
+        name: &str,
+        columns: &[&'static ColumnSpec],
+    ) -> Result<Option<DataFrame>, Fault> {
+        let mut called = self.schema.called(name);
+        let Some(table) = called.next() else { return Ok(None) };
+        let wanted = match create::columns(&table.statement) {
+            Some(made) if called.next().is_none() => wanted(&made, columns)?,
+            _ => None,
+        };
+        match table.root.zip(wanted) {
+            Some((root, wanted)) => scan::table(&self.file, root, &wanted).map(Some),
+            None => {
+                let connection = sqlite::open(&self.path).map_err(Fault::Broken)?;
+                sqlite::table(&connection, name, columns)
+            }
+        }
+    }
+}
+
+/// Where each column comes from; `None` where rows may have values that are not written.
+fn wanted(made: &[create::Made], columns: &[&'static ColumnSpec]) -> Result<Option<Vec<Wanted>>, Fault> {
+    let mut all = Vec::new();
+    for column in columns {
+        let from = match made.iter().enumerate().find(|(_, made)| made.name == column.name) {
+            Some((_, made)) if made.default => return Ok(None),
+            Some((_, made)) if made.row_number => From::RowNumber,
+            Some((at, made)) => From::Field { at, real: made.real },
+            None if column.required => return Err(Fault::NoColumn(column.name)),
+            None => From::Nowhere,
+        };
+        all.push(Wanted { name: column.name, kind: column.kind, from });
+    }
+    Ok(Some(all))
+}
