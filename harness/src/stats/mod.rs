@@ -177,14 +177,14 @@ impl Printer<'_> {
         };
         match &target.file {
             Some(file) => {
-                self.into_file(file, &sheet, target);
+                self.write_file(file, &sheet, target);
                 Ok(())
             }
-            None => self.onto_stdout(path, &sheet, target),
+            None => self.print(path, &sheet, target),
         }
     }
 
-    fn into_file(&mut self, file: &Path, sheet: &Sheet, target: &Target) {
+    fn write_file(&mut self, file: &Path, sheet: &Sheet, target: &Target) {
         let written = store::write_whole_by(file, &mut |whole| {
             let mut whole = BufWriter::new(whole);
             target.form.write(&sheet.shown(self.order.look), &mut whole)?;
@@ -204,7 +204,7 @@ impl Printer<'_> {
         }
     }
 
-    fn onto_stdout(&mut self, path: &Path, sheet: &Sheet, target: &Target) -> io::Result<()> {
+    fn print(&mut self, path: &Path, sheet: &Sheet, target: &Target) -> io::Result<()> {
         let spec = target.form.spec();
         let mut out = BufWriter::new(&mut *self.out);
         // An array a line is told from the next without an empty one.
