@@ -7,6 +7,8 @@ mod tally;
 pub use grouped::{Grouped, NO_GROUP};
 pub use tally::Tally;
 
+use rayon::prelude::*;
+
 /// In the unit of the values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stats {
@@ -29,56 +31,117 @@ impl Stats {
 
     /// The same without a copy. The values are left in another order; the order in which they come changes no digit.
     pub fn of_mut(values: &mut [u64]) -> Option<Stats> {
-        let (min, max) = (*values.iter().min()?, *values.iter().max()?);
-        let total: u128 = values.iter().map(|value| u128::from(*value)).sum();
         let n = values.len();
+        let sums = Sums::of(values)?;
+        let [q1, median, q3] = quartiles(values);
         Some(Stats {
             count: n as u64,
-            total,
-            mean: total as f64 / n as f64,
-            median: quantile(values, 1, 2),
-            min,
-            max,
-            stddev: deviation(values, total),
-            q1: quantile(values, 1, 4),
-            q3: quantile(values, 3, 4),
+            total: sums.total,
+            mean: sums.total as f64 / n as f64,
+            median,
+            min: sums.min,
+            max: sums.max,
+            stddev: deviation(values, &sums),
+            q1,
+            q3,
         })
     }
 }
 
+/// From so many values on the work is worth more than one core.
+const MANY: usize = 1 << 17;
+
+/// What one pass over the values tells.
+#[derive(Clone, Copy)]
+struct Sums {
+    min: u64,
+    max: u64,
+    total: u128,
+    /// Of the squares; nothing where it does not fit.
+    squares: Option<u128>,
+}
+
+impl Sums {
+    fn of(values: &[u64]) -> Option<Sums> {
+        values.par_chunks(MANY).filter_map(Sums::of_chunk).reduce_with(Sums::and)
+    }
+
+    fn of_chunk(values: &[u64]) -> Option<Sums> {
+        let (min, max) = (*values.iter().min()?, *values.iter().max()?);
+        let total = values.iter().map(|value| u128::from(*value)).sum();
+        let squares = if max < 1 << 32 {
+            Some(values.iter().map(|value| u128::from(value * value)).sum())
+        } else {
+            let square = |value: &u64| u128::from(*value) * u128::from(*value);
+            values.iter().try_fold(0u128, |sum, value| sum.checked_add(square(value)))
+        };
+        Some(Sums { min, max, total, squares })
+    }
+
+    fn and(self, other: Sums) -> Sums {
+        Sums {
+            min: self.min.min(other.min),
+            max: self.max.max(other.max),
+            total: self.total + other.total,
+            squares: self.squares.zip(other.squares).and_then(|(a, b)| a.checked_add(b)),
+        }
+    }
+}
+
 /// With n - 1, from exact sums wherever these fit, so that equal values have none.
-fn deviation(values: &mut [u64], total: u128) -> f64 {
+fn deviation(values: &mut [u64], sums: &Sums) -> f64 {
     let n = values.len() as u128;
     if n < 2 {
         return 0.0;
     }
-    let squares = values.iter().try_fold(0u128, |sum, value| {
-        let value = u128::from(*value);
-        sum.checked_add(value * value)
-    });
-    let exact = squares
+    let exact = sums
+        .squares
         .and_then(|squares| squares.checked_mul(n))
-        .zip(total.checked_mul(total))
+        .zip(sums.total.checked_mul(sums.total))
         .map(|(scaled, square)| (scaled - square) as f64 / (n * (n - 1)) as f64);
     let variance = exact.unwrap_or_else(|| {
         // Values of months, in nanoseconds. Sorted, so that their order changes no digit here either.
         values.sort_unstable();
-        let mean = total as f64 / n as f64;
+        let mean = sums.total as f64 / n as f64;
         values.iter().map(|value| (*value as f64 - mean).powi(2)).sum::<f64>() / (n - 1) as f64
     });
     variance.sqrt()
 }
 
-/// At `(n - 1) * part / of`, between the two values where that lies between; of at least one value.
-fn quantile(values: &mut [u64], part: usize, of: usize) -> f64 {
-    let last = values.len() - 1;
-    let (low, rest) = (last / of * part + last % of * part / of, last % of * part % of);
-    let (_, at, above) = values.select_nth_unstable(low);
+/// Where a quantile lies among `n` sorted values: at `(n - 1) * part / 4`, so many quarters behind the value of a place.
+fn place(n: usize, part: usize) -> (usize, usize) {
+    let last = n - 1;
+    (last / 4 * part + last % 4 * part / 4, last % 4 * part % 4)
+}
+
+fn between(at: u64, next: u64, quarters: usize) -> f64 {
+    at as f64 + (next - at) as f64 * quarters as f64 / 4.0
+}
+
+/// The three of at least one value: the middle first, then each side by itself.
+fn quartiles(values: &mut [u64]) -> [f64; 3] {
+    let n = values.len();
+    let ((low, low_rest), (middle, middle_rest), (high, high_rest)) = (place(n, 1), place(n, 2), place(n, 3));
+    let (left, at, right) = values.select_nth_unstable(middle);
     let at = *at;
-    match above.iter().min() {
-        Some(next) if rest > 0 => at as f64 + (*next - at) as f64 * rest as f64 / of as f64,
-        _ => at as f64,
-    }
+    let next = right.iter().min().copied().unwrap_or(at);
+    let median = between(at, next, middle_rest);
+    let mut lower = move || {
+        if low == middle {
+            return between(at, next, low_rest);
+        }
+        let (_, value, rest) = left.select_nth_unstable(low);
+        between(*value, rest.iter().min().copied().unwrap_or(at), low_rest)
+    };
+    let mut upper = move || {
+        if high == middle {
+            return between(at, next, high_rest);
+        }
+        let (_, value, rest) = right.select_nth_unstable(high - middle - 1);
+        between(*value, rest.iter().min().copied().unwrap_or(*value), high_rest)
+    };
+    let (q1, q3) = if n >= MANY { rayon::join(lower, upper) } else { (lower(), upper()) };
+    [q1, median, q3]
 }
 
 #[cfg(test)]
