@@ -11,15 +11,19 @@ use std::path::PathBuf;
 
 const ABOUT: &str = "Tables of statistics of profiler reports.";
 
+// A paragraph a line: the parser breaks it as wide as the terminal is.
 const LONG_ABOUT: &str = "\
 Tables of statistics of profiler reports.
 
-An input is an export (a Parquet folder or an SQLite file), a `.nsys-rep` beside which an export stands or that your
-own nsys can export, a folder with such files, or `folder:n` for the first n of it. Stdout holds the tables alone.
-Times are shown in --timeunit in columns whose heading has a unit; bare headings (Start, Duration) stay in nanoseconds.
-With --headings 2022 the columns Average, Minimum, Maximum and StdDev have the unit of Total Time.
+An input is an export (a Parquet folder or an SQLite file), a `.nsys-rep` beside which an export stands or that your \
+own nsys can export, a folder with such files, or `folder:n` for the first n of it. Each report is taken once. Stdout \
+holds the tables alone.
 
-Exits 0 if there is a table, 3 if no input has data for any report, 2 if an input cannot be read.";
+Times are shown in --timeunit where a heading has a unit; bare headings (Start, Duration) stay in nanoseconds. With \
+--headings 2022 the columns Average, Minimum, Maximum and StdDev have the unit of Total Time. Sizes are in MB of 10^6.
+
+Exits 0 if there is a table, 3 if no input has data for any report, 2 if something was asked for wrongly, could not be \
+read or not be written.";
 
 /// `harness stats`
 #[derive(Debug, Parser)]
@@ -36,7 +40,7 @@ pub struct StatsArgs {
     formats: Vec<String>,
     /// Where each report goes: `-` is stdout, `.` a file beside the input, `DIR/` a file in that folder, anything else
     /// what the file's name begins with. The last one is repeated
-    #[arg(short, long = "output", value_name = "WHERE")]
+    #[arg(short, long = "output", value_name = "WHERE", allow_hyphen_values = true)]
     outputs: Vec<String>,
     /// Of times: nsec, usec, msec or seconds
     #[arg(long, value_name = "UNIT", default_value = "nsec", value_parser = time_unit)]

@@ -13,7 +13,7 @@ pub fn reports(name: Option<&str>) -> Result<String, String> {
         None => {
             for spec in report::LIST {
                 let mark = if report::DEFAULT.contains(&spec.name) { "*" } else { " " };
-                let _ = writeln!(text, "{mark} {:<22}  {}", with_arguments(spec), spec.title);
+                let _ = writeln!(text, "{mark} {:<25}  {}", with_arguments(spec), spec.title);
             }
             let _ = writeln!(text, "\n* without --report; `--help-reports NAME` tells more");
         }

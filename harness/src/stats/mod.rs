@@ -206,6 +206,8 @@ impl Printer<'_> {
 
     fn print(&mut self, path: &Path, sheet: &Sheet, target: &Target) -> io::Result<()> {
         let spec = target.form.spec();
+        // There is a table, whether or not it is read to its end.
+        self.tables += 1;
         let mut out = BufWriter::new(&mut *self.out);
         // An array a line is told from the next without an empty one.
         if self.shown > 0 && spec.name != "json" {
@@ -219,7 +221,6 @@ impl Printer<'_> {
         out.flush()?;
         drop(out);
         self.shown += 1;
-        self.tables += 1;
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::suggest::nearest;
 use recipes::report::{self, Arguments, ReportSpec};
-use recipes::sheet::{FORMS, Form, find_form};
+use recipes::sheet::{FORMS, Form, FormSpec, find_form};
 use std::path::PathBuf;
 
 /// One table that is asked for of every input.
@@ -78,11 +78,12 @@ pub fn find_report(name: &str) -> Result<&'static ReportSpec, String> {
     })
 }
 
-/// The form of that name, or which name is like it.
-pub fn find_format(name: &str) -> Result<&'static recipes::sheet::FormSpec, String> {
+/// The form of that name; where there is none, they are few enough to be told all.
+pub fn find_format(name: &str) -> Result<&'static FormSpec, String> {
     find_form(name).ok_or_else(|| {
-        let near = nearest(name, FORMS.iter().map(|form| form.name));
-        format!("no format `{}`{}; `--help-formats` lists them", name.escape_debug(), hint(near))
+        let names: Vec<&str> = FORMS.iter().map(|form| form.name).collect();
+        let near = hint(nearest(name, names.iter().copied()));
+        format!("no format `{}`{near}; there are: {}", name.escape_debug(), names.join(", "))
     })
 }
 
@@ -142,6 +143,11 @@ fn read_output(text: &str) -> Result<Output, String> {
             command.escape_debug(),
             command.escape_debug()
         )),
+        // Rather a switch that came where a place should.
+        switch if switch.starts_with('-') => {
+            let name = switch.escape_debug();
+            Err(format!("--output: write `./{name}` for a file of that name: `{name}`"))
+        }
         folder if folder.ends_with('/') => Ok(Output::Folder(PathBuf::from(folder))),
         base => Ok(Output::Base(PathBuf::from(base))),
     }
@@ -226,7 +232,7 @@ mod tests {
         let told = read(
             &["cuda_api_smu", "cuda_gpu_kern_sum:bse", "nvtx_sum,", "cuda_gpu_kern_sum:base:mangled"],
             &["cvs", "csv:nohdrs", "hdoc:css=https://x"],
-            &["@less"],
+            &["@less,-q"],
         );
         let told = told.expect_err("mistakes");
         for (line, part) in told.iter().zip([
@@ -234,14 +240,15 @@ mod tests {
             "did you mean `base`?",
             "--report: no report ``; `--help-reports` lists them",
             "exclude each other",
-            "--format: no format `cvs`, did you mean `csv`?; `--help-formats`",
+            "--format: no format `cvs`; there are: column, table, csv, tsv, json, htable, hdoc",
             "did you mean `nohdr`?",
             "written `\\:`",
             "not run, on purpose; pipe stdout into it",
+            "write `./-q` for a file of that name",
         ]) {
             assert!(line.contains(part), "no `{part}` in: {line}");
         }
-        assert_eq!(told.len(), 8);
+        assert_eq!(told.len(), 9);
     }
 
     #[test]

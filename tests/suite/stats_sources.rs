@@ -1,0 +1,233 @@
+//! What `harness stats` takes for a report: files and folders, the export beside a `.nsys-rep`, one that is stale, and one
+//! that the user's own nsys makes. The nsys here is a script that stands in for it.
+
+use crate::project::Ran;
+use crate::small_export::{PLAIN, Place, Report};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+const OTHER: Report = Report { kernels: &[(0, 7, "other")], calls: &[], ranges: &[] };
+
+fn kernels(place: &Place, args: &[&str]) -> Ran {
+    place.stats(&[&["-r", "cuda_gpu_kern_sum", "-f", "csv:nohdr"], args].concat())
+}
+
+/// A program that does with its last word and `--output=` what it is told to, and notes how it was called.
+fn nsys(place: &Place, does: &str) {
+    let text = format!(
+        "#!/bin/bash\necho \"$@\" >>calls\necho \"nsys speaks\"\n\
+         for word; do case $word in --output=*) output=${{word#--output=}};; esac; done\n{does}\n"
+    );
+    place.write("bin/nsys", &text);
+    let path = place.path("bin/nsys");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a program");
+}
+
+fn all_of(ran: &Ran) -> (Option<i32>, &str) {
+    (ran.code, ran.stdout.as_str())
+}
+
+#[test]
+fn a_folder_is_all_its_reports_in_the_order_of_counting_and_each_once() {
+    let place = Place::new();
+    for (name, kernel) in [("r10", "ten"), ("r9", "nine"), ("r1", "one")] {
+        place.sqlite(&format!("all/{name}.sqlite"), Report { kernels: &[(0, 1, kernel)], ..OTHER });
+    }
+    place.write("all/r9.nsys-rep", "report");
+    place.set_hour("all/r9.nsys-rep", 1);
+    place.write("all/notes.txt", "words");
+    let names = |ran: &Ran| -> Vec<String> {
+        let last = |line: &str| line.rsplit(',').next().unwrap_or_default().to_owned();
+        ran.stdout.lines().filter(|line| !line.is_empty()).map(last).collect()
+    };
+    let ran = kernels(&place, &["all"]);
+    assert_eq!(
+        (ran.code, names(&ran)),
+        (Some(0), vec!["one".into(), "nine".into(), "ten".into()]),
+        "{}",
+        ran.all()
+    );
+    assert_eq!(names(&kernels(&place, &["all:2"])), ["one", "nine"]);
+    let ran = kernels(&place, &["all/r9.nsys-rep", "all", "all/r9.sqlite"]);
+    assert_eq!(names(&ran), ["nine", "one", "ten"]);
+    assert_eq!(
+        ran.stderr.matches("named twice, looked at once, as: all/r9.nsys-rep").count(),
+        2,
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn one_unreadable_report_of_many_is_named_and_stops_no_other() {
+    let place = Place::new();
+    place.sqlite("all/a.sqlite", PLAIN);
+    place.write("all/b.sqlite", "no export");
+    place.sqlite("all/c.sqlite", OTHER);
+    let ran = kernels(&place, &["all"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+    assert!(ran.stdout.contains("gemm") && ran.stdout.contains("other"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("error: all/b.sqlite: no export of a report"), "{}", ran.stderr);
+    place.write("none/notes.txt", "words");
+    for (input, told) in [
+        ("none", "error: none: no report in this folder, and no export of one"),
+        ("all:0", "error: all:0: behind the colon stands no number from 1 on"),
+        ("all/a.sqlite:2", "a number of reports can be taken of a folder only"),
+    ] {
+        let ran = kernels(&place, &[input]);
+        assert_eq!(all_of(&ran), (Some(2), ""), "{}", ran.all());
+        assert!(ran.stderr.contains(told), "no `{told}` in\n{}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_export_beside_a_report_is_read_unless_it_is_stale() {
+    let place = Place::new();
+    place.write("a.nsys-rep", "report");
+    place.sqlite("a.sqlite", PLAIN);
+    place.set_hour("a.nsys-rep", 1);
+    place.set_hour("a.sqlite", 2);
+    let ran = kernels(&place, &["a.nsys-rep"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    assert_eq!(ran.stdout.lines().count(), 2);
+    place.set_hour("a.nsys-rep", 3);
+    for input in ["a.nsys-rep", "."] {
+        let ran = kernels(&place, &[input]);
+        assert_eq!(all_of(&ran), (Some(2), ""), "{}", ran.all());
+        for told in ["its export is older than the report", "`--force-export`", "`--stale-ok`", "a.sqlite"] {
+            assert!(ran.stderr.contains(told), "no `{told}` in\n{}", ran.stderr);
+        }
+    }
+    for args in [&["--stale-ok", "a.nsys-rep"][..], &["a.sqlite"]] {
+        let ran = kernels(&place, args);
+        assert_eq!(ran.code, Some(0), "{}", ran.all());
+        assert!(
+            ran.stderr.contains("note: a.sqlite: older than the report beside it: a.nsys-rep"),
+            "{}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn a_report_without_an_export_needs_an_nsys() {
+    let place = Place::new();
+    place.write("a.nsys-rep", "report");
+    for args in [&["a.nsys-rep"][..], &["--nsys", "./no-such", "a.nsys-rep"]] {
+        let ran = kernels(&place, args);
+        assert_eq!(all_of(&ran), (Some(2), ""), "{}", ran.all());
+        for told in
+            ["a.nsys-rep: not exported, and no nsys", "--nsys PATH", "nsys export --type=sqlite a.nsys-rep"]
+        {
+            assert!(ran.stderr.contains(told), "no `{told}` in\n{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn the_users_own_nsys_exports_a_report_once_and_what_it_says_is_not_on_stdout() {
+    let place = Place::new();
+    place.sqlite("made", PLAIN);
+    place.write("a.nsys-rep", "report");
+    nsys(&place, "cp made \"$output\"");
+    let first = kernels(&place, &["--nsys", "bin/nsys", "a.nsys-rep"]);
+    assert_eq!(first.code, Some(0), "{}", first.all());
+    assert!(
+        first.stderr.contains("note: a.sqlite: exported by nsys, and kept beside it"),
+        "{}",
+        first.stderr
+    );
+    assert_eq!(first.stdout.lines().count(), 2, "{}", first.stdout);
+    let again = kernels(&place, &["--nsys", "bin/nsys", "a.nsys-rep"]);
+    assert_eq!(again.stdout, first.stdout);
+    let calls = place.read("calls");
+    assert_eq!(calls.lines().count(), 1, "{calls}");
+    assert!(calls.starts_with("export --type=sqlite --force-overwrite=true --output="), "{calls}");
+    assert!(calls.ends_with("a.nsys-rep\n"), "{calls}");
+    // The one on PATH will do.
+    let mut command = place.command(&["-q", "-r", "cuda_gpu_kern_sum", "--force-export=true", "a.nsys-rep"]);
+    command.env("PATH", format!("{}:/usr/bin:/bin", place.path("bin").display()));
+    assert!(command.output().expect("it starts").status.success());
+    assert_eq!(place.read("calls").lines().count(), 2);
+    assert_eq!(place.names(), ["a.nsys-rep", "a.sqlite", "bin", "calls", "made"], "nothing else is left");
+}
+
+#[test]
+fn a_stale_export_is_made_anew_where_that_is_asked_for() {
+    let place = Place::new();
+    place.sqlite("made", OTHER);
+    place.sqlite("a.sqlite", PLAIN);
+    place.write("a.nsys-rep", "report");
+    place.set_hour("a.sqlite", 1);
+    nsys(&place, "cp made \"$output\"");
+    let ran = kernels(&place, &["--nsys", "bin/nsys", "a.nsys-rep"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+    assert!(!place.path("calls").exists());
+    let ran = kernels(&place, &["--nsys", "bin/nsys", "--force-export", "a.nsys-rep"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    assert!(ran.stdout.contains("other"), "{}", ran.stdout);
+    assert_eq!(kernels(&place, &["a.nsys-rep"]).stdout, ran.stdout);
+}
+
+#[test]
+fn an_nsys_that_fails_or_makes_nothing_is_told_and_leaves_what_was_there() {
+    let place = Place::new();
+    place.sqlite("a.sqlite", PLAIN);
+    place.write("a.nsys-rep", "report");
+    place.set_hour("a.sqlite", 1);
+    let before = std::fs::read(place.path("a.sqlite")).expect("read");
+    for (does, told) in [
+        ("echo half >\"$output\"; echo 'broken report' >&2; exit 3", "exit status: 3: "),
+        ("true", "nsys did not export it"),
+        ("touch \"$output\"", "nsys did not export it"),
+    ] {
+        nsys(&place, does);
+        let ran = kernels(&place, &["--nsys", "bin/nsys", "--force-export", "a.nsys-rep"]);
+        assert_eq!(all_of(&ran), (Some(2), ""), "{}", ran.all());
+        assert!(ran.stderr.contains(told), "no `{told}` in\n{}", ran.stderr);
+        assert_eq!(std::fs::read(place.path("a.sqlite")).expect("read"), before);
+    }
+    assert_eq!(place.names(), ["a.nsys-rep", "a.sqlite", "bin", "calls"]);
+    let words = Path::new("bin/nsys");
+    std::fs::set_permissions(place.path("bin/nsys"), std::fs::Permissions::from_mode(0o644))
+        .expect("no program");
+    let ran = kernels(&place, &["--nsys", &words.display().to_string(), "--force-export", "a.nsys-rep"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("nsys cannot be run: `bin/nsys`"), "{}", ran.stderr);
+}
+
+#[test]
+fn every_report_over_every_real_export_is_a_table_or_skipped() {
+    let folder = crate::project::root().join("../shared/corpus/nsys");
+    let Ok(entries) = std::fs::read_dir(&folder) else {
+        println!("skipped: no corpus beside the project");
+        return;
+    };
+    let mut files: Vec<String> = entries
+        .flatten()
+        .map(|entry| entry.path().display().to_string())
+        .filter(|path| path.ends_with(".sqlite"))
+        .collect();
+    files.sort();
+    assert!(files.len() > 3, "{files:?}");
+    let names: Vec<&str> = recipes::report::LIST.iter().map(|report| report.name).collect();
+    let place = Place::new();
+    for file in &files {
+        for (format, unit) in [("csv", "nsec"), ("json", "usec"), ("column", "seconds")] {
+            let ran = place.stats(&["-q", "-r", &names.join(","), "-f", format, "--timeunit", unit, file]);
+            assert_eq!(ran.code, Some(0), "{file}: {}", ran.stderr);
+            let skipped = ran.stderr.lines().filter(|line| line.starts_with("SKIPPED: ")).count();
+            let tables = match format {
+                "csv" => ran.stdout.split("\n\n").count(),
+                "json" => ran
+                    .stdout
+                    .lines()
+                    .filter(|line| serde_json::from_str::<serde_json::Value>(line).is_ok())
+                    .count(),
+                _ => ran.stdout.lines().filter(|line| line.starts_with(" ** ")).count(),
+            };
+            assert_eq!(tables + skipped, names.len(), "{file}, {format}: {}", ran.stderr);
+            assert!(!ran.stdout.contains("NaN") && !ran.stderr.contains("error"), "{file}: {}", ran.stderr);
+        }
+    }
+}
