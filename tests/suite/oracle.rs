@@ -61,6 +61,10 @@ def disturb(path, seed):
                "WHERE correlationId BETWEEN 100 AND 300")
     db.execute("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET correlationId = correlationId + 1 WHERE correlationId % 40 = 0")
     db.execute("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET end = start WHERE correlationId % 11 = 0")
+    db.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET start = (SELECT min(r.end) FROM CUPTI_ACTIVITY_KIND_RUNTIME r "
+               "WHERE r.correlationId = CUPTI_ACTIVITY_KIND_KERNEL.correlationId) "
+               "WHERE correlationId % 13 = 0 AND correlationId IN (SELECT correlationId FROM CUPTI_ACTIVITY_KIND_RUNTIME)")
+    db.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start + 1000 WHERE end < start")
     db.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET mangledName = shortName WHERE correlationId % 2 = 0")
     edges = [x for r in db.execute("SELECT start, end FROM CUPTI_ACTIVITY_KIND_RUNTIME") for x in r]
     for i in range(400):

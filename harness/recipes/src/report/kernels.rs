@@ -1,9 +1,9 @@
 //! Kernels on GPUs: where their time went, by name, and by name and the shape of their grids.
 
 use super::summary::{Groups, Summary};
-use super::{ArgumentSpec, Arguments, ReportSpec};
+use super::{ArgumentSpec, Arguments, ReportSpec, prefix};
 use crate::source::nsys_export::{ExportError, Rows};
-use crate::tables::{KERNEL, STRING_IDS};
+use crate::tables::{KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
 use crate::trace::{Keys, Part, Trace};
 
 pub(crate) const BASE: ArgumentSpec =
@@ -15,13 +15,21 @@ pub(crate) const MANGLED: ArgumentSpec = ArgumentSpec {
     choice: Some("name"),
 };
 
+pub(crate) const NVTX_NAME: ArgumentSpec = ArgumentSpec {
+    name: "nvtx-name",
+    about: "names behind the innermost push/pop range within which the kernel's call lies, as `domain:range:kernel`; \
+            kernels outside all ranges keep their names",
+    number: None,
+    choice: None,
+};
+
 pub(super) const CUDA_GPU_KERN_SUM: ReportSpec = ReportSpec {
     name: "cuda_gpu_kern_sum",
     title: "CUDA GPU Kernel Summary",
     about: "kernels by name; the time is from begin to end on the GPU, and kernels side by side count each",
     data: "CUDA kernel",
-    arguments: &[BASE, MANGLED],
-    tables: &[&KERNEL, &STRING_IDS],
+    arguments: &[BASE, MANGLED, NVTX_NAME],
+    tables: &[&KERNEL, &STRING_IDS, &RUNTIME, &NVTX_EVENTS],
     run: |trace, arguments| {
         let Some(groups) = by_name(trace, arguments)? else { return Ok(None) };
         let title = "CUDA GPU Kernel Summary";
@@ -31,10 +39,17 @@ pub(super) const CUDA_GPU_KERN_SUM: ReportSpec = ReportSpec {
 
 /// Kernels by name, with their durations.
 pub(crate) fn by_name(trace: &Trace, arguments: &Arguments) -> Result<Option<Groups>, ExportError> {
-    let name = name_column(arguments);
-    let Some(rows) = trace.rows(&KERNEL, &["start", "end", "demangledName", name])? else { return Ok(None) };
+    let mut columns = vec!["start", "end", "demangledName", name_column(arguments)];
+    let behind_ranges = arguments.has(NVTX_NAME.name);
+    if behind_ranges {
+        columns.extend(["correlationId", "globalPid"]);
+    }
+    let Some(rows) = trace.rows(&KERNEL, &columns)? else { return Ok(None) };
     let (starts, ends) = (rows.ints("start")?, rows.ints("end")?);
     let mut names = names(trace, &rows, arguments)?;
+    if behind_ranges {
+        names = prefix::put_before(trace, &rows, names)?;
+    }
     let durations = trace.durations("kernels", starts, ends);
     durations.mask(starts, |row| Some(ends[row]), &mut names.of_row);
     Ok(Groups::named(names.of_row, durations.into_ns(), names.labels).any())

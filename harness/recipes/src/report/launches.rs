@@ -244,3 +244,105 @@ fn each(launches: &Launches) -> Result<Sheet, ExportError> {
     ];
     Ok(Sheet { name: report, title: CUDA_KERN_EXEC_TRACE.title, columns })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{lines, run};
+    use crate::trace::testing::{Made, OTHER_PROCESS};
+
+    fn made() -> Made {
+        let made = Made::new();
+        made.string(1, "cudaLaunchKernel_v7000").string(2, "cuLaunchKernel");
+        made.string(5, "void a(int)").string(6, "a").string(7, "void b()").string(8, "b");
+        made
+    }
+
+    #[test]
+    fn launches_are_summed_by_thread_device_call_and_kernel() {
+        let made = made();
+        made.call((10, 20), 3, 1, 1).kernel((30, 60), 1, 5);
+        made.call((100, 120), 3, 2, 1).kernel((110, 115), 2, 5);
+        // It begins just where its call ends: it did not wait.
+        made.call((200, 210), 3, 3, 1).kernel((210, 220), 3, 7);
+        let [head, a, b] = &lines(&made.trace(), "cuda_kern_exec_sum:base")[..] else { panic!("two groups") };
+        assert!(head.starts_with(
+            "PID|TID|DevId|Count|QCount|TAvg (ns)|TMed (ns)|TMin (ns)|TMax (ns)|TStdDev (ns)|A"
+        ));
+        assert!(head.ends_with("|KStdDev (ns)|API Name|Kernel Name"));
+        let waited = "35.0|35.0|20|50|21.2|15.0|15.0|10|20|7.1|10.0|10.0|10|10|0.0|17.5|17.5|5|30|17.7";
+        assert_eq!(*a, format!("40|3|0|2|1|{waited}|cudaLaunchKernel|a"));
+        let at_once = "20.0|20.0|20|20|0.0|10.0|10.0|10|10|0.0||||||10.0|10.0|10|10|0.0";
+        assert_eq!(*b, format!("40|3|0|1|0|{at_once}|cudaLaunchKernel|b"));
+    }
+
+    #[test]
+    fn each_launch_is_told_with_its_wait() {
+        let made = made();
+        made.call((100, 120), 3, 2, 1).kernel((110, 115), 2, 5);
+        made.call((10, 20), 4, 1, 2).kernel((30, 60), 1, 7);
+        let [head, first, second] = &lines(&made.trace(), "cuda_kern_exec_trace")[..] else { panic!("two") };
+        let names = "API Start|API Dur|Queue Start|Queue Dur|Kernel Start|Kernel Dur|Total Dur|PID|TID|DevId|\
+                     API Function|GridXYZ|BlockXYZ|Kernel Name";
+        assert_eq!(head, names);
+        assert_eq!(first, "10|10|20|10|30|30|50|40|4|0|cuLaunchKernel|2 1 1|128 1 1|void b()");
+        assert_eq!(second, "100|20|||110|5|20|40|3|0|cudaLaunchKernel|2 1 1|128 1 1|void a(int)");
+    }
+
+    #[test]
+    fn kernels_meet_the_calls_of_their_own_process_alone() {
+        let made = made();
+        made.call((10, 20), 3, 1, 1).call_of(OTHER_PROCESS, (500, 501), 3, 1, 1);
+        made.kernel_of(OTHER_PROCESS, (600, 601), 1, 5).kernel((30, 60), 9, 5);
+        let trace = made.trace();
+        let found = lines(&trace, "cuda_kern_exec_trace");
+        assert_eq!(found[1..], ["500|1|501|99|600|1|101|41|3|0|cudaLaunchKernel|2 1 1|128 1 1|void a(int)"]);
+        assert_eq!(trace.notes(), ["kernels: rows whose call is not in the report, left out: 1"]);
+    }
+
+    #[test]
+    fn a_correlation_of_several_kernels_and_calls_gives_every_pair() {
+        let made = made();
+        made.call((10, 20), 3, 4, 1).call((12, 18), 3, 4, 2);
+        made.kernel((30, 40), 4, 5).kernel((50, 60), 4, 5);
+        let found = lines(&made.trace(), "cuda_kern_exec_trace");
+        let begins: Vec<&str> =
+            found[1..].iter().map(|line| line.split("|4|0").next().unwrap_or("")).collect();
+        assert_eq!(begins.len(), 4);
+        assert!(found[1].starts_with("10|10|20|10|30|10|30") && found[4].starts_with("12|6|18|32|50|10|48"));
+    }
+
+    #[test]
+    fn rows_that_end_before_they_begin_belong_to_no_launch() {
+        let made = made();
+        made.call((20, 10), 3, 1, 1).kernel((30, 60), 1, 5);
+        made.call((20, 30), 3, 2, 1).kernel((60, 30), 2, 5);
+        let trace = made.trace();
+        assert!(lines(&trace, "cuda_kern_exec_sum").is_empty());
+        let backwards = "rows that end before they begin, left out: 1";
+        let lost = "kernels: rows whose call is not in the report, left out: 1".to_owned();
+        assert_eq!(
+            trace.notes(),
+            [format!("CUDA calls: {backwards}"), format!("kernels: {backwards}"), lost]
+        );
+    }
+
+    #[test]
+    fn a_report_without_calls_or_without_kernels_has_no_launches() {
+        let made = made();
+        made.kernel((30, 60), 1, 5);
+        assert!(lines(&made.trace(), "cuda_kern_exec_sum").is_empty());
+        let made = super::tests::made();
+        made.call((20, 30), 3, 2, 1);
+        assert!(lines(&made.trace(), "cuda_kern_exec_trace").is_empty());
+    }
+
+    #[test]
+    fn a_time_that_does_not_fit_is_an_error_and_no_other_number() {
+        let made = made();
+        made.call((i64::MIN, i64::MIN + 1), 3, 1, 1).kernel((i64::MAX - 1, i64::MAX), 1, 5);
+        for report in ["cuda_kern_exec_sum", "cuda_kern_exec_trace"] {
+            let error = run(&made.trace(), report).expect_err("too long").to_string();
+            assert!(error.contains("does not fit into 64 bits"), "{error}");
+        }
+    }
+}

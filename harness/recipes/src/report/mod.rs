@@ -12,6 +12,7 @@ mod mpi_trace;
 mod network;
 mod nvtx;
 mod os;
+mod prefix;
 mod projection;
 mod pushpop;
 mod range_kernels;

@@ -194,3 +194,126 @@ struct Sums {
     levels: u128,
     placed: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{lines, run};
+    use crate::trace::testing::{Made, OTHER_PROCESS, PROCESS};
+    use crate::trace::{Filter, RangeFilter};
+
+    /// Two steps with a part each, kernels of both and a fill, and a range that launches nothing.
+    fn made() -> Made {
+        let made = Made::new();
+        made.range((0, 100), 3, "step").range((10, 40), 3, "part").range((200, 300), 3, "step");
+        made.range((210, 240), 3, "part").range((50, 60), 3, "idle").started((5, 250), (3, 3), "whole");
+        made.call((12, 20), 3, 1, 1).kernel((500, 600), 1, 1);
+        made.call((30, 40), 3, 2, 1).fill((550, 700), 2);
+        made.call((41, 45), 3, 3, 1).kernel((40, 90), 3, 1);
+        made.call((210, 240), 3, 4, 1).kernel((800, 801), 4, 1).kernel((805, 806), 4, 1);
+        // A call that crosses the end of its step, one outside all ranges, one of another thread and of another process.
+        made.call((290, 301), 3, 5, 1).kernel((900, 999), 5, 1);
+        made.call((400, 401), 3, 6, 1).kernel((402, 403), 6, 1);
+        made.call((12, 20), 4, 7, 1).kernel((502, 503), 7, 1);
+        made.call_of(OTHER_PROCESS, (12, 20), 3, 8, 1).kernel_of(OTHER_PROCESS, (502, 503), 8, 1);
+        made
+    }
+
+    #[test]
+    fn ranges_are_projected_from_their_first_operation_to_their_last() {
+        let head = "Name|Projected Start (ns)|Projected Duration (ns)|Orig Start (ns)|Orig Duration (ns)|Style|PID|TID|\
+                    NumGPUOps|Lvl|NumChild|RangeId|ParentId|RangeStack";
+        assert_eq!(
+            lines(&made().trace(), "nvtx_gpu_proj_trace"),
+            [
+                head,
+                ":step|40|660|0|100|PushPop|40|3|3|0|1|1||:1",
+                ":whole|40|766|5|245|StartEnd|40|3|5||0|6||",
+                ":part|500|200|10|30|PushPop|40|3|2|1|0|2|1|:1:2",
+                ":step|800|6|200|100|PushPop|40|3|2|0|1|3||:3",
+                ":part|800|6|210|30|PushPop|40|3|2|1|0|4|3|:3:4",
+            ]
+        );
+    }
+
+    #[test]
+    fn projections_are_summed_by_name_and_style() {
+        let head = "Range|Style|Total Proj Time (ns)|Total Range Time (ns)|Range Instances|Proj Avg (ns)|Proj Med (ns)|\
+                    Proj Min (ns)|Proj Max (ns)|Proj StdDev (ns)|Total GPU Ops|Avg GPU Ops|Avg Range Lvl|Avg Num Child";
+        assert_eq!(
+            lines(&made().trace(), "nvtx_gpu_proj_sum"),
+            [
+                head,
+                ":whole|StartEnd|766|245|1|766.0|766.0|766|766|0.0|5|5.0||0.0",
+                ":step|PushPop|666|200|2|333.0|333.0|6|660|462.4|5|2.5|0.0|1.0",
+                ":part|PushPop|206|60|2|103.0|103.0|6|200|137.2|4|2.0|1.0|0.0",
+            ]
+        );
+    }
+
+    #[test]
+    fn borders_belong_to_ranges() {
+        let made = Made::new();
+        made.range((10, 20), 3, "a").range((20, 30), 3, "b").range((21, 30), 3, "c").range((10, 19), 3, "d");
+        made.call((10, 20), 3, 1, 1).kernel((50, 51), 1, 1).call((20, 20), 3, 2, 1).kernel((60, 61), 2, 1);
+        let found = lines(&made.trace(), "nvtx_gpu_proj_trace");
+        let operations: Vec<Vec<&str>> = found[1..].iter().map(|line| line.split('|').collect()).collect();
+        let operations: Vec<(&str, &str)> = operations.iter().map(|cells| (cells[0], cells[8])).collect();
+        assert_eq!(operations, [(":a", "2"), (":b", "1")]);
+    }
+
+    #[test]
+    fn ranges_of_two_threads_are_not_projected_and_counted_in_a_note() {
+        let made = Made::new();
+        made.started((0, 100), (3, 4), "across").call((10, 20), 3, 1, 1).kernel((50, 51), 1, 1);
+        let trace = made.trace();
+        assert!(lines(&trace, "nvtx_gpu_proj_sum").is_empty());
+        assert_eq!(trace.notes(), ["NVTX: ranges that end on another thread, not projected: 1"]);
+    }
+
+    #[test]
+    fn a_graph_that_was_traced_as_a_whole_is_one_operation() {
+        let made = Made::new();
+        made.range((0, 100), 3, "step").call((10, 20), 3, 1, 1);
+        let numbers =
+            [("start", 50), ("end", 90), ("deviceId", 0), ("correlationId", 1), ("globalPid", PROCESS)];
+        let row: Vec<_> = numbers.iter().map(|(name, value)| (*name, i64::into(*value))).collect();
+        made.put(&super::GRAPH_TRACE, &row);
+        let found = lines(&made.trace(), "nvtx_gpu_proj_trace");
+        assert_eq!(found[1..], [":step|50|40|0|100|PushPop|40|3|1|0|0|1||:1"]);
+    }
+
+    #[test]
+    fn nothing_is_projected_without_calls_without_ranges_or_without_operations() {
+        let (calls, ranges) = (Made::new(), Made::new());
+        calls.call((10, 20), 3, 1, 1).kernel((50, 51), 1, 1);
+        ranges.range((0, 100), 3, "step").kernel((50, 51), 1, 1);
+        let neither = Made::new();
+        neither.range((0, 100), 3, "step").call((10, 20), 3, 1, 1);
+        for made in [calls, ranges, neither] {
+            for report in ["nvtx_gpu_proj_trace", "nvtx_gpu_proj_sum", "nvtx_kern_sum"] {
+                assert!(lines(&made.trace(), report).is_empty(), "{report}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_filter_by_ranges_leaves_what_its_calls_launched_and_their_ranges() {
+        let filter: RangeFilter = "step/1".parse().expect("a range");
+        let trace = made().trace().filtered(&Filter::Range(filter)).expect("filtered");
+        let found = lines(&trace, "nvtx_gpu_proj_trace");
+        let ids: Vec<&str> = found[1..].iter().filter_map(|line| line.split('|').nth(11)).collect();
+        assert_eq!(ids, ["6", "3", "4"], "the whole run overlaps the step, the other step does not");
+        assert!(found[1].starts_with(":whole|800|6|"), "{}", found[1]);
+    }
+
+    #[test]
+    fn a_projection_that_does_not_fit_is_an_error() {
+        let made = Made::new();
+        made.range((0, 100), 3, "step").call((10, 20), 3, 1, 1);
+        made.kernel((i64::MIN, 0), 1, 1).kernel((5, i64::MAX), 1, 1);
+        for report in ["nvtx_gpu_proj_trace", "nvtx_gpu_proj_sum"] {
+            let error = run(&made.trace(), report).expect_err("too long").to_string();
+            assert!(error.contains("does not fit into 64 bits"), "{error}");
+        }
+    }
+}

@@ -100,3 +100,70 @@ pub(super) fn shallow_enough(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{lines, run};
+    use super::shallow_enough;
+    use crate::trace::testing::Made;
+
+    #[test]
+    fn ranges_are_told_with_their_places_in_one_another() {
+        let made = Made::new();
+        made.range((5, 40), 3, "inner").range((0, 100), 3, "outer").range((50, 100), 3, "inner");
+        made.range((10, 20), 3, "leaf").range((0, 30), 4, "other").started((0, 200), (3, 3), "whole");
+        let found = lines(&made.trace(), "nvtx_pushpop_trace");
+        let head = "Start|End|Duration|DurChild|DurNonChild|Name|PID|TID|Lvl|NumChild|RangeId|ParentId|RangeStack|\
+                    NameTree";
+        assert_eq!(
+            found,
+            [
+                head,
+                "0|100|100|85|15|:outer|40|3|0|2|2||:2|:outer",
+                "0|30|30|0|30|:other|40|4|0|0|5||:5|:other",
+                "5|40|35|10|25|:inner|40|3|1|1|1|2|:2:1|  :inner",
+                "10|20|10|0|10|:leaf|40|3|2|0|4|1|:2:1:4|    :leaf",
+                "50|100|50|0|50|:inner|40|3|1|0|3|2|:2:3|  :inner",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_range_that_only_crosses_another_does_not_stand_in_it() {
+        let made = Made::new();
+        made.range((0, 10), 3, "a").range((5, 15), 3, "b").range((6, 9), 3, "c").range((15, 15), 3, "d");
+        made.range((5, 15), 3, "e");
+        let found = lines(&made.trace(), "nvtx_pushpop_trace");
+        let stacks: Vec<&str> = found[1..].iter().filter_map(|line| line.split('|').nth(12)).collect();
+        assert_eq!(stacks, [":1", ":2", ":2:5", ":2:5:3", ":2:5:4"]);
+    }
+
+    #[test]
+    fn only_pushed_ranges_are_told_and_those_of_two_threads_are_counted_in_a_note() {
+        let made = Made::new();
+        made.started((0, 10), (3, 3), "a");
+        assert!(lines(&made.trace(), "nvtx_pushpop_trace").is_empty());
+        let own = [("end", 5i64.into()), ("endGlobalTid", 77i64.into())];
+        made.event(crate::trace::nvtx::PUSH_POP, 3, &own).range((0, 1), 3, "b");
+        let trace = made.trace();
+        assert_eq!(lines(&trace, "nvtx_pushpop_trace").len(), 2);
+        assert_eq!(trace.notes(), ["NVTX: push/pop ranges that end on another thread, left out: 1"]);
+    }
+
+    #[test]
+    fn times_before_zero_are_times_and_spans_that_do_not_fit_are_errors() {
+        let made = Made::new();
+        made.range((-30, -10), 3, "before");
+        assert!(lines(&made.trace(), "nvtx_pushpop_trace")[1].starts_with("-30|-10|20|0|20|:before"));
+        made.range((i64::MIN, i64::MAX), 3, "ever");
+        let error = run(&made.trace(), "nvtx_pushpop_trace").expect_err("too long").to_string();
+        assert!(error.contains("does not fit into 64 bits"), "{error}");
+    }
+
+    #[test]
+    fn stacks_that_would_fill_the_memory_are_an_error() {
+        assert!(shallow_enough("r", (0..1000).map(|_| 50)).is_ok());
+        let error = shallow_enough("r", 0..100_000).expect_err("deep").to_string();
+        assert!(error.contains("too deep in one another"), "{error}");
+    }
+}

@@ -165,3 +165,55 @@ fn told(
     ];
     Ok(Some(Sheet { name: report, title: NVTX_KERN_SUM.title, columns }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::lines;
+    use crate::trace::testing::Made;
+
+    #[test]
+    fn kernels_are_summed_within_ranges_by_name_style_and_thread() {
+        let made = Made::new();
+        made.string(1, "a(int)").string(2, "a").string(3, "b()").string(4, "b");
+        made.range((0, 100), 3, "step").range((200, 300), 3, "step").range((0, 100), 4, "step");
+        made.started((0, 250), (3, 3), "step");
+        made.call((10, 20), 3, 1, 9).kernel((1000, 1010), 1, 1).call((30, 40), 3, 2, 9).kernel(
+            (1020, 1050),
+            2,
+            1,
+        );
+        made.call((210, 220), 3, 3, 9).kernel((1100, 1150), 3, 1).kernel((1200, 1207), 3, 3);
+        made.call((90, 101), 3, 4, 9).kernel((2000, 2999), 4, 3).call((50, 50), 4, 5, 9).kernel(
+            (3000, 3001),
+            5,
+            1,
+        );
+        let head =
+            "NVTX Range|Style|PID|TID|NVTX Inst|Kern Inst|Total Time|Avg|Med|Min|Max|StdDev|Kernel Name";
+        assert_eq!(
+            lines(&made.trace(), "nvtx_kern_sum:base"),
+            [
+                head,
+                ":step|StartEnd|40|3|1|2|1006|503.0|503.0|7|999|701.4|b",
+                ":step|PushPop|40|3|2|3|90|30.0|30.0|10|50|20.0|a",
+                ":step|StartEnd|40|3|1|3|90|30.0|30.0|10|50|20.0|a",
+                ":step|PushPop|40|3|1|1|7|7.0|7.0|7|7|0.0|b",
+                ":step|PushPop|40|4|1|1|1|1.0|1.0|1|1|0.0|a",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_kernel_within_two_ranges_of_one_name_counts_twice() {
+        let made = Made::new();
+        made.string(1, "a");
+        made.range((0, 100), 3, "f").range((10, 90), 3, "f").range((50, 150), 3, "f");
+        made.call((60, 61), 3, 1, 9).kernel((500, 510), 1, 1).call((20, 21), 3, 2, 9).kernel(
+            (600, 630),
+            2,
+            1,
+        );
+        let found = lines(&made.trace(), "nvtx_kern_sum");
+        assert_eq!(found[1..], [":f|PushPop|40|3|3|5|90|18.0|10.0|10|30|11.0|a"]);
+    }
+}

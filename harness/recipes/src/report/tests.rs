@@ -1,6 +1,32 @@
 //! Reports over small exports.
 
 use super::*;
+use crate::sheet::{Headings, TimeUnit, Values};
+
+/// The cells of a report as `name` or `name:argument` asks for it, the headings first; none where it has nothing.
+pub(super) fn lines(trace: &Trace, asked: &str) -> Vec<String> {
+    let sheet = run(trace, asked).expect("read");
+    let Some(sheet) = sheet else { return Vec::new() };
+    let heading = |column: &crate::sheet::Column| column.heading(Headings::Today, TimeUnit::Nanoseconds);
+    let cell = |values: &Values, row: usize| match values {
+        Values::Integers(all) => all[row].map(|value| value.to_string()),
+        Values::Decimals(all) => all[row].map(|value| format!("{value:.1}")),
+        Values::Texts(all) => all[row].clone(),
+    };
+    let mut lines = vec![sheet.columns.iter().filter_map(heading).collect::<Vec<_>>().join("|")];
+    lines.extend((0..sheet.height()).map(|row| {
+        let cells = sheet.columns.iter().map(|column| cell(&column.values, row).unwrap_or_default());
+        cells.collect::<Vec<_>>().join("|")
+    }));
+    lines
+}
+
+pub(super) fn run(trace: &Trace, asked: &str) -> Result<Option<Sheet>, ExportError> {
+    let mut words = asked.split(':');
+    let report = find(words.next().unwrap_or_default()).expect("a report");
+    let arguments = Arguments::read(report.name, report.arguments, &words.collect::<Vec<_>>());
+    (report.run)(trace, &arguments.expect("known"))
+}
 
 #[test]
 fn each_report_has_a_name_of_its_own_and_says_what_it_lacks() {

@@ -218,3 +218,60 @@ impl Spans {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Made, PROCESS};
+    use super::*;
+    use crate::tables::KERNEL;
+
+    fn launches(made: &Made) -> Result<Vec<(u32, u32)>, ExportError> {
+        let trace = made.trace();
+        let calls = Calls::read(&trace, &[]).expect("read").expect("calls");
+        let kernels = trace.export().columns(&KERNEL, &["start", "end", "correlationId", "globalPid"]);
+        let launches = calls.launches(&trace, "kernels", &kernels.expect("read").expect("kernels"))?;
+        Ok(launches.iter().map(|launch| (launch.operation, launch.call)).collect())
+    }
+
+    #[test]
+    fn correlations_meet_whether_they_are_counted_up_or_scattered() {
+        for ids in [[1, 2, 3, 4], [i64::MIN, -1, 0, i64::MAX], [7, 8, 8, 7], [0, 1 << 40, 5, 1 << 40]] {
+            let made = Made::new();
+            for id in ids {
+                made.call((0, 1), 3, id, 1);
+            }
+            for id in ids.iter().rev().chain(&[i64::MIN + 1, i64::MAX - 1, 9]) {
+                made.kernel((5, 6), *id, 1);
+            }
+            let mut expected = Vec::new();
+            for (kernel, id) in ids.iter().rev().enumerate() {
+                let calls = (0u32..4).filter(|call| ids[*call as usize] == *id);
+                expected.extend(calls.map(|call| (kernel as u32, call)));
+            }
+            assert_eq!(launches(&made).expect("few"), expected, "{ids:?}");
+        }
+    }
+
+    #[test]
+    fn rows_without_a_correlation_or_a_process_meet_nothing() {
+        let made = Made::new();
+        let [start, end, name] = ["start", "end", "nameId"].map(|column| (column, 1i64.into()));
+        made.put(&RUNTIME, &[start.clone(), end.clone(), name.clone(), ("correlationId", 1i64.into())]);
+        made.put(&RUNTIME, &[start, end, name, ("globalTid", PROCESS.into())]);
+        made.kernel((5, 6), 1, 1);
+        assert_eq!(launches(&made), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_number_that_everything_shares_is_an_error_and_no_endless_work() {
+        let made = Made::new();
+        for _ in 0..200 {
+            made.call((0, 1), 3, 0, 1).kernel((5, 6), 0, 1);
+        }
+        let error = launches(&made).expect_err("40,000 pairs").to_string();
+        assert!(
+            error.contains("too many kernels and calls share one correlation, such as: Some(0)"),
+            "{error}"
+        );
+    }
+}

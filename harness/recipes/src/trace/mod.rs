@@ -7,8 +7,12 @@ pub mod launches;
 mod names;
 pub mod nesting;
 pub mod nvtx;
+#[cfg(test)]
+mod nvtx_tests;
 mod process;
 pub mod projection;
+#[cfg(test)]
+pub mod testing;
 #[cfg(test)]
 mod tests;
 

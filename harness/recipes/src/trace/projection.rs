@@ -3,8 +3,8 @@
 
 use super::Trace;
 use super::launches::Calls;
-use super::nesting::Thread;
-use super::nvtx::Ranges;
+use super::nesting::{Stack, Thread};
+use super::nvtx::{Ranges, Style};
 use crate::source::nsys_export::ExportError;
 use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET};
 use std::collections::HashMap;
@@ -30,6 +30,28 @@ impl Work {
         self.start = self.start.min(other.start);
         self.end = self.end.max(other.end);
     }
+}
+
+/// Of each call the innermost push/pop range within which it lies, where there is one.
+pub fn innermost(
+    calls: &Calls,
+    ranges: &Ranges,
+    threads: &[Thread],
+) -> Result<Vec<Option<u32>>, ExportError> {
+    let (starts, ends) = (calls.rows().ints("start")?, calls.rows().ints("end")?);
+    let mut of_call = vec![None; calls.rows().len()];
+    for (thread, calls) in threads.iter().zip(by_thread(calls, threads, |call| ends[call] >= starts[call])?) {
+        let pushed = thread.ranges.iter().filter(|range| ranges.style[**range] == Style::PushPop);
+        let (mut pushed, mut stack) = (pushed.peekable(), Stack::default());
+        for call in calls {
+            let (start, end) = (starts[call as usize], ends[call as usize]);
+            while let Some(range) = pushed.next_if(|range| ranges.start[**range] <= start) {
+                stack.push(*range, ranges.end[*range]);
+            }
+            of_call[call as usize] = stack.innermost(end).map(|range| range as u32);
+        }
+    }
+    Ok(of_call)
 }
 
 /// Of each range what it launched; of one that launched nothing, nothing.
@@ -132,5 +154,32 @@ impl Sums {
             at &= at - 1;
         }
         sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn sums_are_those_of_all_that_ends_in_time(
+            moments in proptest::collection::vec(-20i64..20, 0..30),
+            added in proptest::collection::vec((-25i64..25, -100i64..100, 0i64..50), 0..60),
+        ) {
+            let mut sums = Sums::until(moments.clone());
+            for (end, start, ns) in &added {
+                sums.add(*end, Work { operations: 1, start: *start, end: start + ns });
+            }
+            for moment in moments {
+                let within = || added.iter().filter(|(end, ..)| *end <= moment);
+                let expected = Work {
+                    operations: within().count() as u64,
+                    start: within().map(|(_, start, _)| *start).min().unwrap_or(i64::MAX),
+                    end: within().map(|(_, start, ns)| start + ns).max().unwrap_or(i64::MIN),
+                };
+                proptest::prop_assert_eq!(sums.within(moment), expected);
+            }
+        }
     }
 }
