@@ -251,7 +251,7 @@ mod tests {
     use crate::trace::testing::{Made, OTHER_PROCESS};
 
     fn made() -> Made {
-        let made = Made::new();
+        let made = Made::begin();
         made.string(1, "cudaLaunchKernel_v7000").string(2, "cuLaunchKernel");
         made.string(5, "void a(int)").string(6, "a").string(7, "void b()").string(8, "b");
         made

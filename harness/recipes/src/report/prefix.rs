@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn kernels_are_named_behind_the_innermost_range_of_their_calls() {
-        let made = Made::new();
+        let made = Made::begin();
         made.string(1, "k(int)").string(2, "k");
         made.range((0, 100), 3, "outer").range((10, 20), 3, "inner").started((12, 18), (3, 3), "started");
         made.range((15, 40), 3, "crossing");
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn without_ranges_or_without_calls_names_stay_as_they_are() {
-        let (calls, ranges) = (Made::new(), Made::new());
+        let (calls, ranges) = (Made::begin(), Made::begin());
         calls.string(1, "k").call((0, 1), 3, 1, 9).kernel((5, 6), 1, 1);
         ranges.string(1, "k").range((0, 1), 3, "r").kernel((5, 6), 1, 1);
         for made in [calls, ranges] {

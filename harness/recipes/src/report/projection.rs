@@ -203,7 +203,7 @@ mod tests {
 
     /// Two steps with a part each, kernels of both and a fill, and a range that launches nothing.
     fn made() -> Made {
-        let made = Made::new();
+        let made = Made::begin();
         made.range((0, 100), 3, "step").range((10, 40), 3, "part").range((200, 300), 3, "step");
         made.range((210, 240), 3, "part").range((50, 60), 3, "idle").started((5, 250), (3, 3), "whole");
         made.call((12, 20), 3, 1, 1).kernel((500, 600), 1, 1);
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn borders_belong_to_ranges() {
-        let made = Made::new();
+        let made = Made::begin();
         made.range((10, 20), 3, "a").range((20, 30), 3, "b").range((21, 30), 3, "c").range((10, 19), 3, "d");
         made.call((10, 20), 3, 1, 1).kernel((50, 51), 1, 1).call((20, 20), 3, 2, 1).kernel((60, 61), 2, 1);
         let found = lines(&made.trace(), "nvtx_gpu_proj_trace");
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn ranges_of_two_threads_are_not_projected_and_counted_in_a_note() {
-        let made = Made::new();
+        let made = Made::begin();
         made.started((0, 100), (3, 4), "across").call((10, 20), 3, 1, 1).kernel((50, 51), 1, 1);
         let trace = made.trace();
         assert!(lines(&trace, "nvtx_gpu_proj_sum").is_empty());
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_graph_that_was_traced_as_a_whole_is_one_operation() {
-        let made = Made::new();
+        let made = Made::begin();
         made.range((0, 100), 3, "step").call((10, 20), 3, 1, 1);
         let numbers =
             [("start", 50), ("end", 90), ("deviceId", 0), ("correlationId", 1), ("globalPid", PROCESS)];
@@ -284,10 +284,10 @@ mod tests {
 
     #[test]
     fn nothing_is_projected_without_calls_without_ranges_or_without_operations() {
-        let (calls, ranges) = (Made::new(), Made::new());
+        let (calls, ranges) = (Made::begin(), Made::begin());
         calls.call((10, 20), 3, 1, 1).kernel((50, 51), 1, 1);
         ranges.range((0, 100), 3, "step").kernel((50, 51), 1, 1);
-        let neither = Made::new();
+        let neither = Made::begin();
         neither.range((0, 100), 3, "step").call((10, 20), 3, 1, 1);
         for made in [calls, ranges, neither] {
             for report in ["nvtx_gpu_proj_trace", "nvtx_gpu_proj_sum", "nvtx_kern_sum"] {
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_projection_that_does_not_fit_is_an_error() {
-        let made = Made::new();
+        let made = Made::begin();
         made.range((0, 100), 3, "step").call((10, 20), 3, 1, 1);
         made.kernel((i64::MIN, 0), 1, 1).kernel((5, i64::MAX), 1, 1);
         for report in ["nvtx_gpu_proj_trace", "nvtx_gpu_proj_sum"] {

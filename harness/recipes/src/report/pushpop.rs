@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn ranges_are_told_with_their_places_in_one_another() {
-        let made = Made::new();
+        let made = Made::begin();
         made.range((5, 40), 3, "inner").range((0, 100), 3, "outer").range((50, 100), 3, "inner");
         made.range((10, 20), 3, "leaf").range((0, 30), 4, "other").started((0, 200), (3, 3), "whole");
         let found = lines(&made.trace(), "nvtx_pushpop_trace");
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_range_that_only_crosses_another_does_not_stand_in_it() {
-        let made = Made::new();
+        let made = Made::begin();
         made.range((0, 10), 3, "a").range((5, 15), 3, "b").range((6, 9), 3, "c").range((15, 15), 3, "d");
         made.range((5, 15), 3, "e");
         let found = lines(&made.trace(), "nvtx_pushpop_trace");
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn only_pushed_ranges_are_told_and_those_of_two_threads_are_counted_in_a_note() {
-        let made = Made::new();
+        let made = Made::begin();
         made.started((0, 10), (3, 3), "a");
         assert!(lines(&made.trace(), "nvtx_pushpop_trace").is_empty());
         let own = [("end", 5i64.into()), ("endGlobalTid", 77i64.into())];
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn times_before_zero_are_times_and_spans_that_do_not_fit_are_errors() {
-        let made = Made::new();
+        let made = Made::begin();
         made.range((-30, -10), 3, "before");
         assert!(lines(&made.trace(), "nvtx_pushpop_trace")[1].starts_with("-30|-10|20|0|20|:before"));
         made.range((i64::MIN, i64::MAX), 3, "ever");

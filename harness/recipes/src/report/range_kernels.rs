@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn kernels_are_summed_within_ranges_by_name_style_and_thread() {
-        let made = Made::new();
+        let made = Made::begin();
         made.string(1, "a(int)").string(2, "a").string(3, "b()").string(4, "b");
         made.range((0, 100), 3, "step").range((200, 300), 3, "step").range((0, 100), 4, "step");
         made.started((0, 250), (3, 3), "step");
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_kernel_within_two_ranges_of_one_name_counts_twice() {
-        let made = Made::new();
+        let made = Made::begin();
         made.string(1, "a");
         made.range((0, 100), 3, "f").range((10, 90), 3, "f").range((50, 150), 3, "f");
         made.call((60, 61), 3, 1, 9).kernel((500, 510), 1, 1).call((20, 21), 3, 2, 9).kernel(

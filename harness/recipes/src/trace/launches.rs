@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn correlations_meet_whether_they_are_counted_up_or_scattered() {
         for ids in [[1, 2, 3, 4], [i64::MIN, -1, 0, i64::MAX], [7, 8, 8, 7], [0, 1 << 40, 5, 1 << 40]] {
-            let made = Made::new();
+            let made = Made::begin();
             for id in ids {
                 made.call((0, 1), 3, id, 1);
             }
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn rows_without_a_correlation_or_a_process_meet_nothing() {
-        let made = Made::new();
+        let made = Made::begin();
         let [start, end, name] = ["start", "end", "nameId"].map(|column| (column, 1i64.into()));
         made.put(&RUNTIME, &[start.clone(), end.clone(), name.clone(), ("correlationId", 1i64.into())]);
         made.put(&RUNTIME, &[start, end, name, ("globalTid", PROCESS.into())]);
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_number_that_everything_shares_is_an_error_and_no_endless_work() {
-        let made = Made::new();
+        let made = Made::begin();
         for _ in 0..200 {
             made.call((0, 1), 3, 0, 1).kernel((5, 6), 0, 1);
         }

@@ -11,7 +11,7 @@ fn labels(trace: &Trace) -> Vec<String> {
 
 #[test]
 fn domains_of_two_processes_may_have_one_number() {
-    let made = Made::new();
+    let made = Made::begin();
     for (process, name) in [(PROCESS, "NCCL"), (OTHER_PROCESS, "MPI")] {
         let tid = ("globalTid", (process | 3).into());
         let domain = ("domainId", 1i64.into());
@@ -27,7 +27,7 @@ fn domains_of_two_processes_may_have_one_number() {
 
 #[test]
 fn a_range_is_called_by_its_own_text_else_by_its_registered_one() {
-    let made = Made::new();
+    let made = Made::begin();
     made.string(4, "registered");
     let end = ("end", 5i64.into());
     made.event(PUSH_POP, 3, &[end.clone(), ("text", "own".to_owned().into()), ("textId", 4i64.into())]);
@@ -42,7 +42,7 @@ fn a_range_is_called_by_its_own_text_else_by_its_registered_one() {
 
 #[test]
 fn open_ranges_and_ranges_that_end_before_they_begin_are_counted_in_notes() {
-    let made = Made::new();
+    let made = Made::begin();
     made.range((9, 8), 3, "backwards").event(PUSH_POP, 3, &[("text", "open".to_owned().into())]);
     made.event(MARK, 3, &[("text", "mark".to_owned().into())]);
     let trace = made.trace();
@@ -54,7 +54,7 @@ fn open_ranges_and_ranges_that_end_before_they_begin_are_counted_in_notes() {
 
 #[test]
 fn ranges_keep_their_numbers_and_their_second_threads() {
-    let made = Made::new();
+    let made = Made::begin();
     made.event(MARK, 3, &[]).started((0, 1), (3, 4), "a").started((0, 1), (3, 3), "b").range(
         (-9, -9),
         5,
@@ -69,7 +69,7 @@ fn ranges_keep_their_numbers_and_their_second_threads() {
 
 #[test]
 fn the_longest_range_there_can_be_has_its_length() {
-    let made = Made::new();
+    let made = Made::begin();
     made.range((i64::MIN, i64::MAX), 3, "ever");
     let ranges = Ranges::read(&made.trace()).expect("read").expect("ranges");
     assert_eq!(ranges.ns(0), u64::MAX);
@@ -77,7 +77,7 @@ fn the_longest_range_there_can_be_has_its_length() {
 
 #[test]
 fn colons_in_names_do_not_make_domains() {
-    let made = Made::new();
+    let made = Made::begin();
     let domain = [("domainId", 1i64.into()), ("text", "a:b".to_owned().into())];
     made.event(DOMAIN, 3, &domain);
     made.range((0, 10), 3, "b:x").range((20, 30), 3, "x");
@@ -105,7 +105,7 @@ fn colons_in_names_do_not_make_domains() {
 
 #[test]
 fn a_filter_by_a_range_that_is_not_there_leaves_nothing() {
-    let made = Made::new();
+    let made = Made::begin();
     made.range((0, 10), 3, "x");
     let filter: RangeFilter = "y".parse().expect("a range");
     let trace = made.trace().filtered(&Filter::Range(filter)).expect("filtered");

@@ -16,7 +16,7 @@ pub struct Made {
 }
 
 impl Made {
-    pub fn new() -> Made {
+    pub fn begin() -> Made {
         let folder = tempfile::tempdir().expect("a folder");
         let db = Connection::open(folder.path().join("r.sqlite")).expect("made");
         db.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF").expect("set");
