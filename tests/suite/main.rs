@@ -24,6 +24,7 @@ mod oracle;
 mod pretend_baselines;
 mod profile_script;
 mod project;
+mod recipe;
 mod replay;
 mod rerun;
 mod resume;

@@ -56,6 +56,14 @@ impl Place {
         command
     }
 
+    /// Any verb, in the same way.
+    pub fn verb(&self, verb: &str, args: &[&str]) -> Ran {
+        let mut command = Command::new(HARNESS);
+        command.arg(verb).args(args).current_dir(self.folder.path()).stdin(Stdio::null());
+        command.env("PATH", "/usr/bin:/bin");
+        ran(command.output().expect("the harness starts"))
+    }
+
     pub fn stats(&self, args: &[&str]) -> Ran {
         ran(self.command(args).output().expect("the harness starts"))
     }

@@ -140,6 +140,10 @@ impl Made {
         self.put(&tables::NVTX_EVENTS, &row)
     }
 
+    pub fn path(&self) -> std::path::PathBuf {
+        self.folder.path().join("r.sqlite")
+    }
+
     pub fn trace(&self) -> Trace {
         Trace::open(&self.folder.path().join("r.sqlite")).expect("opens")
     }

@@ -36,6 +36,8 @@ pub const LIST: &[ReportRecipe] = &[
     composite::gpu::CUDA_GPU,
     composite::gpu::CUDA_GPU_GRAPH,
     composite::gpu::CUDA_KERNEL,
+    composite::joined::CUDA_COMBINED,
+    composite::joined::CUDA_COMBINED_KERNEL,
     composite::calls::NVTX,
     composite::calls::MPI,
     composite::calls::UCX,

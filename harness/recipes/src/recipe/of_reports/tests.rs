@@ -134,3 +134,45 @@ fn what_a_report_lost_comes_first_and_is_marked() {
     assert_eq!(texts(rows, "Loss"), ["yes", "no", "no"]);
     assert_eq!(texts(rows, "Text")[..2], ["4096 events were dropped", "Something failed"]);
 }
+
+#[test]
+fn calls_stand_beside_what_they_launched() {
+    use crate::trace::testing::{Made, PROCESS};
+    let made = Made::begin();
+    made.string(1, "cudaLaunchKernel_v7000").string(2, "gemm").string(3, "cudaMemset_v3020");
+    made.call((0, 10), 7, 100, 1).call((20, 30), 7, 101, 3).call((40, 50), 7, 102, 1);
+    made.put(
+        &crate::tables::KERNEL,
+        &[
+            ("start", 12.into()),
+            ("end", 18.into()),
+            ("deviceId", 3.into()),
+            ("streamId", 9.into()),
+            ("demangledName", 2.into()),
+            ("shortName", 2.into()),
+            ("correlationId", 100.into()),
+            ("globalPid", PROCESS.into()),
+        ],
+    );
+    made.put(
+        &crate::tables::MEMSET,
+        &[
+            ("start", 32.into()),
+            ("end", 33.into()),
+            ("bytes", 64.into()),
+            ("deviceId", 3.into()),
+            ("correlationId", 101.into()),
+            ("globalPid", PROCESS.into()),
+        ],
+    );
+    let inputs = inputs(vec![made.path()]);
+    let outcome = surveyed("CUDA_COMBINED", &[], &inputs);
+    let rows = table(&outcome, "rows");
+    assert_eq!(integers(rows, "start"), [Some(0), Some(20)], "the third call launched nothing");
+    assert_eq!(integers(rows, "gpu_start"), [Some(12), Some(32)]);
+    assert_eq!(integers(rows, "streamId"), [Some(9), None]);
+    assert_eq!(texts(rows, "name"), ["cudaLaunchKernel_v7000", "cudaMemset_v3020"]);
+    let outcome = surveyed("CUDA_COMBINED_KERNEL", &[], &inputs);
+    let rows = table(&outcome, "rows");
+    assert_eq!((texts(rows, "shortName"), integers(rows, "tid")), (vec!["gemm".to_owned()], vec![Some(7)]));
+}

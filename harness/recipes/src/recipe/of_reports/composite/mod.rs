@@ -3,6 +3,7 @@
 
 pub(super) mod calls;
 pub(super) mod gpu;
+pub(super) mod joined;
 pub(super) mod sampled;
 
 use crate::sheet::{Column, Quantity};

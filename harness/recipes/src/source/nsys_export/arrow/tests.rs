@@ -123,7 +123,7 @@ fn damaged_bytes_are_an_error_or_other_numbers_and_never_a_panic() {
     let path = folder.path().join("r.arrows");
     let whole = [stream(&kernels()), stream(&strings())].concat();
     for at in 0..whole.len() {
-        for with in [0x00, 0x01, 0x7f, 0x80, 0xff] {
+        for with in [0x01, 0xff] {
             let mut bytes = whole.clone();
             bytes[at] = with;
             std::fs::write(&path, &bytes).expect("written");

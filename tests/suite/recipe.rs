@@ -1,0 +1,159 @@
+//! What `harness recipe` puts on stdout and into folders, and its exit codes.
+
+use crate::project::Ran;
+use crate::small_export::{PLAIN, Place};
+
+fn place() -> Place {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("reports")).expect("made");
+    place.sqlite("reports/rank2.sqlite", PLAIN);
+    place.sqlite("reports/rank10.sqlite", PLAIN);
+    place
+}
+
+fn recipe(place: &Place, args: &[&str]) -> Ran {
+    place.verb("recipe", args)
+}
+
+#[track_caller]
+fn assert_told(ran: &Ran, code: i32, told: &str) {
+    assert_eq!(ran.code, Some(code), "{}", ran.all());
+    assert!(ran.stderr.contains(told), "no `{told}` in\n{}", ran.all());
+}
+
+#[test]
+fn many_reports_give_one_table_of_all_their_rows() {
+    let place = place();
+    let ran = recipe(&place, &["cuda_gpu_kern_sum", "--input", "reports", "--csv"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    assert_eq!(
+        ran.stdout,
+        "Time (%),Total (ns),Count,Avg (ns),Med (ns),Q1 (ns),Q3 (ns),Min (ns),Max (ns),StdDev (ns),Name\n\
+         96.8,30634,4,7658.5,7658.5,7468.0,7849.0,7468,7849,220.0,\"gemm<float, 2>\"\n\
+         3.2,1000,2,500.0,500.0,500.0,500.0,500,500,0.0,copy\n"
+    );
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn reports_are_numbered_as_a_person_counts_and_the_mapping_is_shown() {
+    let place = place();
+    let ran = recipe(&place, &["cuda_gpu_kern_sum", "reports", "--json", "--table", "files"]);
+    let line: serde_json::Value = serde_json::from_str(&ran.stdout).expect("one object");
+    let files = line["tables"]["files"].as_array().expect("a table");
+    let of =
+        |at: usize| (files[at]["Rank"].as_i64(), files[at]["File"].as_str().unwrap_or_default().to_owned());
+    assert_eq!(of(0), (Some(0), "reports/rank2.sqlite".to_owned()));
+    assert_eq!(of(1), (Some(1), "reports/rank10.sqlite".to_owned()));
+}
+
+#[test]
+fn a_folder_holds_every_table_in_every_form_and_is_not_replaced_unasked() {
+    let place = place();
+    let args = ["cuda_gpu_kern_sum,cuda_api_sum", "reports", "--output", "out", "--csv", "--parquet"];
+    assert_told(&recipe(&place, &args), 0, "written: out");
+    for recipe in ["cuda_gpu_kern_sum", "cuda_api_sum"] {
+        for table in ["all_stats", "rank_stats", "files"] {
+            for form in ["csv", "parquet"] {
+                assert!(
+                    place.path(&format!("out/{recipe}/{table}.{form}")).is_file(),
+                    "{recipe} {table} {form}"
+                );
+            }
+        }
+    }
+    std::fs::write(place.path("out/note"), "mine").expect("written");
+    assert_told(&recipe(&place, &args), 2, "`--force-overwrite` replaces it: out");
+    assert!(place.path("out/note").is_file());
+    let ran = recipe(&place, &["nvtx_sum", "reports", "--parquet"]);
+    assert_eq!(ran.code, Some(if ran.stderr.contains("no data") { 3 } else { 0 }), "{}", ran.all());
+}
+
+#[test]
+fn without_data_there_is_no_table_and_the_exit_code_says_so() {
+    let place = place();
+    let ran = recipe(&place, &["mpi_sum", "reports"]);
+    assert_told(&ran, 3, "mpi_sum: looked at, and 2 reports have no data for it");
+    assert_eq!(ran.stdout, "");
+    // A table without a row that was looked for is another thing: there is data, and nothing of it lies in the window.
+    let ran = recipe(&place, &["cuda_gpu_kern_sum", "reports", "--filter-time", "900s/901s"]);
+    assert_told(&ran, 3, "no data for it that the filter leaves");
+}
+
+#[test]
+fn a_report_that_cannot_be_read_is_named_and_stops_no_other() {
+    let place = place();
+    place.write("reports/rank3.sqlite", "SQLite format 3\0 and no more");
+    let ran = recipe(&place, &["cuda_gpu_kern_sum", "reports", "--csv"]);
+    assert_told(&ran, 2, "error: reports/rank3.sqlite: ");
+    assert!(ran.stdout.contains("30634"), "{}", ran.stdout);
+}
+
+#[test]
+fn wrong_usage_is_told_at_once_with_what_is_right() {
+    let place = place();
+    for (args, told) in [
+        (vec!["cuda_gpu_kern_smu", "reports"], "did you mean `cuda_gpu_kern_sum`?"),
+        (vec!["cuda_gpu_kern_sum:bse", "reports"], "it has: base, mangled"),
+        (vec!["cuda_gpu_kern_sum"], "no input"),
+        (vec![], "harness recipe list"),
+        (vec!["cuda_gpu_kern_sum", "reports", "--csv", "--json"], "stdout holds one form"),
+        (vec!["cuda_gpu_kern_sum", "reports", "--filter-time", "x"], "--filter-time: "),
+        (vec!["cuda_gpu_kern_sum", "nowhere"], "nowhere"),
+        (vec!["cuda_gpu_kern_sum", "reports", "--table", "all"], "it has: all_stats, rank_stats, files"),
+        (vec!["diff", "reports"], "compares two inputs"),
+        (vec!["cuda_gpu_kern_sum", "reports", "--output", "%q{NOT_SET_ANYWHERE}"], "the variable is not set"),
+    ] {
+        assert_told(&recipe(&place, &args), 2, told);
+    }
+}
+
+#[test]
+fn two_sides_are_held_against_each_other() {
+    let place = place();
+    let ran = recipe(&place, &["diff:cuda_api_sum", "--input", "reports/rank2.sqlite", "reports", "--csv"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    assert!(ran.stdout.lines().nth(1).is_some_and(|line| line.contains(",200.0,")), "{}", ran.stdout);
+}
+
+#[test]
+fn every_recipe_can_be_looked_up() {
+    let place = place();
+    let list = recipe(&place, &["list"]);
+    assert!(list.code == Some(0) && list.stdout.contains("  nvlink_sum  "), "{}", list.all());
+    let manual = recipe(&place, &["nvlink_sum", "--help"]);
+    assert!(manual.code == Some(0) && manual.stdout.contains("Definition"), "{}", manual.all());
+    assert!(recipe(&place, &["--help"]).stdout.contains("--force-overwrite"));
+}
+
+/// Every recipe over every real export ends in a table or in a note that there is no data.
+#[test]
+fn real_exports_are_gone_through_by_every_recipe() {
+    let Some(folder) = crate::project::root().parent().map(|above| above.join("shared/corpus/nsys")) else {
+        return;
+    };
+    let Ok(entries) = std::fs::read_dir(&folder) else {
+        println!("skipped: no corpus beside the project");
+        return;
+    };
+    let mut exports: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    exports.retain(|path| path.extension().is_some_and(|extension| extension == "sqlite"));
+    exports.sort();
+    assert!(!exports.is_empty());
+    let place = Place::new();
+    let names =
+        recipes::recipe::of_reports::LIST.iter().map(|recipe| recipe.name).filter(|name| *name != "diff");
+    let names: Vec<&str> = names.collect();
+    for export in exports {
+        let export = export.display().to_string();
+        for name in &names {
+            let ran = recipe(&place, &[name, &export, "--json"]);
+            let told = match ran.code {
+                Some(0) => "a table",
+                Some(3) if ran.stderr.contains("no data for it") => "no data",
+                _ => panic!("{name} over {export}: {}", ran.all()),
+            };
+            println!("{name:24} {told:8} {}", export.rsplit('/').next().unwrap_or_default());
+        }
+    }
+}
