@@ -15,9 +15,9 @@ const ABOUT: &str = "Tables of statistics of profiler reports.";
 const LONG_ABOUT: &str = "\
 Tables of statistics of profiler reports.
 
-An input is an export (a Parquet folder or an SQLite file), a `.nsys-rep` beside which an export stands or that your \
-own nsys can export, a folder with such files, or `folder:n` for the first n of it. Each report is taken once. Stdout \
-holds the tables alone.
+An input is an export (a folder of Parquet or Arrow files, a file of SQLite or of Arrow streams), a `.nsys-rep` beside \
+which an export stands or that your own nsys can export, a folder with such files, or `folder:n` for the first n of it. \
+Each report is taken once. Stdout holds the tables alone.
 
 Times are shown in --timeunit where a heading has a unit; bare headings (Start, Duration) stay in nanoseconds. With \
 --headings 2022 the columns Average, Minimum, Maximum and StdDev have the unit of Total Time. Sizes are in MB of 10^6.
