@@ -1,10 +1,10 @@
 //! Which part of a report is looked at: a span of time, or the ranges of a name. Rows are kept that overlap it; they are
 //! not cut. What ran on a GPU is kept by the call that launched it, where that is known, under a filter by ranges.
 
-use super::{Trace, nvtx, process_of};
+use super::launches::Calls;
+use super::{Trace, nvtx};
 use crate::source::nsys_export::{Export, ExportError, Rows};
-use crate::tables::{RUNTIME, TableSpec};
-use std::collections::HashMap;
+use crate::tables::TableSpec;
 use std::fmt;
 use std::str::FromStr;
 
@@ -148,7 +148,7 @@ impl FromStr for RangeFilter {
 /// Spans of time, apart and in order.
 pub(super) struct Windows {
     spans: Vec<(i64, i64)>,
-    /// Under a filter by ranges: when each launch was called for, by process and correlation.
+    /// Under a filter by ranges: what called for the launches.
     calls: Option<Calls>,
 }
 
@@ -164,23 +164,9 @@ pub(super) fn windows(trace: &Trace, filter: &Filter) -> Result<Windows, ExportE
             if found.is_empty() {
                 trace.note(format!("no range of that name: {}", range.name));
             }
-            Ok(Windows { spans: united(found), calls: Some(calls(&trace.export)?) })
+            Ok(Windows { spans: united(found), calls: Calls::of(&trace.export, &[])? })
         }
     }
-}
-
-/// By process and correlation: when it began and ended.
-type Calls = HashMap<(i64, i64), (i64, i64)>;
-
-fn calls(export: &Export) -> Result<Calls, ExportError> {
-    let Some(rows) = export.columns(&RUNTIME, &["start", "end", "globalTid", "correlationId"])? else {
-        return Ok(HashMap::new());
-    };
-    let (starts, ends) = (rows.ints("start")?, rows.ints("end")?);
-    let (tids, ids) = (rows.maybe_ints("globalTid")?, rows.maybe_ints("correlationId")?);
-    let calls = (0..rows.len())
-        .filter_map(|row| Some(((process_of(tids.get(row)?), ids.get(row)?), (starts[row], ends[row]))));
-    Ok(calls.collect())
 }
 
 fn united(mut spans: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
@@ -226,21 +212,20 @@ impl Windows {
         }
         let starts = rows.ints(begin)?;
         let ends = if has("end") { Some(rows.maybe_ints("end")?) } else { None };
-        let launched = match (&self.calls, has("correlationId") && has("globalPid")) {
+        let end = |row: usize| ends.as_ref().and_then(|ends| ends.get(row)).unwrap_or(starts[row]);
+        let itself = |row: usize| self.keeps(starts[row], end(row));
+        let kept: Vec<bool> = match (&self.calls, has("correlationId") && has("globalPid")) {
             (Some(calls), true) => {
-                Some((calls, rows.maybe_ints("globalPid")?, rows.maybe_ints("correlationId")?))
+                let (pids, ids) = (rows.maybe_ints("globalPid")?, rows.maybe_ints("correlationId")?);
+                let (begun, done) = (calls.rows().ints("start")?, calls.rows().ints("end")?);
+                let by_call = |row: usize| {
+                    let of_row = calls.of_correlation(pids.get(row)?, ids.get(row)?);
+                    of_row.map(|call| self.keeps(begun[call], done[call])).reduce(|any, one| any || one)
+                };
+                (0..rows.len()).map(|row| by_call(row).unwrap_or_else(|| itself(row))).collect()
             }
-            _ => None,
+            _ => (0..rows.len()).map(itself).collect(),
         };
-        let kept = (0..rows.len()).map(|row| {
-            let call = launched
-                .as_ref()
-                .and_then(|(calls, pids, ids)| calls.get(&(pids.get(row)?, ids.get(row)?)).copied());
-            let end = || ends.as_ref().and_then(|ends| ends.get(row)).unwrap_or(starts[row]);
-            let (start, end) = call.unwrap_or_else(|| (starts[row], end()));
-            self.keeps(start, end)
-        });
-        let kept: Vec<bool> = kept.collect();
         rows.keeping(&kept)
     }
 }
