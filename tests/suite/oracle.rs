@@ -256,7 +256,7 @@ impl Cell {
 fn cells(values: &Values, quantity: Quantity) -> Vec<Cell> {
     // The other rounds mebibytes' decimal cousins to a thousandth, all other fractions to a tenth.
     let (unit, step) = if quantity == Quantity::Bytes { (1e6, 0.001) } else { (1.0, 0.1) };
-    let text = |text: &Option<String>| match text.as_deref() {
+    let text = |text: Option<&str>| match text {
         None | Some("") => Cell::None,
         Some(text) => Cell::Text(text.to_owned()),
     };
@@ -267,7 +267,7 @@ fn cells(values: &Values, quantity: Quantity) -> Vec<Cell> {
     };
     let real = |number: &Option<f64>| number.map_or(Cell::None, |number| Cell::Real(number / unit, step));
     match values {
-        Values::Texts(all) => all.iter().map(text).collect(),
+        Values::Texts(all) => all.iter().map(|cell| text(cell.as_deref())).collect(),
         Values::Integers(all) => all.iter().map(whole).collect(),
         Values::Decimals(all) => all.iter().map(real).collect(),
     }

@@ -20,6 +20,13 @@ impl Tally {
         Tally { counted, pending: Vec::new() }
     }
 
+    /// Values with how often each came, in any order.
+    pub fn weighed(values: Vec<(u64, u64)>) -> Tally {
+        let mut tally = Tally { counted: Vec::new(), pending: values };
+        tally.count();
+        tally
+    }
+
     /// Takes in what another one has.
     pub fn add(&mut self, other: Tally) {
         self.pending.extend(other.counted);

@@ -11,6 +11,8 @@ use crate::tables::{KERNEL, RUNTIME, STRING_IDS};
 use crate::trace::launches::{Calls, Launch};
 use crate::trace::{Keys, Part, Trace, pid_of, tid_of};
 use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 pub(super) const CUDA_KERN_EXEC_SUM: ReportSpec = ReportSpec {
     name: "cuda_kern_exec_sum",
@@ -210,18 +212,23 @@ fn each(launches: &Launches) -> Result<Sheet, ExportError> {
     let shape = |name: &str, sides: [&str; 3]| {
         let [x, y, z] = sides.map(|side| launches.kernels.maybe_ints(side));
         let (x, y, z) = (x?, y?, z?);
-        let text = pairs.iter().map(|pair| {
+        let mut known: HashMap<[i64; 3], Arc<str>> = HashMap::new();
+        let texts = pairs.iter().map(|pair| {
             let row = pair.operation as usize;
-            Some(format!("{} {} {}", x.get(row)?, y.get(row)?, z.get(row)?))
+            let sides = [x.get(row)?, y.get(row)?, z.get(row)?];
+            let text = || format!("{} {} {}", sides[0], sides[1], sides[2]).into();
+            Some(known.entry(sides).or_insert_with(text).clone())
         });
-        Ok::<_, ExportError>(Column::maybe_texts(name, text))
+        Ok::<_, ExportError>(Column::maybe_texts(name, texts))
     };
-    let call_name = |pair: &Launch| {
-        launches.call_names.labels[launches.call_names.of_row[pair.call as usize] as usize].as_str()
+    let shared = |names: &Part<String>| {
+        names.labels.iter().map(|name| Arc::from(name.as_str())).collect::<Vec<Arc<str>>>()
     };
-    let kernel_name = |pair: &Launch| {
-        launches.kernel_names.labels[launches.kernel_names.of_row[pair.operation as usize] as usize].as_str()
-    };
+    let (call_names, kernel_names) = (shared(&launches.call_names), shared(&launches.kernel_names));
+    let call_name =
+        |pair: &Launch| call_names[launches.call_names.of_row[pair.call as usize] as usize].clone();
+    let kernel_name =
+        |pair: &Launch| kernel_names[launches.kernel_names.of_row[pair.operation as usize] as usize].clone();
     let columns = vec![
         Column::integers("API Start", bare, pairs.iter().map(|pair| times.call.0[pair.call as usize])),
         span("API Dur", &|pair| times.of_call(pair))?,

@@ -11,7 +11,7 @@ pub(super) fn lines(trace: &Trace, asked: &str) -> Vec<String> {
     let cell = |values: &Values, row: usize| match values {
         Values::Integers(all) => all[row].map(|value| value.to_string()),
         Values::Decimals(all) => all[row].map(|value| format!("{value:.1}")),
-        Values::Texts(all) => all[row].clone(),
+        Values::Texts(all) => all[row].as_deref().map(str::to_owned),
     };
     let mut lines = vec![sheet.columns.iter().filter_map(heading).collect::<Vec<_>>().join("|")];
     lines.extend((0..sheet.height()).map(|row| {

@@ -18,6 +18,8 @@ pub use form::{BadForm, Form, FormSpec, LIST as FORMS, OptionSpec, find as find_
 pub use heading::{Headings, TimeUnit};
 pub use visible::visible;
 
+use std::sync::Arc;
+
 /// Every column is as long as every other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sheet {
@@ -55,7 +57,8 @@ pub enum Values {
     Integers(Vec<Option<i64>>),
     /// Shown with one decimal, or as their quantity has it.
     Decimals(Vec<Option<f64>>),
-    Texts(Vec<Option<String>>),
+    /// Rows of one word may share it: traces have few words and very many rows.
+    Texts(Vec<Option<Arc<str>>>),
 }
 
 impl Values {
@@ -110,12 +113,12 @@ impl Sheet {
 }
 
 impl Column {
-    pub fn texts<T: Into<String>>(name: &str, values: impl IntoIterator<Item = T>) -> Column {
+    pub fn texts<T: Into<Arc<str>>>(name: &str, values: impl IntoIterator<Item = T>) -> Column {
         let values = values.into_iter().map(|value| Some(value.into())).collect();
         Column { name: name.to_owned(), quantity: Quantity::Plain, values: Values::Texts(values) }
     }
 
-    pub fn maybe_texts<T: Into<String>>(name: &str, values: impl IntoIterator<Item = Option<T>>) -> Column {
+    pub fn maybe_texts<T: Into<Arc<str>>>(name: &str, values: impl IntoIterator<Item = Option<T>>) -> Column {
         let values = values.into_iter().map(|value| value.map(Into::into)).collect();
         Column { name: name.to_owned(), quantity: Quantity::Plain, values: Values::Texts(values) }
     }

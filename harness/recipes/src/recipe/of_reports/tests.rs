@@ -32,7 +32,9 @@ fn integers(sheet: &Sheet, column: &str) -> Vec<Option<i64>> {
 
 fn texts(sheet: &Sheet, column: &str) -> Vec<String> {
     match sheet.column(column).map(|column| &column.values) {
-        Some(Values::Texts(values)) => values.iter().map(|text| text.clone().unwrap_or_default()).collect(),
+        Some(Values::Texts(values)) => {
+            values.iter().map(|text| text.as_deref().unwrap_or_default().to_owned()).collect()
+        }
         other => panic!("{column}: {other:?}"),
     }
 }

@@ -1,5 +1,7 @@
 //! Kernels by the ranges within which they were launched.
 
+mod crowded;
+
 use super::kernels::{BASE, MANGLED, name_column, names};
 use super::summary::fitting;
 use super::{Arguments, ReportSpec};
@@ -38,7 +40,7 @@ pub(super) const NVTX_KERN_SUM: ReportSpec = ReportSpec {
         let groups: Vec<_> = groups.into_iter().collect();
         let found = groups.par_iter().map(|((thread, _, _), rows)| {
             let spans = rows.iter().map(|row| (ranges.start[*row], ranges.end[*row]));
-            within(&kernels.of_thread[*thread], spans)
+            within(&kernels.of_thread[*thread], &spans.collect::<Vec<_>>())
         });
         let found: Vec<Vec<Within>> = found.collect();
         told(&ranges, &kernels.labels, groups.iter().map(|(_, rows)| rows[0]).zip(found))
@@ -89,6 +91,7 @@ impl Kernels {
 }
 
 /// The kernels of one name within ranges.
+#[derive(Debug, PartialEq)]
 struct Within {
     name: u32,
     /// How many of the ranges have one.
@@ -96,16 +99,22 @@ struct Within {
     stats: Stats,
 }
 
-fn within(launched: &[Launched], spans: impl Iterator<Item = (i64, i64)>) -> Vec<Within> {
+/// What lies within ranges of one name: spans in the order of their beginnings.
+fn within(launched: &[Launched], spans: &[(i64, i64)]) -> Vec<Within> {
+    let run = |(start, end): &(i64, i64)| {
+        let from = launched.partition_point(|one| one.call.0 < *start);
+        from..from.max(launched.partition_point(|one| one.call.0 <= *end))
+    };
+    let looked_at: usize = spans.iter().map(|span| run(span).len()).sum();
+    if looked_at > MOST_LOOKS * launched.len() {
+        return crowded::within(launched, spans);
+    }
     let (mut names, mut of_span, mut ns) = (Vec::new(), Vec::new(), Vec::new());
-    for (span, (start, end)) in spans.enumerate() {
-        let from = launched.partition_point(|one| one.call.0 < start);
-        for one in launched[from..].iter().take_while(|one| one.call.0 <= end) {
-            if one.call.1 <= end {
-                names.push(i64::from(one.name));
-                of_span.push(span);
-                ns.push(one.ns);
-            }
+    for (number, span) in spans.iter().enumerate() {
+        for one in launched[run(span)].iter().filter(|one| one.call.1 <= span.1) {
+            names.push(i64::from(one.name));
+            of_span.push(number);
+            ns.push(one.ns);
         }
     }
     let names = Part::numbers(names.into_iter());
@@ -117,10 +126,14 @@ fn within(launched: &[Launched], spans: impl Iterator<Item = (i64, i64)>) -> Vec
     }
     let stats = Grouped::new(&names.of_row, &ns, names.labels.len()).stats();
     let found = names.labels.iter().zip(ranges).zip(stats);
-    found
-        .filter_map(|((name, ranges), stats)| Some(Within { name: *name as u32, ranges, stats: stats? }))
-        .collect()
+    let found = found
+        .filter_map(|((name, ranges), stats)| Some(Within { name: *name as u32, ranges, stats: stats? }));
+    found.collect()
 }
+
+/// Ranges of one name seldom stand in one another. Where each kernel would be looked at more often than this, it is
+/// weighed instead.
+const MOST_LOOKS: usize = 4;
 
 /// Of each group of ranges one of them, and what lies within them.
 fn told(
