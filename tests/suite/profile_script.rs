@@ -30,7 +30,9 @@ case $1 in
   export)
     printf '%s\n' "$*" >> calls
     [[ ${FAKE:-} == export-fails ]] && exit 1
+    [[ ${FAKE:-} == no-arrow && $* == *--type=arrow* ]] && exit 1
     for word in "$@"; do [[ $word == --output=* ]] && output=${word#--output=}; done
+    if [[ $output != *_pqtdir ]]; then echo tables > "$output"; exit 0; fi
     mkdir "$output"
     echo kernels > "$output/CUPTI_ACTIVITY_KIND_KERNEL.parquet"
     echo strings > "$output/StringIds.parquet"
@@ -229,6 +231,21 @@ fn what_went_wrong_with_a_report_stands_in_the_account() {
     let left = of("qdstrm");
     assert!(left.report.is_none());
     assert!(left.unrecovered.is_some_and(|why| why.contains("no importer beside nsys")));
+}
+
+#[test]
+fn a_release_without_parquet_exports_arrow_and_where_it_knows_none_sqlite() {
+    for (fake, form, file) in [("", "arrow", "arrows"), ("no-arrow", "sqlite", "sqlite")] {
+        let node = Node::new();
+        let mut environment = SLURM.to_vec();
+        environment.push(("FAKE", fake));
+        let (code, _, stderr) = node.run(&ALL.replace(" parquetdir ", " arrow,sqlite "), &environment);
+        assert_eq!(code, Some(0), "{stderr}");
+        let account = node.account(3).expect("an account");
+        assert_eq!(account.export, Some((form.to_owned(), 0)), "{fake}");
+        let tables: Vec<&str> = account.tables.iter().map(|table| table.name.as_str()).collect();
+        assert_eq!(tables, [format!("c.j.step0.try0.rank3.p5-001.{file}")]);
+    }
 }
 
 #[test]

@@ -93,9 +93,10 @@ fn efa(version: NsysVersion) -> Result<String, String> {
     }
 }
 
-/// The leanest form of export that a release has.
+/// The leanest forms of export that a release may have, by comma: the first that nsys takes is the one. Since when it
+/// knows Arrow is not published; SQLite every release knows.
 pub fn export_form(version: NsysVersion) -> &'static str {
-    if version >= PARQUET { "parquetdir" } else { "sqlite" }
+    if version >= PARQUET { "parquetdir" } else { "arrow,sqlite" }
 }
 
 /// Whether a release can export chosen tables alone.

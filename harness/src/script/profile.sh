@@ -7,7 +7,7 @@
 #   RANKS       which are profiled: none, all, local:0, every:N, or a list 0,8
 #   NODE_RANKS  which of those sample what belongs to the node as a whole, in the same words
 #   NAME        what reports are called; step, restart, rank and node are put behind it
-#   EXPORT      parquetdir, sqlite or arrow;  TABLES  which tables, by comma; `all` for all
+#   EXPORT      parquetdir, arrow or sqlite, by comma: the first that nsys takes;  TABLES  which tables, by comma; `all` for all
 # A profiled rank leaves profile.rankN.txt, its account: one fact a line, the last line is `end`.
 # exit: the command's own; nothing that goes wrong with the profiler changes it.
 set -u
@@ -181,21 +181,25 @@ recover() {
 }
 
 export_report() {
-  local output file
+  local output file form status
   # Nobody reads its tables.
   if [[ $export == none ]]; then
     say export none 0
     return
   fi
-  local -a words=(export "--type=$export" --lazy=true --force-overwrite=false)
-  if [[ $tables != all ]]; then words+=("--tables=$tables"); fi
-  case $export in
-    parquetdir) output=$1_pqtdir ;;
-    arrow) output=$1.arrows ;;
-    *) output=$1.sqlite ;;
-  esac
-  "$nsys" "${words[@]}" "--output=$output" "$1.nsys-rep" >&2
-  say export "$export" "$?"
+  for form in ${export//,/ }; do
+    local -a words=(export "--type=$form" --lazy=true --force-overwrite=false)
+    if [[ $tables != all ]]; then words+=("--tables=$tables"); fi
+    case $form in
+      parquetdir) output=$1_pqtdir ;;
+      arrow) output=$1.arrows ;;
+      *) output=$1.sqlite ;;
+    esac
+    status=0
+    "$nsys" "${words[@]}" "--output=$output" "$1.nsys-rep" >&2 || status=$?
+    if [[ $status == 0 && -e $output ]]; then break; fi
+  done
+  say export "$form" "$status"
   if [[ -d $output ]]; then
     for file in "$output"/*; do
       if [[ -f $file ]]; then tell table "$file"; fi

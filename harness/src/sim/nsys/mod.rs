@@ -245,7 +245,8 @@ impl<'a> Rank<'a> {
             Some((report, tables)) => {
                 say(format!("report-file {} {} {name}.nsys-rep", report.len(), sha256(&report)));
                 let broken = matches!(self.ailing(), Some(Report::Empty | Report::Truncated));
-                say(format!("export {} {}", self.profile.export, u8::from(broken)));
+                let form = self.profile.export.split(',').next().unwrap_or_default();
+                say(format!("export {form} {}", u8::from(broken)));
                 for (table, bytes) in tables {
                     say(format!("table {} {} {name}_pqtdir/{table}", bytes.len(), sha256(&bytes)));
                 }
