@@ -29,7 +29,7 @@ fn numbers_of_any_size_and_sign_are_told_apart() {
 
 #[test]
 fn under_a_filter_by_ranges_a_kernel_goes_with_its_calls() {
-    let made = Made::new();
+    let made = Made::begin();
     made.range((100, 200), 3, "step").call((110, 120), 3, 1, 1).call((10, 20), 3, 2, 1);
     // Launched within, launched before, launched before and within, and without a call: within and outside.
     made.kernel((900, 910), 1, 1).kernel((150, 160), 2, 2).call((30, 40), 3, 3, 1).call((130, 140), 3, 3, 1);
