@@ -75,9 +75,18 @@ fn without_data_there_is_no_table_and_the_exit_code_says_so() {
     let ran = recipe(&place, &["mpi_sum", "reports"]);
     assert_told(&ran, 3, "mpi_sum: looked at, and 2 reports have no data for it");
     assert_eq!(ran.stdout, "");
-    // A table without a row that was looked for is another thing: there is data, and nothing of it lies in the window.
-    let ran = recipe(&place, &["cuda_gpu_kern_sum", "reports", "--filter-time", "900s/901s"]);
-    assert_told(&ran, 3, "no data for it that the filter leaves");
+}
+
+#[test]
+fn rows_that_were_looked_at_and_nothing_found_are_an_answer() {
+    let place = place();
+    for (name, heading) in
+        [("cuda_gpu_kern_sum", "Time (%),Total (ns),"), ("CUDA_KERNEL", "Rank,correlationId,")]
+    {
+        let ran = recipe(&place, &[name, "reports", "--csv", "--filter-time", "900s/901s"]);
+        assert_told(&ran, 0, &format!("{name}: looked at 6 rows, found none"));
+        assert!(ran.stdout.starts_with(heading) && ran.stdout.lines().count() == 1, "{}", ran.stdout);
+    }
 }
 
 #[test]

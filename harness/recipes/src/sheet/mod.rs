@@ -107,6 +107,12 @@ impl Sheet {
         self.columns.first().map_or(0, |column| column.values.len())
     }
 
+    /// Its headings alone.
+    pub fn without_rows(mut self) -> Sheet {
+        self.columns.iter_mut().for_each(|column| column.values = column.values.none());
+        self
+    }
+
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name == name)
     }

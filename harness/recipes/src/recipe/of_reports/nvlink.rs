@@ -24,7 +24,8 @@ pub(super) const NVLINK_SUM: ReportRecipe = ReportRecipe {
                 let key = (gpu_of(sample.type_id), all.metrics[sample.metric as usize].as_str());
                 values.entry(key).or_default().push(sample.value);
             }
-            if values.is_empty() {
+            // GPUs that were sampled without a metric of NVLink are an answer: a table without a row.
+            if all.samples.is_empty() {
                 return Ok(None);
             }
             values.values_mut().for_each(|values| values.sort_by(f64::total_cmp));

@@ -6,7 +6,7 @@ use crate::figures::{Grouped, Stats, Tally};
 use crate::report::Arguments;
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
-use crate::tables::{MPI_RANKS, SYSTEM_ENV};
+use crate::tables::{GENERIC_EVENTS, MPI_RANKS, NVTX_EVENTS, SYSTEM_ENV};
 use crate::trace::{Filter, Trace};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,6 +59,13 @@ enum Taken {
         rows: u64,
     },
     Sheet(Sheet),
+    /// Its tables have rows, and none is of what is looked for; with the headings of what was looked for, where these are
+    /// not the recipe's own.
+    FoundNone {
+        rows: u64,
+        headings: Option<Sheet>,
+    },
+    /// A table that it needs is absent or empty.
     Nothing,
     Unreadable(String),
 }
@@ -125,7 +132,11 @@ fn read(survey: &Survey, input: &Input, of_all: &[Mutex<Tallies>]) -> Report {
             all.entry((side, words.to_vec())).or_default().add(tally);
         };
         let summary = diff::summary_of(recipe, arguments);
-        take(&trace, summary, arguments, &add).unwrap_or_else(|error| Taken::Unreadable(error.to_string()))
+        let taken = take(&trace, summary, arguments, &add).and_then(|taken| match taken {
+            Taken::Nothing => looked_at(&trace, input, summary, arguments),
+            taken => Ok(taken),
+        });
+        taken.unwrap_or_else(|error| Taken::Unreadable(error.to_string()))
     });
     let taken = taken.collect();
     Report {
@@ -164,12 +175,40 @@ fn take(
     }
 }
 
+/// Whether there were rows to look at, where nothing came of them.
+fn looked_at(
+    trace: &Trace,
+    input: &Input,
+    recipe: &ReportRecipe,
+    arguments: &Arguments,
+) -> Result<Taken, ExportError> {
+    let mut rows = 0;
+    for (at, spec) in recipe.tables.iter().enumerate() {
+        // What a recipe falls back to is not what it needs.
+        let falls_back = at > 0 && [NVTX_EVENTS.name, GENERIC_EVENTS.name].contains(&spec.name);
+        let moment =
+            ["start", "timestamp"].into_iter().find(|name| spec.columns.iter().any(|c| c.name == *name));
+        if let (Some(moment), false) = (moment, falls_back) {
+            rows += trace.export().columns(spec, &[moment])?.map_or(0, |rows| rows.len() as u64);
+        }
+    }
+    if rows == 0 {
+        return Ok(Taken::Nothing);
+    }
+    // Which columns it would have had is told by the report without a filter.
+    let headings = match &recipe.kind {
+        Kind::Rows { of } => of(&Trace::open(&input.path)?, arguments)?.map(Sheet::without_rows),
+        Kind::Summary { .. } | Kind::Diff => None,
+    };
+    Ok(Taken::FoundNone { rows, headings })
+}
+
 impl Taken {
     fn rows(&self) -> u64 {
         match self {
             Taken::Groups { rows, .. } => *rows,
             Taken::Sheet(sheet) => sheet.height() as u64,
-            Taken::Nothing | Taken::Unreadable(_) => 0,
+            Taken::FoundNone { .. } | Taken::Nothing | Taken::Unreadable(_) => 0,
         }
     }
 }
@@ -217,8 +256,14 @@ fn outcome(
     let mut notes: Vec<String> = reports.iter().flat_map(|report| report.notes.clone()).collect();
     notes.dedup();
     let mut tables = Vec::new();
+    let looked: u64 = (0..reports.len())
+        .map(|report| match of(report) {
+            Taken::FoundNone { rows, .. } => *rows,
+            _ => 0,
+        })
+        .sum();
     match &recipe.kind {
-        Kind::Summary { quantity, words, .. } if !all.is_empty() => {
+        Kind::Summary { quantity, words, .. } if !all.is_empty() || looked > 0 => {
             let rows =
                 all.into_iter().filter_map(|((_, words), mut tally)| Some((None, words, tally.stats()?)));
             tables.push(("all_stats", sheet(recipe, *quantity, words, rows.collect())));
@@ -236,6 +281,7 @@ fn outcome(
             let sheets: Vec<(i64, &Sheet)> = (0..reports.len())
                 .filter_map(|report| match of(report) {
                     Taken::Sheet(sheet) => Some((ranks[report], sheet)),
+                    Taken::FoundNone { headings, .. } => Some((ranks[report], headings.as_ref()?)),
                     _ => None,
                 })
                 .collect();
@@ -243,8 +289,13 @@ fn outcome(
                 tables.push(("rows", sheet));
             }
         }
-        Kind::Diff if !all.is_empty() => tables.push(("diff", diff::sheet(recipe, arguments, all))),
+        Kind::Diff if !all.is_empty() || looked > 0 => {
+            tables.push(("diff", diff::sheet(recipe, arguments, all)))
+        }
         Kind::Summary { .. } | Kind::Diff => {}
+    }
+    if tables.iter().all(|(_, sheet)| sheet.height() == 0) && looked > 0 {
+        notes.push(format!("{}: looked at {looked} rows, found none", recipe.name));
     }
     if !tables.is_empty() {
         tables.push(("files", files(survey, recipe, reports, at, ranks, from)));
@@ -338,6 +389,7 @@ fn files(
 ) -> Sheet {
     let status = |report: &Report| match &report.taken[at] {
         Taken::Groups { .. } | Taken::Sheet(_) => "ok".to_owned(),
+        Taken::FoundNone { rows, .. } => format!("looked at {rows} rows, found none"),
         Taken::Nothing => "no data".to_owned(),
         Taken::Unreadable(why) => format!("unreadable: {why}"),
     };
