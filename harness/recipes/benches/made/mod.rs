@@ -40,7 +40,8 @@ fn rows(kernels: usize, seed: u64) -> Vec<KernelRow> {
         let lane = at % clock.len();
         let (name, spread) = (drawn(&mut state) % NAMES, drawn(&mut state));
         // Between half a microsecond and a millisecond, short ones more often.
-        let duration = 500 + (8000 >> (spread % 5)) * (1 + (spread >> 8) % 120) as i64;
+        let duration =
+            500 + (8000 >> (spread % 5)) * (1 + (spread >> 8) % 120) as i64 + ((spread >> 20) % 7919) as i64;
         let start = clock[lane];
         clock[lane] = start + duration + (drawn(&mut state) % 6000) as i64;
         KernelRow {

@@ -3,6 +3,8 @@
 
 mod api;
 mod arguments;
+#[cfg(test)]
+mod bad_input;
 mod gpu_trace;
 mod kernels;
 mod launches;

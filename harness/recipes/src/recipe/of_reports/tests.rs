@@ -178,3 +178,67 @@ fn calls_stand_beside_what_they_launched() {
     let rows = table(&outcome, "rows");
     assert_eq!((texts(rows, "shortName"), integers(rows, "tid")), (vec!["gemm".to_owned()], vec![Some(7)]));
 }
+
+#[test]
+fn metrics_of_gpus_as_older_reports_have_them_are_read_from_their_json() {
+    use crate::trace::testing::Made;
+    let made = Made::begin();
+    for (at, text) in [
+        (0i64, r#"{"NVLink RX Throughput [%]": "10", "SM Active": "50"}"#),
+        (1, r#"{"NVLink RX Throughput [%]": "30", "SM Active": "nan"}"#),
+        (2, "no json"),
+    ] {
+        let row = [("timestamp", at.into()), ("typeId", 0x0102i64.into()), ("data", text.to_owned().into())];
+        made.put(&crate::tables::GENERIC_EVENTS, &row);
+    }
+    let outcome = surveyed("nvlink_sum", &[], &inputs(vec![made.path()]));
+    let rows = table(&outcome, "rows");
+    assert_eq!((integers(rows, "GPU"), integers(rows, "Samples")), (vec![Some(2)], vec![Some(2)]));
+    assert_eq!(decimals(rows, "Med"), [Some(20.0)]);
+    assert!(
+        outcome.notes.iter().any(|note| note.ends_with("no JSON objects, left out: 1")),
+        "{:?}",
+        outcome.notes
+    );
+    let outcome = surveyed("GPU_METRICS", &[], &inputs(vec![made.path()]));
+    assert_eq!(decimals(table(&outcome, "rows"), "SM Active"), [Some(50.0), None]);
+}
+
+#[test]
+fn gpus_that_were_sampled_without_nvlink_are_an_answer() {
+    use crate::trace::testing::Made;
+    let made = Made::begin();
+    let row = [("timestamp", 0.into()), ("typeId", 1.into()), ("metricId", 5.into()), ("value", 7.into())];
+    made.put(&crate::tables::GPU_METRICS, &row);
+    let outcome = surveyed("nvlink_sum", &[], &inputs(vec![made.path()]));
+    assert_eq!(table(&outcome, "rows").height(), 0);
+    assert!(
+        surveyed("nvlink_sum", &[], &inputs(vec![Made::begin().string(1, "a").path()])).tables.is_empty()
+    );
+}
+
+#[test]
+fn mpi_as_a_domain_of_ranges_is_read_where_there_are_no_tables_of_it() {
+    use crate::trace::nvtx::DOMAIN;
+    use crate::trace::testing::Made;
+    let made = Made::begin();
+    made.event(DOMAIN, 7, &[("domainId", 4.into()), ("text", "MPI".to_owned().into())]);
+    made.range((0, 9), 7, "step");
+    made.event(
+        crate::trace::nvtx::PUSH_POP,
+        7,
+        &[
+            ("start", 1.into()),
+            ("end", 4.into()),
+            ("domainId", 4.into()),
+            ("text", "MPI_Send".to_owned().into()),
+        ],
+    );
+    let outcome = surveyed("mpi_sum", &[], &inputs(vec![made.path()]));
+    let all = table(&outcome, "all_stats");
+    assert_eq!(
+        (texts(all, "Source"), texts(all, "Name")),
+        (vec!["nvtx".to_owned()], vec!["MPI_Send".to_owned()])
+    );
+    assert_eq!(integers(all, "Total"), [Some(3)]);
+}

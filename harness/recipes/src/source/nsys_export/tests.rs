@@ -116,3 +116,28 @@ fn a_column_that_must_have_numbers_tells_of_the_row_without_one() {
     let error = rows.ints("end").expect_err("a hole").to_string();
     assert_eq!(error, "table `CUPTI_ACTIVITY_KIND_KERNEL` cannot be read: row 2 has no `end`");
 }
+
+#[test]
+fn texts_that_a_parquet_file_declares_as_mere_bytes_are_read_as_far_as_they_are_text() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let export = testing::parquet(folder.path(), &KERNELS, &[]);
+    let bytes: Vec<&[u8]> = vec![b"gemm", b"a\xffb"];
+    let value = BinaryChunked::from_slice("value".into(), &bytes).into_column();
+    let mut frame = DataFrame::new(2, vec![Column::new("id".into(), [1i64, 2]), value]).expect("a frame");
+    let file = fs::File::create(export.join("StringIds.parquet")).expect("made");
+    ParquetWriter::new(file).finish(&mut frame).expect("written");
+    let rows = Export::open(&export).expect("opens").table(&STRING_IDS).expect("read").expect("there");
+    let texts: Vec<Option<&str>> = rows.texts("value").expect("texts").iter().collect();
+    assert_eq!(texts, [Some("gemm"), Some("a\u{fffd}b")]);
+}
+
+#[test]
+fn numbers_of_64_bits_without_a_sign_have_the_bits_that_sqlite_has() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let export = testing::parquet(folder.path(), &KERNELS, &[]);
+    let mut frame = df!["id" => [1u64, u64::MAX], "value" => ["a", "b"]].expect("a frame");
+    let file = fs::File::create(export.join("StringIds.parquet")).expect("made");
+    ParquetWriter::new(file).finish(&mut frame).expect("written");
+    let rows = Export::open(&export).expect("opens").table(&STRING_IDS).expect("read").expect("there");
+    assert_eq!(rows.ints("id").expect("numbers"), [1, -1]);
+}

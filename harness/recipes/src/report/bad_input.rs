@@ -1,0 +1,125 @@
+//! Input that no sound report has, each with what must come of it: figures of what is sound, a note that counts what was
+//! left out, or an error that says why.
+
+use super::{Arguments, find};
+use crate::sheet::{Sheet, Values};
+use crate::source::nsys_export::ExportError;
+use crate::tables;
+use crate::trace::Trace;
+use crate::trace::testing::Made;
+use rusqlite::types::Value;
+
+fn run(name: &str, trace: &Trace) -> Result<Option<Sheet>, ExportError> {
+    (find(name).expect("a report").run)(trace, &Arguments::default())
+}
+
+fn sheet(name: &str, trace: &Trace) -> Sheet {
+    run(name, trace).expect("read").expect("a table")
+}
+
+fn integers(sheet: &Sheet, column: &str) -> Vec<Option<i64>> {
+    match sheet.column(column).map(|column| &column.values) {
+        Some(Values::Integers(values)) => values.clone(),
+        other => panic!("{column}: {other:?}"),
+    }
+}
+
+fn texts(sheet: &Sheet, column: &str) -> Vec<String> {
+    match sheet.column(column).map(|column| &column.values) {
+        Some(Values::Texts(values)) => {
+            values.iter().map(|text| text.as_deref().unwrap_or_default().to_owned()).collect()
+        }
+        other => panic!("{column}: {other:?}"),
+    }
+}
+
+#[test]
+fn rows_that_end_before_they_begin_are_left_out_and_counted() {
+    let made = Made::begin();
+    made.string(1, "a").string(2, "s").kernel((10, 20), 1, 1).kernel((30, 25), 2, 1);
+    let trace = made.trace();
+    let told = sheet("cuda_gpu_kern_sum", &trace);
+    assert_eq!(
+        (integers(&told, "Instances"), integers(&told, "Total Time")),
+        (vec![Some(1)], vec![Some(10)])
+    );
+    assert_eq!(trace.notes(), ["kernels: rows that end before they begin, left out: 1"]);
+    // Where nothing sound is left there is no table, and never one of zeroes.
+    let made = Made::begin();
+    made.string(1, "a").string(2, "s").kernel((30, 25), 2, 1);
+    assert!(run("cuda_gpu_kern_sum", &made.trace()).expect("read").is_none());
+}
+
+#[test]
+fn one_row_has_no_deviation_and_times_before_zero_are_times() {
+    let made = Made::begin();
+    made.string(1, "a").string(2, "s").kernel((-50, -20), 1, 1);
+    let told = sheet("cuda_gpu_kern_sum", &made.trace());
+    assert_eq!(integers(&told, "Total Time"), [Some(30)]);
+    let Some(Values::Decimals(deviation)) = told.column("StdDev").map(|column| &column.values) else {
+        panic!()
+    };
+    assert_eq!(*deviation, [Some(0.0)]);
+}
+
+#[test]
+fn sums_beyond_64_bits_are_refused_and_not_wrapped() {
+    let made = Made::begin();
+    made.string(1, "a").string(2, "s").kernel((i64::MIN, i64::MAX), 1, 1);
+    let error = run("cuda_gpu_kern_sum", &made.trace()).expect_err("too large").to_string();
+    assert!(error.contains("does not fit into 64 bits"), "{error}");
+    let made = Made::begin();
+    made.string(1, "a").string(2, "s").kernel((0, i64::MAX), 1, 1);
+    assert_eq!(integers(&sheet("cuda_gpu_kern_sum", &made.trace()), "Total Time"), [Some(i64::MAX)]);
+}
+
+#[test]
+fn of_two_strings_with_one_id_the_first_counts_and_an_id_without_a_string_is_shown_as_such() {
+    let made = Made::begin();
+    made.string(1, "first").string(1, "second").string(2, "s").kernel((0, 5), 1, 1).kernel((5, 9), 2, 77);
+    assert_eq!(texts(&sheet("cuda_gpu_kern_sum", &made.trace()), "Name"), ["first", "[no string 77]"]);
+}
+
+#[test]
+fn bytes_that_are_no_text_and_control_characters_in_names_are_kept_as_data() {
+    let made = Made::begin();
+    made.put(&tables::STRING_IDS, &[("id", 1.into()), ("value", Value::Blob(b"a\0\xffz".to_vec()))]);
+    made.string(2, "s").kernel((0, 5), 1, 1);
+    let name = texts(&sheet("cuda_gpu_kern_sum", &made.trace()), "Name");
+    assert!(name[0].starts_with("a\0") && name[0].ends_with('z'), "{name:?}");
+}
+
+#[test]
+fn a_gpu_is_named_by_the_number_that_cuda_gives_it() {
+    let made = Made::begin();
+    let gpu = |id: i64, cuda: i64, name: &str| {
+        made.put(
+            &tables::TARGET_INFO_GPU,
+            &[("id", id.into()), ("cuDevice", cuda.into()), ("name", name.to_owned().into())],
+        );
+    };
+    gpu(0, 3, "other");
+    gpu(3, 0, "this");
+    made.string(1, "a").string(2, "s").kernel((0, 5), 1, 1);
+    assert_eq!(texts(&sheet("cuda_gpu_trace", &made.trace()), "Device"), ["this (0)"]);
+}
+
+#[test]
+fn ranges_still_open_are_left_out_and_counted() {
+    let made = Made::begin();
+    made.range((0, 10), 7, "closed");
+    made.event(crate::trace::nvtx::PUSH_POP, 7, &[("start", 5.into()), ("text", "open".to_owned().into())]);
+    let trace = made.trace();
+    assert_eq!(texts(&sheet("nvtx_sum", &trace), "Range"), [":closed"]);
+    assert_eq!(trace.notes(), ["NVTX: ranges without an end, left out: 1"]);
+}
+
+#[test]
+fn a_table_without_a_row_is_no_data() {
+    let made = Made::begin();
+    made.string(1, "a");
+    let trace = made.trace();
+    for report in super::LIST {
+        assert!(run(report.name, &trace).expect("read").is_none(), "{}", report.name);
+    }
+}
