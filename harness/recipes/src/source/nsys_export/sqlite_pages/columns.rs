@@ -1,93 +1,184 @@
-//! The values of one column, as they are gathered from some pages: numbers beside each other, texts in one buffer.
+//! The columns of one table while its rows are read: numbers at their places in one long row, which is shared out among
+//! those who read, and texts in pieces that are put one behind the other.
 
-use super::record::Cell;
+use super::record::{Cell, Spot};
+use super::scan::Wanted;
+use super::shapes::Shaped;
+use crate::source::nsys_export::type_of;
 use crate::tables::Kind;
 use polars::prelude::*;
 
-pub(super) enum Values {
-    Integers(Vec<i64>, Holes),
-    Reals(Vec<f64>, Holes),
+/// One column as a whole.
+pub(super) enum Whole {
+    Integers(Vec<i64>),
+    Reals(Vec<f64>),
+    Texts,
+}
+
+/// Some neighbouring rows of it.
+pub(super) struct Share<'w> {
+    values: Values<'w>,
+    /// The rows without a value, counted from the share's first: most columns have none.
+    holes: Vec<usize>,
+}
+
+enum Values<'w> {
+    Integers(&'w mut [i64]),
+    Reals(&'w mut [f64]),
     Texts(StringChunkedBuilder),
 }
 
-/// The rows without a value: most columns have none, and then nothing is kept for it.
-#[derive(Default)]
-pub(super) struct Holes(Vec<usize>);
+/// What is left of a share when its rows are read.
+pub(super) struct Filled {
+    rows: usize,
+    holes: Vec<usize>,
+    texts: Option<StringChunked>,
+}
 
-impl Values {
-    pub fn of(kind: Kind) -> Values {
+impl Whole {
+    pub fn of(kind: Kind, rows: usize) -> Whole {
         match kind {
-            Kind::Integer => Values::Integers(Vec::new(), Holes::default()),
-            Kind::Real => Values::Reals(Vec::new(), Holes::default()),
-            Kind::Text => Values::Texts(StringChunkedBuilder::new(PlSmallStr::EMPTY, 0)),
+            Kind::Integer => Whole::Integers(vec![0; rows]),
+            Kind::Real => Whole::Reals(vec![0.0; rows]),
+            Kind::Text => Whole::Texts,
         }
     }
 
-    pub fn reserve(&mut self, rows: usize) {
+    /// One share after the other, of so many rows each.
+    pub fn shares<'w>(&'w mut self, counts: &'w [usize]) -> Box<dyn Iterator<Item = Share<'w>> + 'w> {
+        let share = |values| Share { values, holes: Vec::new() };
         match self {
-            Values::Integers(all, _) => all.reserve(rows),
-            Values::Reals(all, _) => all.reserve(rows),
-            Values::Texts(_) => {}
+            Whole::Integers(all) => Box::new(pieces(all, counts).map(Values::Integers).map(share)),
+            Whole::Reals(all) => Box::new(pieces(all, counts).map(Values::Reals).map(share)),
+            Whole::Texts => {
+                Box::new(counts.iter().map(move |rows| {
+                    share(Values::Texts(StringChunkedBuilder::new(PlSmallStr::EMPTY, *rows)))
+                }))
+            }
         }
     }
 
-    /// Says what is wrong where the value is not of the column's type.
-    pub fn push(&mut self, cell: Cell<'_>) -> Result<(), String> {
-        match (self, cell) {
-            (Values::Integers(all, _), Cell::Integer(number)) => all.push(number),
-            (Values::Integers(all, holes), Cell::Null) => {
-                holes.0.push(all.len());
-                all.push(0);
+    /// The whole column, from what is left of all its shares in their order.
+    pub fn finish(self, wanted: &Wanted, filled: Vec<Filled>) -> PolarsResult<Column> {
+        let name = PlSmallStr::from(wanted.name);
+        let rows = filled.iter().map(|filled| filled.rows).sum();
+        let missing: usize = filled.iter().map(|filled| filled.holes.len()).sum();
+        if missing == rows {
+            return Ok(Column::full_null(name, rows, &type_of(wanted.kind)));
+        }
+        Ok(match self {
+            Whole::Integers(all) if missing == 0 => Int64Chunked::from_vec(name, all).into_column(),
+            Whole::Integers(all) => {
+                apart(all, &filled).collect::<Int64Chunked>().with_name(name).into_column()
             }
-            (Values::Reals(all, _), Cell::Real(number)) => all.push(number),
-            (Values::Reals(all, _), Cell::Integer(number)) => all.push(number as f64),
-            (Values::Reals(all, holes), Cell::Null) => {
-                holes.0.push(all.len());
-                all.push(0.0);
+            Whole::Reals(all) if missing == 0 => Float64Chunked::from_vec(name, all).into_column(),
+            Whole::Reals(all) => {
+                apart(all, &filled).collect::<Float64Chunked>().with_name(name).into_column()
             }
+            Whole::Texts => {
+                let mut joined = StringChunked::full_null(name, 0);
+                for texts in filled.into_iter().filter_map(|filled| filled.texts) {
+                    joined.append_owned(texts)?;
+                }
+                joined.rechunk().into_owned().into_column()
+            }
+        })
+    }
+}
+
+fn pieces<'w, T>(all: &'w mut [T], counts: &'w [usize]) -> impl Iterator<Item = &'w mut [T]> {
+    counts.iter().scan(all, |rest, count| {
+        let (piece, after) = std::mem::take(rest).split_at_mut_checked(*count)?;
+        *rest = after;
+        Some(piece)
+    })
+}
+
+/// All values in their order, `None` for each hole.
+fn apart<T>(all: Vec<T>, filled: &[Filled]) -> impl Iterator<Item = Option<T>> {
+    let begins = filled.iter().scan(0, |begin, filled| Some(std::mem::replace(begin, *begin + filled.rows)));
+    let holes =
+        filled.iter().zip(begins).flat_map(|(filled, begin)| filled.holes.iter().map(move |at| begin + at));
+    let mut holes = holes.peekable();
+    all.into_iter().enumerate().map(move |(at, value)| match holes.next_if_eq(&at) {
+        Some(_) => None,
+        None => Some(value),
+    })
+}
+
+impl Share<'_> {
+    /// The values of neighbouring rows from one page: those of one field, whose spots stand in the same place for each
+    /// shape. Where one is not as it should be, says which row it is in.
+    pub fn put_all(
+        &mut self,
+        first: usize,
+        page: &[u8],
+        rows: &[Shaped],
+        spots: &[Spot],
+    ) -> Result<(), (usize, String)> {
+        let nothing = |row| (row, "not of its column's type: nothing".to_owned());
+        let cell = |row, shaped: &Shaped| {
+            let record = page.get(shaped.begin as usize..).unwrap_or_default();
+            let cell = spots.get(shaped.spots as usize).and_then(|spot| spot.cell(record));
+            cell.ok_or_else(|| nothing(row))
+        };
+        let Values::Integers(all) = &mut self.values else {
+            let mut rows = (first..).zip(rows);
+            return rows
+                .try_for_each(|(row, shaped)| self.put(row, cell(row, shaped)?).map_err(|why| (row, why)));
+        };
+        let places = all.get_mut(first..).unwrap_or_default();
+        for (place, (row, shaped)) in places.iter_mut().zip((first..).zip(rows)) {
+            let spot = spots.get(shaped.spots as usize);
+            match spot.and_then(|spot| spot.integer(page, shaped.begin)) {
+                Some(number) => *place = number,
+                None => match cell(row, shaped)? {
+                    Cell::Integer(number) => *place = number,
+                    Cell::Null => self.holes.push(row),
+                    other => return Err((row, not_of_type(other))),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Says what is wrong where the value is not of the column's type. Rows come in their order.
+    pub fn put(&mut self, row: usize, cell: Cell<'_>) -> Result<(), String> {
+        match (&mut self.values, cell) {
+            (Values::Texts(all), Cell::Null) => {
+                self.holes.push(row);
+                all.append_null();
+            }
+            (_, Cell::Null) => self.holes.push(row),
+            (Values::Integers(all), Cell::Integer(number)) => set(all, row, number),
+            (Values::Reals(all), Cell::Real(number)) => set(all, row, number),
+            (Values::Reals(all), Cell::Integer(number)) => set(all, row, number as f64),
             (Values::Texts(all), Cell::Text(bytes) | Cell::Blob(bytes)) => {
                 all.append_value(String::from_utf8_lossy(bytes));
             }
             // Values of a name-and-value table may be stored as numbers.
             (Values::Texts(all), Cell::Integer(number)) => all.append_value(number.to_string()),
             (Values::Texts(all), Cell::Real(number)) => all.append_value(number.to_string()),
-            (Values::Texts(all), Cell::Null) => all.append_null(),
-            (_, other) => return Err(format!("not of its column's type: {}", other.kind())),
+            (_, other) => return Err(not_of_type(other)),
         }
         Ok(())
     }
 
-    pub fn finish(self, name: &str) -> Column {
-        let name = PlSmallStr::from(name);
-        match self {
-            Values::Integers(all, holes) => {
-                let found: Int64Chunked = match holes.0.len() {
-                    0 => Int64Chunked::from_vec(name, all),
-                    count if count == all.len() => Int64Chunked::full_null(name, count),
-                    _ => holes.apart(all).collect::<Int64Chunked>().with_name(name),
-                };
-                found.into_column()
-            }
-            Values::Reals(all, holes) => {
-                let found: Float64Chunked = match holes.0.len() {
-                    0 => Float64Chunked::from_vec(name, all),
-                    count if count == all.len() => Float64Chunked::full_null(name, count),
-                    _ => holes.apart(all).collect::<Float64Chunked>().with_name(name),
-                };
-                found.into_column()
-            }
-            Values::Texts(all) => all.finish().with_name(name).into_column(),
-        }
+    pub fn filled(self, rows: usize) -> Filled {
+        let texts = match self.values {
+            Values::Texts(all) => Some(all.finish()),
+            _ => None,
+        };
+        Filled { rows, holes: self.holes, texts }
     }
 }
 
-impl Holes {
-    /// All values in their order, `None` for each hole.
-    fn apart<T>(self, all: Vec<T>) -> impl Iterator<Item = Option<T>> {
-        let mut holes = self.0.into_iter().peekable();
-        all.into_iter().enumerate().map(move |(at, value)| match holes.next_if_eq(&at) {
-            Some(_) => None,
-            None => Some(value),
-        })
+fn not_of_type(cell: Cell<'_>) -> String {
+    format!("not of its column's type: {}", cell.kind())
+}
+
+fn set<T>(all: &mut [T], row: usize, value: T) {
+    if let Some(place) = all.get_mut(row) {
+        *place = value;
     }
 }

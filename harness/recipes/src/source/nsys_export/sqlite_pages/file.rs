@@ -28,14 +28,25 @@ impl PageFile {
             buffer.resize(length, 0);
         }
         let into = buffer.get_mut(..length).unwrap_or_default();
-        let at = u64::from(first - 1) * self.page_size as u64;
-        self.file.read_exact_at(into, at).map_err(|error| match error.kind() {
+        self.read(first, 0, into)?;
+        Ok(into)
+    }
+
+    /// A number of two bytes at this place of a page.
+    pub fn two_bytes(&self, page: u32, at: usize) -> Result<u16, String> {
+        let mut bytes = [0; 2];
+        self.read(page, at, &mut bytes)?;
+        Ok(u16::from_be_bytes(bytes))
+    }
+
+    fn read(&self, page: u32, at: usize, into: &mut [u8]) -> Result<(), String> {
+        let begin = u64::from(page.saturating_sub(1)) * self.page_size as u64 + at as u64;
+        self.file.read_exact_at(into, begin).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => {
-                format!("cut off while it was read: page {first} of {}", self.pages)
+                format!("cut off while it was read: page {page} of {}", self.pages)
             }
             _ => error.to_string(),
-        })?;
-        Ok(into)
+        })
     }
 }
 

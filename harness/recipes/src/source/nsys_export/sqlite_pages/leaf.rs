@@ -1,22 +1,41 @@
 //! The rows of some pages: each cell's record, gathered from the pages it flows over to where it is long, and of it the
 //! fields that are asked for.
 
-use super::columns::Values;
+use super::columns::{Filled, Share};
 use super::file::{PageFile, Seen, Window};
-use super::record::{Cell, Layout, big_endian, varint};
+use super::record::{Cell, Layout, Spot, big_endian, varint, varint_length};
 use super::scan::{From, Wanted};
+use super::shapes::{Shaped, Shapes};
 use super::tree;
+use crate::tables::Kind;
 
-pub(super) struct Reader<'a> {
+pub(super) struct Reader<'a, 'w> {
     file: &'a PageFile,
     seen: &'a Seen,
-    wanted: &'a [Wanted],
-    /// The places of the wanted fields in a record, each once, ascending.
-    fields: Vec<usize>,
+    /// How many rows there should be.
+    expected: usize,
+    /// How many were read.
+    rows: usize,
     layout: Layout,
+    /// Where the wanted fields of the last row lie.
+    spots: Vec<Spot>,
+    /// The records of the last page, where they were as usual.
+    shaped: Vec<Shaped>,
+    /// `None` where pages cannot be read by columns.
+    shapes: Option<Shapes>,
+    columns: Vec<Filling<'w>>,
+    /// Columns of the row's own number.
+    numbers: Vec<Filling<'w>>,
     flow: Flow,
-    pub rows: usize,
-    pub values: Vec<Values>,
+}
+
+/// A column on its way.
+struct Filling<'w> {
+    /// Which of the wanted ones it is.
+    at: usize,
+    name: &'static str,
+    real: bool,
+    share: Share<'w>,
 }
 
 /// What was wrong, and with which of the reader's rows, from 0, where it was with one.
@@ -24,11 +43,14 @@ pub(super) struct Reader<'a> {
 pub(super) enum Trouble {
     Row(usize, String),
     File(String),
+    /// There are not as many rows as were expected.
+    Miscounted,
 }
 
 /// One cell of a leaf.
 struct RowCell<'p> {
-    number: i64,
+    /// The number of the row, as it is written.
+    number: &'p [u8],
     /// How long the record is, wherever it lies.
     length: usize,
     /// The part of it on this page, and what comes behind it there.
@@ -39,23 +61,57 @@ struct RowCell<'p> {
     taken: usize,
 }
 
-impl<'a> Reader<'a> {
-    pub fn new(file: &'a PageFile, seen: &'a Seen, wanted: &'a [Wanted]) -> Reader<'a> {
-        let places = wanted.iter().filter_map(|wanted| match wanted.from {
-            From::Field { at, .. } => Some(at),
-            _ => None,
+impl<'a, 'w> Reader<'a, 'w> {
+    /// One share for each of the wanted columns.
+    pub fn new(
+        file: &'a PageFile,
+        seen: &'a Seen,
+        wanted: &[Wanted],
+        shares: Vec<Share<'w>>,
+        expected: usize,
+    ) -> Reader<'a, 'w> {
+        let mut columns = Vec::new();
+        let mut numbers = Vec::new();
+        for (at, (wanted, share)) in wanted.iter().zip(shares).enumerate() {
+            match wanted.from {
+                From::RowNumber => numbers.push(Filling { at, name: wanted.name, real: false, share }),
+                From::Field { at: field, real } => {
+                    columns.push((field, Filling { at, name: wanted.name, real, share }));
+                }
+            }
+        }
+        columns.sort_by_key(|(field, _)| *field);
+        let (fields, columns) = columns.into_iter().unzip();
+        let (layout, flow) = (Layout::new(fields), Flow::default());
+        // Whole numbers that stand for reals, and are not asked for as such, are looked at one by one.
+        let plain = wanted.iter().all(|wanted| match wanted.from {
+            From::RowNumber => false,
+            From::Field { real, .. } => !real || wanted.kind == Kind::Real,
         });
-        let mut fields: Vec<usize> = places.collect();
-        fields.sort_unstable();
-        fields.dedup();
-        let values = wanted.iter().map(|wanted| Values::of(wanted.kind)).collect();
-        let (layout, flow) = (Layout::default(), Flow::default());
-        Reader { file, seen, wanted, fields, layout, flow, rows: 0, values }
+        let shapes = if plain { Shapes::new(&layout) } else { None };
+        Reader {
+            file,
+            seen,
+            expected,
+            rows: 0,
+            layout,
+            spots: Vec::new(),
+            shaped: Vec::new(),
+            shapes,
+            columns,
+            numbers,
+            flow,
+        }
     }
 
-    /// Makes room for this many more rows.
-    pub fn reserve(&mut self, rows: usize) {
-        self.values.iter_mut().for_each(|values| values.reserve(rows));
+    /// What is left of the shares, in the order of the wanted columns, when as many rows were read as there should be.
+    pub fn finish(self) -> Result<Vec<Filled>, Trouble> {
+        if self.rows != self.expected {
+            return Err(Trouble::Miscounted);
+        }
+        let mut all: Vec<Filling> = self.columns.into_iter().chain(self.numbers).collect();
+        all.sort_by_key(|column| column.at);
+        Ok(all.into_iter().map(|column| column.share.filled(self.rows)).collect())
     }
 
     pub fn page(&mut self, page: &[u8], number: u32) -> Result<(), Trouble> {
@@ -70,8 +126,55 @@ impl<'a> Reader<'a> {
             }
         }
         let pointers = tree::pointers(page, number, 8).map_err(Trouble::File)?;
+        if self.rows + pointers.len() > self.expected {
+            return Err(Trouble::Miscounted);
+        }
+        match self.usual(page, pointers) {
+            Some(()) => self.by_columns(page),
+            None => self.by_rows(page, number, pointers),
+        }
+    }
+
+    /// Where the records lie on a page as pages mostly are, and of which shape each is: all lie on it as a whole, under a
+    /// header of types of one byte. `None` for any other page, of which nothing is told here.
+    fn usual(&mut self, page: &[u8], pointers: &[[u8; 2]]) -> Option<()> {
+        let shapes = self.shapes.as_mut()?;
+        shapes.begin_page();
+        self.shaped.clear();
+        self.shaped.reserve(pointers.len());
         let mut taken = 8 + 2 * pointers.len();
-        self.reserve(pointers.len());
+        for pointer in pointers {
+            let at = usize::from(u16::from_be_bytes(*pointer));
+            let cell = page.get(at..)?;
+            let (length, first) = varint(cell)?;
+            let head = first + varint_length(cell.get(first..)?)?;
+            // What flows over is longer than this, and what is shorter takes up more than it has.
+            let length =
+                usize::try_from(length).ok().filter(|length| (2..=page.len() - 35).contains(length))?;
+            let behind = cell.get(head..).filter(|behind| behind.len() >= length)?;
+            let (shaped, needed) = shapes.of(&self.layout, behind, (at + head) as u32)?;
+            if needed > length {
+                return None;
+            }
+            taken += head + length;
+            self.shaped.push(shaped);
+        }
+        (taken <= page.len()).then_some(())
+    }
+
+    fn by_columns(&mut self, page: &[u8]) -> Result<(), Trouble> {
+        let spots = self.shapes.as_ref().map_or(&[][..], |shapes| &shapes.spots);
+        for (field, column) in self.columns.iter_mut().enumerate() {
+            let spots = spots.get(field..).unwrap_or_default();
+            let put = column.share.put_all(self.rows, page, &self.shaped, spots);
+            put.map_err(|(row, why)| column.trouble(row, &why))?;
+        }
+        self.rows += self.shaped.len();
+        Ok(())
+    }
+
+    fn by_rows(&mut self, page: &[u8], number: u32, pointers: &[[u8; 2]]) -> Result<(), Trouble> {
+        let mut taken = 8 + 2 * pointers.len();
         for pointer in pointers {
             let at = usize::from(u16::from_be_bytes(*pointer));
             let cell = page.get(at..).unwrap_or_default();
@@ -88,81 +191,79 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    #[inline(always)]
     fn row(&mut self, cell: &RowCell<'_>) -> Result<(), Trouble> {
-        let at = self.rows;
-        let bad = |why: &str| Trouble::Row(at, format!(": {why}"));
         if cell.local == cell.length {
-            self.layout.find(cell.body, &self.fields).map_err(bad)?;
-            if self.layout.needed > cell.length {
-                return Err(bad(ENDS_EARLY));
-            }
+            self.find(cell.body, cell.length)?;
             return self.push(cell.body, cell.number);
         }
+        // A record that does not lie on its page as a whole: as much of it as is needed is gathered first.
         let mut flow = std::mem::take(&mut self.flow);
         let pushed = self.flowing(&mut flow, cell);
         self.flow = flow;
         pushed
     }
 
-    /// A record that does not lie on its page as a whole: as much of it as is needed is gathered first.
-    #[inline(never)]
     fn flowing(&mut self, flow: &mut Flow, cell: &RowCell<'_>) -> Result<(), Trouble> {
-        let at = self.rows;
-        let bad = |why: &str| Trouble::Row(at, format!(": {why}"));
-        flow.begin(cell).map_err(|why| bad(&why))?;
+        flow.begin(cell).map_err(|why| self.bad_row(&why))?;
         let header = varint(cell.body).map_or(0, |(length, _)| length);
         let header = usize::try_from(header).ok().filter(|header| *header <= cell.length);
-        let header = header.ok_or_else(|| bad(ENDS_EARLY))?;
+        let header = header.ok_or_else(|| self.bad_row(ENDS_EARLY))?;
         flow.reach(header, cell.length, self.file, self.seen).map_err(Trouble::File)?;
-        self.layout.find(&flow.gathered, &self.fields).map_err(bad)?;
-        if self.layout.needed > cell.length {
-            return Err(bad(ENDS_EARLY));
-        }
-        flow.reach(self.layout.needed, cell.length, self.file, self.seen).map_err(Trouble::File)?;
+        let needed = self.find(&flow.gathered, cell.length)?;
+        flow.reach(needed, cell.length, self.file, self.seen).map_err(Trouble::File)?;
         self.push(&flow.gathered, cell.number)
     }
 
-    #[inline(always)]
-    fn push(&mut self, record: &[u8], number: i64) -> Result<(), Trouble> {
-        for (at, (values, wanted)) in self.values.iter_mut().zip(self.wanted).enumerate() {
-            let cell = match wanted.from {
-                From::Nowhere => continue,
-                From::RowNumber => Cell::Integer(number),
-                From::Field { at, real } => {
-                    let spot = self.fields.iter().position(|field| *field == at);
-                    let spot = spot.and_then(|spot| self.layout.spots.get(spot));
-                    let Some(spot) = spot else { continue };
-                    if let (Values::Integers(all, _), false) = (&mut *values, real)
-                        && let Some(number) = spot.integer(record)
-                    {
-                        all.push(number);
-                        continue;
-                    }
-                    match spot.cell(record) {
-                        Some(Cell::Integer(number)) if real => Cell::Real(number as f64),
-                        Some(cell) => cell,
-                        None => return Err(Trouble::Row(self.rows, format!(": {ENDS_EARLY}"))),
-                    }
-                }
-            };
-            if let Err(why) = values.push(cell) {
-                let column = self.wanted.get(at).map_or("", |wanted| wanted.name);
-                return Err(Trouble::Row(self.rows, format!(", column `{column}`: {why}")));
-            }
+    /// Finds where the values of one row lie, and how much of its record they and the header take up.
+    fn find(&mut self, record: &[u8], length: usize) -> Result<usize, Trouble> {
+        self.spots.clear();
+        match self.layout.find(record, &mut self.spots) {
+            Ok(needed) if needed <= length => Ok(needed),
+            Ok(_) => Err(self.bad_row(ENDS_EARLY)),
+            Err(why) => Err(self.bad_row(why)),
+        }
+    }
+
+    fn push(&mut self, record: &[u8], number: &[u8]) -> Result<(), Trouble> {
+        for (column, spot) in self.columns.iter_mut().zip(&self.spots) {
+            let cell = spot.cell(record);
+            let ends_early = || Trouble::Row(self.rows, format!(": {ENDS_EARLY}"));
+            column.put(self.rows, cell.ok_or_else(ends_early)?)?;
+        }
+        for column in &mut self.numbers {
+            let number = varint(number).map_or(0, |(number, _)| number as i64);
+            column.put(self.rows, Cell::Integer(number))?;
         }
         Ok(())
+    }
+
+    fn bad_row(&self, why: &str) -> Trouble {
+        Trouble::Row(self.rows, format!(": {why}"))
+    }
+}
+
+impl Filling<'_> {
+    fn put(&mut self, row: usize, cell: Cell<'_>) -> Result<(), Trouble> {
+        let cell = match cell {
+            Cell::Integer(number) if self.real => Cell::Real(number as f64),
+            other => other,
+        };
+        self.share.put(row, cell).map_err(|why| self.trouble(row, &why))
+    }
+
+    fn trouble(&self, row: usize, why: &str) -> Trouble {
+        Trouble::Row(row, format!(", column `{}`: {why}", self.name))
     }
 }
 
 const ENDS_EARLY: &str = "its record ends before its values";
 
 /// `cell` is the page from the cell's begin on.
-#[inline(always)]
 fn row_cell(cell: &[u8], page_size: usize, file_bytes: u64) -> Result<RowCell<'_>, String> {
     let outside = || ": its cell lies outside its page".to_owned();
     let (length, first) = varint(cell).ok_or_else(outside)?;
-    let (number, second) = varint(cell.get(first..).unwrap_or_default()).ok_or_else(outside)?;
+    let number = cell.get(first..).unwrap_or_default();
+    let second = varint_length(number).ok_or_else(outside)?;
     if length > file_bytes {
         return Err(format!(": its record is longer than the file: {length} bytes"));
     }
@@ -173,11 +274,10 @@ fn row_cell(cell: &[u8], page_size: usize, file_bytes: u64) -> Result<RowCell<'_
     let body = cell.get(head..).filter(|body| body.len() >= local + link).ok_or_else(outside)?;
     // The engine gives no cell less than four bytes.
     let taken = (head + local + link).max(4);
-    Ok(RowCell { number: number as i64, length, body, local, taken })
+    Ok(RowCell { number, length, body, local, taken })
 }
 
 /// How much of a record of this length lies on its own page; the rest flows over to others.
-#[inline(always)]
 fn local(length: usize, page_size: usize) -> usize {
     let most = page_size - 35;
     if length <= most {

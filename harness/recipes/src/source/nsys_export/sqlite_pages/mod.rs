@@ -9,15 +9,16 @@ mod leaf;
 mod record;
 mod scan;
 mod schema;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod tree;
 
-use super::{Fault, sqlite};
+use super::{Fault, sqlite, type_of};
 use crate::tables::ColumnSpec;
 use file::PageFile;
 use header::Header;
-use polars::prelude::DataFrame;
+use polars::prelude::{Column, DataFrame};
 use scan::{From, Wanted};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -66,32 +67,30 @@ impl Pages {
     ) -> Result<Option<DataFrame>, Fault> {
         let mut called = self.schema.called(name);
         let Some(table) = called.next() else { return Ok(None) };
-        let wanted = match create::columns(&table.statement) {
-            Some(made) if called.next().is_none() => wanted(&made, columns)?,
-            _ => None,
-        };
-        match table.root.zip(wanted) {
-            Some((root, wanted)) => scan::table(&self.file, root, &wanted).map(Some),
-            None => {
-                let connection = sqlite::open(&self.path).map_err(Fault::Broken)?;
-                sqlite::table(&connection, name, columns)
-            }
+        let made = create::columns(&table.statement).filter(|_| called.next().is_none());
+        let (Some(root), Some(made)) = (table.root, made) else { return self.by_engine(name, columns) };
+        let mut wanted = Vec::new();
+        for column in columns {
+            let from = match made.iter().enumerate().find(|(_, made)| made.name == column.name) {
+                // Rows may have a value that is not written.
+                Some((_, made)) if made.default => return self.by_engine(name, columns),
+                Some((_, made)) if made.row_number => From::RowNumber,
+                Some((at, made)) => From::Field { at, real: made.real },
+                None if column.required => return Err(Fault::NoColumn(column.name)),
+                None => continue,
+            };
+            wanted.push(Wanted { name: column.name, kind: column.kind, from });
         }
+        let frame = scan::table(&self.file, root, &wanted)?;
+        let all = columns.iter().map(|column| match frame.column(column.name) {
+            Ok(read) => read.clone(),
+            Err(_) => Column::full_null(column.name.into(), frame.height(), &type_of(column.kind)),
+        });
+        Ok(Some(DataFrame::new(frame.height(), all.collect())?))
     }
-}
 
-/// Where each column comes from; `None` where rows may have values that are not written.
-fn wanted(made: &[create::Made], columns: &[&'static ColumnSpec]) -> Result<Option<Vec<Wanted>>, Fault> {
-    let mut all = Vec::new();
-    for column in columns {
-        let from = match made.iter().enumerate().find(|(_, made)| made.name == column.name) {
-            Some((_, made)) if made.default => return Ok(None),
-            Some((_, made)) if made.row_number => From::RowNumber,
-            Some((at, made)) => From::Field { at, real: made.real },
-            None if column.required => return Err(Fault::NoColumn(column.name)),
-            None => From::Nowhere,
-        };
-        all.push(Wanted { name: column.name, kind: column.kind, from });
+    fn by_engine(&self, name: &str, columns: &[&'static ColumnSpec]) -> Result<Option<DataFrame>, Fault> {
+        let connection = sqlite::open(&self.path).map_err(Fault::Broken)?;
+        sqlite::table(&connection, name, columns)
     }
-    Ok(Some(all))
 }

@@ -37,6 +37,19 @@ pub(super) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     }
 }
 
+/// How many bytes the number has, where it is not needed itself.
+#[inline(always)]
+pub(super) fn varint_length(bytes: &[u8]) -> Option<usize> {
+    // The last byte is the first of those that have no highest bit.
+    let eight =
+        bytes.first_chunk::<8>().map_or(0, |bytes| !u64::from_le_bytes(*bytes) & 0x8080_8080_8080_8080);
+    match eight {
+        0 => varint(bytes).map(|(_, length)| length),
+        ends => Some(ends.trailing_zeros() as usize / 8 + 1),
+    }
+}
+
+#[inline(never)]
 fn long_varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut number = 0u64;
     for (at, byte) in bytes.iter().take(9).enumerate() {
@@ -54,86 +67,87 @@ fn long_varint(bytes: &[u8]) -> Option<(u64, usize)> {
 /// Where one field lies in its record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spot {
-    serial: u64,
-    start: usize,
-    end: usize,
+    start: u32,
+    end: u32,
+    /// The type of the value; blobs and texts of all lengths are one type each.
+    serial: u8,
+    /// What is left of eight bytes beside a number of this width.
+    bits: u8,
 }
 
-/// Where the wanted fields lie, kept from one row to the next: in neighbouring rows the headers are mostly equal.
-#[derive(Default)]
+const BLOB: u8 = 12;
+const TEXT: u8 = 13;
+
+/// Which fields of a record are wanted.
 pub(super) struct Layout {
-    /// The header of the last row, as far as it was looked at.
-    header: Vec<u8>,
-    pub spots: Vec<Spot>,
-    /// How much of the record these fields, and the header, take up.
-    pub needed: usize,
+    /// Their places in a record, ascending.
+    fields: Vec<usize>,
 }
 
 impl Layout {
-    /// Looks the header over. `fields` ascend; a record that ends before one of them has none in it.
-    #[inline(always)]
-    pub fn find(&mut self, record: &[u8], fields: &[usize]) -> Result<(), &'static str> {
-        match record.get(..self.header.len()) {
-            Some(same) if same == self.header && !same.is_empty() => Ok(()),
-            _ => self.find_anew(record, fields),
-        }
+    pub fn new(fields: Vec<usize>) -> Layout {
+        Layout { fields }
     }
 
-    fn find_anew(&mut self, record: &[u8], fields: &[usize]) -> Result<(), &'static str> {
+    /// How many fields there are.
+    pub fn fields(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// How many types stand in a header up to that of the last of them.
+    pub fn types(&self) -> usize {
+        self.fields.last().map_or(0, |last| last + 1)
+    }
+
+    /// Looks the header over, puts where each field lies behind the other spots, and gives how much of the record they
+    /// and the header take up. A record that ends before a field has none in it.
+    pub fn find(&self, record: &[u8], spots: &mut Vec<Spot>) -> Result<usize, &'static str> {
         const CUT: &str = "the header of its record is cut off";
-        self.header.clear();
-        self.spots.clear();
         let (length, mut at) = varint(record).ok_or(CUT)?;
         let length = usize::try_from(length).map_err(|_| CUT)?;
         let header = record.get(..length).filter(|header| header.len() >= at).ok_or(CUT)?;
-        let mut value = length;
+        let mut value = u32::try_from(length).map_err(|_| CUT)?;
         let mut next = 0;
-        for field in fields {
+        for field in &self.fields {
+            let mut spot = Spot { start: value, end: value, serial: 0, bits: 0 };
             while next <= *field && at < length {
                 let (serial, bytes) = varint(header.get(at..).unwrap_or_default()).ok_or(CUT)?;
                 let size = size(serial).ok_or("its record has a type that none has")?;
-                let end = value.checked_add(size).ok_or("its record is longer than any")?;
+                let end = u32::try_from(size).ok().and_then(|size| value.checked_add(size));
+                let end = end.ok_or("its record is longer than any")?;
                 if next == *field {
-                    self.spots.push(Spot { serial, start: value, end });
+                    let kind = if serial < 12 { serial as u8 } else { BLOB | (serial & 1) as u8 };
+                    let bits = if kind < 7 { 64 - 8 * size as u8 } else { 0 };
+                    spot = Spot { start: value, end, serial: kind, bits: bits & 63 };
                 }
                 (at, value, next) = (at + bytes, end, next + 1);
             }
-            if next <= *field {
-                self.spots.push(Spot { serial: 0, start: length, end: length });
-            }
+            spots.push(spot);
         }
-        self.needed = value;
-        // Only a header that was sound is taken for that of the next row.
-        self.header.extend_from_slice(header.get(..at).unwrap_or_default());
-        Ok(())
+        Ok(value as usize)
     }
 }
 
-fn size(serial: u64) -> Option<usize> {
+fn size(serial: u64) -> Option<u64> {
     match serial {
-        0..=4 => Some(serial as usize),
+        0..=4 => Some(serial),
         5 => Some(6),
         6 | 7 => Some(8),
         8 | 9 => Some(0),
         10 | 11 => None,
-        _ => usize::try_from((serial - 12) / 2).ok(),
+        _ => Some((serial - 12) / 2),
     }
 }
 
 impl Spot {
-    /// A whole number, where there is one. `record` may go on behind the record's end.
+    /// A whole number, as far as one can be had at once: eight bytes are read whatever its width. `None` where it is none,
+    /// or where there are not as many bytes from its begin to the end of what it lies in.
     #[inline(always)]
-    pub fn integer(&self, record: &[u8]) -> Option<i64> {
+    pub fn integer(&self, bytes: &[u8], begin: u32) -> Option<i64> {
         match self.serial {
             1..=6 => {
-                let bits = 64 - 8 * (self.end - self.start) as u32;
-                // One read of eight bytes, whatever the width; only at the end of a page there are not as many.
-                if let Some(bytes) = record.get(self.start..).and_then(|rest| rest.first_chunk::<8>()) {
-                    return Some(i64::from_be_bytes(*bytes) >> bits);
-                }
-                let bytes = record.get(self.start..self.end)?;
-                let number = bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
-                Some((number << bits) as i64 >> bits)
+                let eight = bytes.get((begin + self.start) as usize..)?.first_chunk::<8>()?;
+                Some(i64::from_be_bytes(*eight) >> (self.bits & 63))
             }
             8 => Some(0),
             9 => Some(1),
@@ -141,19 +155,24 @@ impl Spot {
         }
     }
 
-    /// `None` where the record ends before its value.
+    /// `None` where the record ends before it.
     pub fn cell<'a>(&self, record: &'a [u8]) -> Option<Cell<'a>> {
-        let bytes = record.get(self.start..self.end)?;
+        let value = record.get(self.start as usize..self.end as usize)?;
         Some(match self.serial {
             0 => Cell::Null,
-            7 => match f64::from_be_bytes(bytes.try_into().ok()?) {
+            7 => match f64::from_be_bytes(value.try_into().ok()?) {
                 // The engine too has no value for what is not a number.
                 number if number.is_nan() => Cell::Null,
                 number => Cell::Real(number),
             },
-            1..=9 => Cell::Integer(self.integer(record)?),
-            serial if serial % 2 == 0 => Cell::Blob(bytes),
-            _ => Cell::Text(bytes),
+            8 => Cell::Integer(0),
+            9 => Cell::Integer(1),
+            BLOB => Cell::Blob(value),
+            TEXT => Cell::Text(value),
+            _ => {
+                let number = value.iter().fold(0, |number, byte| number << 8 | i64::from(*byte));
+                Cell::Integer(number << self.bits >> self.bits)
+            }
         })
     }
 }

@@ -200,6 +200,25 @@ fn a_deep_tree_keeps_the_order_of_its_rows() {
 }
 
 #[test]
+fn a_table_may_have_more_shapes_of_records_than_are_kept() {
+    let names: Vec<String> = (0..12).map(|at| format!("c{at}")).collect();
+    // Each number has a width of its own, up to all of its bytes.
+    let values: Vec<String> =
+        (0..12).map(|at| format!("(i * {} + {at}) << (i * {at} % 64)", 7 * at + 1)).collect();
+    let (_folder, path) = database(
+        4096,
+        &format!(
+            "CREATE TABLE t({}); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) \
+             INSERT INTO t SELECT {} FROM n",
+            names.join(","),
+            values.join(",")
+        ),
+    );
+    let wanted = numbers(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(both(&path, "t", &wanted).expect("read").expect("there").height(), 20_000);
+}
+
+#[test]
 fn pages_of_two_tables_lie_between_each_other() {
     let mut statements = "CREATE TABLE t(a INTEGER); CREATE TABLE u(a INTEGER, b TEXT);".to_owned();
     for row in 0..4000 {
