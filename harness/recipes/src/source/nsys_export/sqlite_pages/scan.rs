@@ -127,7 +127,7 @@ fn run(leaves: &[Branch], page_size: usize) -> usize {
     near.count() + 1
 }
 
-/// What is wrong with a table that could not be read. It is read once more, leaf after leaf: which of two rows came first
+/// What is wrong with a table that could not be read. It is read once more, leaf after leaf and row after row: which of two rows came first
 /// to a page that both lead to depends on the cores, and a message may not.
 fn trouble(file: &PageFile, root: u32, wanted: &[Wanted]) -> String {
     let seen = Seen::new(file);
@@ -145,7 +145,7 @@ fn trouble(file: &PageFile, root: u32, wanted: &[Wanted]) -> String {
         let mut columns: Vec<Whole> = wanted.iter().map(|wanted| Whole::of(wanted.kind, count)).collect();
         let counts = [count];
         let shares = columns.iter_mut().filter_map(|column| column.shares(&counts).next()).collect();
-        let reader = Reader::new(file, &seen, wanted, shares, count);
+        let reader = Reader::new(file, &seen, wanted, shares, count).row_by_row();
         match part(file, &[leaf], reader, &mut buffer) {
             Ok(_) => rows += count,
             Err(Trouble::Row(row, why)) => return format!("row {}{why}", rows + row + 1),
