@@ -7,17 +7,28 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
-/// Opens the file without writing anything, not even beside it.
+/// Opens a finished file without writing anything, not even beside it. Where a file of changes lies beside it, the engine
+/// is to look at that too: what stands there alone would be missing without a word.
 pub(super) fn open(path: &Path) -> Result<Connection, String> {
+    let how = if changes_beside(path).is_some() { "mode=ro" } else { "immutable=1" };
     let shown: String = path.to_string_lossy().chars().flat_map(escaped).collect();
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(format!("file:{shown}?immutable=1"), flags)
+    let connection = Connection::open_with_flags(format!("file:{shown}?{how}"), flags)
         .map_err(|error| error.to_string())?;
     // The first question reads the head of the file: one that is cut off or no database is told here.
     let asked = connection.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()));
     asked.map_err(|error| error.to_string())?;
     Ok(connection)
+}
+
+/// The ending of a file of changes beside an export, which a finished one does not have.
+pub(super) fn changes_beside(path: &Path) -> Option<&'static str> {
+    ["-wal", "-journal"].into_iter().find(|end| {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(end);
+        std::fs::metadata(&beside).is_ok_and(|beside| beside.len() > 0)
+    })
 }
 
 /// What has a meaning of its own in a URI.

@@ -141,3 +141,37 @@ fn numbers_of_64_bits_without_a_sign_have_the_bits_that_sqlite_has() {
     let rows = Export::open(&export).expect("opens").table(&STRING_IDS).expect("read").expect("there");
     assert_eq!(rows.ints("id").expect("numbers"), [1, -1]);
 }
+
+#[test]
+fn what_stands_only_in_the_log_beside_an_export_is_read_or_refused_and_never_left_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = testing::sqlite(folder.path(), &KERNELS, &[], false);
+    let db = rusqlite::Connection::open(&path).expect("opens");
+    db.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).expect("changed");
+    db.execute_batch("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (50, 60, 0, 7, 1, 1, 1)").expect("put");
+    // As it lies there when whoever writes it is ended: the row is in the log alone.
+    let left = folder.path().join("left.sqlite");
+    fs::copy(&path, &left).expect("copied");
+    fs::copy(folder.path().join("r.sqlite-wal"), folder.path().join("left.sqlite-wal")).expect("copied");
+    drop(db);
+    let read = |path: &Path| {
+        Export::open(path)
+            .and_then(|export| export.table(&KERNEL))
+            .map(|rows| rows.map_or(0, |rows| rows.len()))
+    };
+    assert_eq!(read(&left), Ok(4));
+    // A change that was begun and not ended is undone by a writer alone.
+    let begun = testing::sqlite(&tempfile::tempdir().expect("a folder").keep(), &KERNELS, &[], false);
+    let db = rusqlite::Connection::open(&begun).expect("opens");
+    db.execute_batch("PRAGMA cache_size = 1; BEGIN; UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = 99")
+        .expect("begun");
+    let half = folder.path().join("half.sqlite");
+    fs::copy(&begun, &half).expect("copied");
+    let mut journal = begun.as_os_str().to_owned();
+    journal.push("-journal");
+    fs::copy(journal, folder.path().join("half.sqlite-journal")).expect("copied");
+    drop(db);
+    fs::remove_dir_all(begun.parent().expect("a folder")).expect("removed");
+    let half = read(&half);
+    assert!(half.is_err() || half == Ok(3), "{half:?}");
+}

@@ -38,12 +38,8 @@ pub(super) struct Pages {
 
 /// Opens a file that begins as SQLite files do.
 pub(super) fn open(path: &Path) -> Result<Opened, String> {
-    for end in ["-wal", "-journal"] {
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(end);
-        if std::fs::metadata(&beside).is_ok_and(|beside| beside.len() > 0) {
-            return Ok(Opened::NotPlain(format!("a file of changes lies beside it: `{end}`")));
-        }
+    if let Some(end) = super::sqlite::changes_beside(path) {
+        return Ok(Opened::NotPlain(format!("a file of changes lies beside it: `{end}`")));
     }
     let file = File::open(path).map_err(|error| error.to_string())?;
     let length = file.metadata().map_err(|error| error.to_string())?.len();
