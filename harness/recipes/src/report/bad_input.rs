@@ -123,3 +123,39 @@ fn a_table_without_a_row_is_no_data() {
         assert!(run(report.name, &trace).expect("read").is_none(), "{}", report.name);
     }
 }
+
+#[test]
+fn waits_of_a_nic_are_told_above_the_threshold_and_none_above_it_is_a_table_without_a_row() {
+    let made = Made::begin();
+    let name = |text: &str| Value::from(text.to_owned());
+    let metric = [
+        ("metricsListId", 1.into()),
+        ("metricsIdx", 2.into()),
+        ("name", name("IB: Send waits")),
+        ("unit", name("ticks/ms")),
+    ];
+    made.put(&tables::TARGET_INFO_NETWORK_METRICS, &metric);
+    made.put(
+        &tables::TARGET_INFO_NIC_INFO,
+        &[("GUID", (-1).into()), ("nicId", 0.into()), ("name", name("mlx5_0"))],
+    );
+    made.put(&tables::NIC_ID_MAP, &[("nicId", 0.into()), ("globalId", 900.into())]);
+    for (start, index, value) in [(0, 2, 10_000), (10, 2, 10_001), (20, 1, 99_999)] {
+        let ids = [("globalId", 900.into()), ("metricsListId", 1.into()), ("metricsIdx", index.into())];
+        let times = [("start", start.into()), ("end", (start + 10).into()), ("value", value.into())];
+        made.put(&tables::NET_NIC_METRIC, &[ids, times].concat());
+    }
+    let trace = made.trace();
+    let told = sheet("network_congestion", &trace);
+    assert_eq!(
+        (integers(&told, "Start"), integers(&told, "Send wait rate")),
+        (vec![Some(10)], vec![Some(10_001)])
+    );
+    assert_eq!(
+        (texts(&told, "GUID"), texts(&told, "Name")),
+        (vec!["0xffffffffffffffff".to_owned()], vec!["mlx5_0".to_owned()])
+    );
+    let report = find("network_congestion").expect("a report");
+    let high = Arguments::read(report.name, report.arguments, &["ticks_threshold=50000"]).expect("a number");
+    assert_eq!((report.run)(&trace, &high).expect("read").map(|sheet| sheet.height()), Some(0));
+}

@@ -4,8 +4,8 @@ use super::{ArgumentSpec, ReportSpec};
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
 use crate::tables::{NET_NIC_METRIC, NIC_ID_MAP, TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO};
-use crate::trace::Trace;
-use std::collections::{HashMap, HashSet};
+use crate::trace::{Trace, nics};
+use std::collections::HashSet;
 
 const THRESHOLD: ArgumentSpec = ArgumentSpec {
     name: "ticks_threshold",
@@ -51,9 +51,9 @@ pub(super) const NETWORK_CONGESTION: ReportSpec = ReportSpec {
             Column::integers("Send wait rate", plain, found.iter().map(|row| values[*row])),
             Column::maybe_texts(
                 "GUID",
-                found.iter().map(|row| nic(row).map(|(guid, _)| format!("{guid:#x}"))),
+                found.iter().map(|row| nic(row).map(|nic| format!("{:#x}", nic.guid))),
             ),
-            Column::maybe_texts("Name", found.iter().map(|row| nic(row).and_then(|(_, name)| name.clone()))),
+            Column::maybe_texts("Name", found.iter().map(|row| nic(row).and_then(|nic| nic.name.clone()))),
         ];
         Ok(Some(Sheet { name: "network_congestion", title: "Network Devices Congestion", columns }))
     },
@@ -75,22 +75,4 @@ fn waits(trace: &Trace) -> Result<HashSet<(i64, i64)>, ExportError> {
         }
     }
     Ok(waits)
-}
-
-/// GUID and name of each NIC, by the number that samples carry.
-fn nics(trace: &Trace) -> Result<HashMap<i64, (u64, Option<String>)>, ExportError> {
-    let (Some(map), Some(info)) =
-        (trace.export().table(&NIC_ID_MAP)?, trace.export().table(&TARGET_INFO_NIC_INFO)?)
-    else {
-        return Ok(HashMap::new());
-    };
-    let (guids, ids, names) = (info.ints("GUID")?, info.ints("nicId")?, info.texts("name")?);
-    let of_id: HashMap<i64, usize> = ids.iter().enumerate().map(|(row, id)| (*id, row)).collect();
-    let pairs = map.ints("nicId")?.iter().zip(map.ints("globalId")?);
-    let known = pairs.filter_map(|(id, global)| {
-        let row = *of_id.get(id)?;
-        // A GUID fills 64 bits; SQLite knows them only with a sign.
-        Some((*global, (guids[row] as u64, names.get(row).map(str::to_owned))))
-    });
-    Ok(known.collect())
 }

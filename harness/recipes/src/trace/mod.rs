@@ -6,6 +6,7 @@ mod keys;
 pub mod launches;
 mod names;
 pub mod nesting;
+mod nics;
 pub mod nvtx;
 #[cfg(test)]
 mod nvtx_tests;
@@ -19,6 +20,7 @@ mod tests;
 pub use filter::{BadFilter, Filter, RangeFilter, TimeFilter};
 pub use keys::{Keys, Part};
 pub use names::Strings;
+pub use nics::{Nic, nics};
 pub use process::{pid_of, process_of, tid_of};
 
 use crate::source::nsys_export::{Export, ExportError, MaybeInts, Rows};

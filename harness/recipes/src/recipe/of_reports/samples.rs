@@ -2,8 +2,7 @@
 
 use crate::source::nsys_export::ExportError;
 use crate::tables::{
-    GENERIC_EVENTS, GPU_METRICS, NIC_ID_MAP, TARGET_INFO_GPU_METRICS, TARGET_INFO_NETWORK_METRICS,
-    TARGET_INFO_NIC_INFO, TableSpec,
+    GENERIC_EVENTS, GPU_METRICS, TARGET_INFO_GPU_METRICS, TARGET_INFO_NETWORK_METRICS, TableSpec,
 };
 use crate::trace::Trace;
 use std::collections::HashMap;
@@ -65,30 +64,6 @@ impl NetNames {
     pub(super) fn unit(&self, sample: &NetSample) -> &str {
         self.0.get(&(sample.list, sample.index)).map(|(_, unit)| unit.as_str()).unwrap_or_default()
     }
-}
-
-/// A NIC as samples name it.
-pub(super) struct Nic {
-    pub id: i64,
-    pub guid: i64,
-    pub name: Option<String>,
-}
-
-/// NICs by the number that samples carry.
-pub(super) fn nics(trace: &Trace) -> Result<HashMap<i64, Nic>, ExportError> {
-    let (Some(map), Some(info)) =
-        (trace.export().table(&NIC_ID_MAP)?, trace.export().table(&TARGET_INFO_NIC_INFO)?)
-    else {
-        return Ok(HashMap::new());
-    };
-    let (guids, ids, names) = (info.ints("GUID")?, info.ints("nicId")?, info.texts("name")?);
-    let of_id: HashMap<i64, usize> = ids.iter().enumerate().map(|(row, id)| (*id, row)).collect();
-    let pairs = map.ints("nicId")?.iter().zip(map.ints("globalId")?);
-    let known = pairs.filter_map(|(id, global)| {
-        let row = *of_id.get(id)?;
-        Some((*global, Nic { id: *id, guid: guids[row], name: names.get(row).map(str::to_owned) }))
-    });
-    Ok(known.collect())
 }
 
 /// One value of one metric of one GPU.

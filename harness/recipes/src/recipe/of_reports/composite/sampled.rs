@@ -1,7 +1,7 @@
 //! What was sampled over time: NICs, switches, GPUs, and events of plugins.
 
 use super::WHOLE;
-use crate::recipe::of_reports::samples::{GpuSamples, NetNames, gpu_of, net_samples, nics};
+use crate::recipe::of_reports::samples::{GpuSamples, NetNames, gpu_of, net_samples};
 use crate::recipe::of_reports::{Kind, ReportRecipe};
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
@@ -10,7 +10,7 @@ use crate::tables::{
     GENERIC_EVENTS, GPU_METRICS, NET_IB_SWITCH_METRIC, NET_NIC_METRIC, NIC_ID_MAP, STRING_IDS,
     TARGET_INFO_GPU_METRICS, TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO, TableSpec,
 };
-use crate::trace::Trace;
+use crate::trace::{Trace, nics};
 use std::collections::{BTreeMap, HashMap};
 
 const PLAIN: Quantity = Quantity::Plain;
