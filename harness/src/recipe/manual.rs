@@ -2,6 +2,7 @@
 
 use super::asked::recipe;
 use recipes::recipe::of_reports::{Kind, LIST, ReportRecipe};
+use recipes::report::Takes;
 
 /// One line per recipe.
 pub fn list() -> String {
@@ -45,9 +46,13 @@ pub fn manual(name: &str) -> Result<String, String> {
     if !recipe.arguments.is_empty() {
         text.push_str("\nArguments, as in `NAME:ARGUMENT`:\n");
         for argument in recipe.arguments {
-            let number =
-                argument.number.map(|number| format!("=N (where not given: {number})")).unwrap_or_default();
-            text.push_str(&format!("  {}{number}: {}\n", argument.name, argument.about));
+            let value = match argument.takes {
+                Takes::Nothing => String::new(),
+                Takes::Number(number) => format!("=N (where not given: {number})"),
+                Takes::Text("") => "=TEXT".to_owned(),
+                Takes::Text(other) => format!("=TEXT (where not given: {other})"),
+            };
+            text.push_str(&format!("  {}{value}: {}\n", argument.name, argument.about));
         }
     }
     let gives = match recipe.kind {
@@ -57,6 +62,7 @@ pub fn manual(name: &str) -> Result<String, String> {
              before they begin are left out and told. Under a filter rows are kept whole that overlap it"
         }
         Kind::Rows { .. } => "rows (of all reports, with the rank of each), files",
+        Kind::Together(together) => &format!("{}, files", together.tables().join(", ")),
         Kind::Diff => "diff, files",
     };
     text.push_str(&format!("\nGives: {gives}.\n"));

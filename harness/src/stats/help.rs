@@ -1,7 +1,7 @@
 //! The manual of reports and formats, written from what they declare.
 
 use super::request::{find_format, find_report};
-use recipes::report::{self, ReportSpec};
+use recipes::report::{self, ReportSpec, Takes};
 use recipes::sheet::{FORMS, FormSpec};
 use std::fmt::Write;
 
@@ -46,9 +46,10 @@ fn with_arguments(spec: &ReportSpec) -> String {
 fn one_report(spec: &ReportSpec, text: &mut String) {
     let _ = writeln!(text, "{}: {}\n\n  {}", spec.name, spec.title, spec.about);
     for argument in spec.arguments {
-        let name = match argument.number {
-            Some(number) => format!("{}={number}", argument.name),
-            None => argument.name.to_owned(),
+        let name = match argument.takes {
+            Takes::Number(number) => format!("{}={number}", argument.name),
+            Takes::Text(text) => format!("{}={text}", argument.name),
+            Takes::Nothing => argument.name.to_owned(),
         };
         let _ = writeln!(text, "  :{name}  {}", argument.about);
     }

@@ -6,15 +6,29 @@ use std::fmt;
 pub struct ArgumentSpec {
     pub name: &'static str,
     pub about: &'static str,
-    /// Of one with a number: the number where it is not given.
-    pub number: Option<u64>,
+    pub takes: Takes,
     /// Arguments of one such word exclude each other.
     pub choice: Option<&'static str>,
 }
 
+/// What stands behind an argument's name, and what counts where it is not given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    Nothing,
+    Number(u64),
+    Text(&'static str),
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arguments {
-    given: Vec<(&'static str, Option<u64>)>,
+    given: Vec<(&'static str, Given)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Given {
+    Alone,
+    Number(u64),
+    Text(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +44,7 @@ impl std::error::Error for BadArgument {}
 
 impl Arguments {
     pub fn read(of: &str, known: &'static [ArgumentSpec], words: &[&str]) -> Result<Arguments, BadArgument> {
-        let mut given: Vec<(&'static str, Option<u64>)> = Vec::new();
+        let mut given: Vec<(&'static str, Given)> = Vec::new();
         for word in words {
             let (name, value) = match word.split_once('=') {
                 Some((name, value)) => (name, Some(value)),
@@ -44,16 +58,20 @@ impl Arguments {
                 };
                 return Err(BadArgument(format!("`{}` has no argument `{name}`; {has}", of)));
             };
-            let number = match (spec.number, value) {
-                (None, None) => None,
-                (Some(_), Some(value)) => Some(value.parse().map_err(|_| {
+            let value = match (spec.takes, value) {
+                (Takes::Nothing, None) => Given::Alone,
+                (Takes::Number(_), Some(value)) => Given::Number(value.parse().map_err(|_| {
                     BadArgument(format!("`{name}` of `{}` takes a whole number, not: {value}", of))
                 })?),
-                (None, Some(_)) => {
+                (Takes::Text(_), Some(value)) if !value.is_empty() => Given::Text(value.to_owned()),
+                (Takes::Nothing, Some(_)) => {
                     return Err(BadArgument(format!("`{name}` of `{}` takes no value", of)));
                 }
-                (Some(_), None) => {
+                (Takes::Number(_), None) => {
                     return Err(BadArgument(format!("`{name}` of `{}` takes a number: `{name}=N`", of)));
+                }
+                (Takes::Text(_), _) => {
+                    return Err(BadArgument(format!("`{name}` of `{}` takes a value: `{name}=...`", of)));
                 }
             };
             let rival = known.iter().find(|other| {
@@ -66,7 +84,7 @@ impl Arguments {
                 let why = format!("`{}` and `{name}` of `{}` exclude each other", rival.name, of);
                 return Err(BadArgument(why));
             }
-            given.push((spec.name, number));
+            given.push((spec.name, value));
         }
         Ok(Arguments { given })
     }
@@ -77,7 +95,23 @@ impl Arguments {
 
     /// The last one given counts.
     pub fn number(&self, spec: &ArgumentSpec) -> u64 {
-        let given = self.given.iter().rev().find(|(given, _)| *given == spec.name);
-        given.and_then(|(_, number)| *number).or(spec.number).unwrap_or_default()
+        match (self.last(spec), spec.takes) {
+            (Some(Given::Number(number)), _) => *number,
+            (_, Takes::Number(number)) => number,
+            _ => 0,
+        }
+    }
+
+    /// The last one given counts.
+    pub fn text(&self, spec: &ArgumentSpec) -> &str {
+        match (self.last(spec), spec.takes) {
+            (Some(Given::Text(text)), _) => text,
+            (_, Takes::Text(text)) => text,
+            _ => "",
+        }
+    }
+
+    fn last(&self, spec: &ArgumentSpec) -> Option<&Given> {
+        self.given.iter().rev().find(|(given, _)| *given == spec.name).map(|(_, given)| given)
     }
 }

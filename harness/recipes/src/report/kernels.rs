@@ -1,17 +1,17 @@
 //! Kernels on GPUs: where their time went, by name, and by name and the shape of their grids.
 
 use super::summary::{Groups, Summary};
-use super::{ArgumentSpec, Arguments, ReportSpec, prefix};
+use super::{ArgumentSpec, Arguments, ReportSpec, Takes, prefix};
 use crate::source::nsys_export::{ExportError, Rows};
 use crate::tables::{KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
 use crate::trace::{Keys, Part, Trace};
 
 pub(crate) const BASE: ArgumentSpec =
-    ArgumentSpec { name: "base", about: "short names", number: None, choice: Some("name") };
+    ArgumentSpec { name: "base", about: "short names", takes: Takes::Nothing, choice: Some("name") };
 pub(crate) const MANGLED: ArgumentSpec = ArgumentSpec {
     name: "mangled",
     about: "names as linkers know them; where a kernel has none, its whole name",
-    number: None,
+    takes: Takes::Nothing,
     choice: Some("name"),
 };
 
@@ -19,7 +19,7 @@ pub(crate) const NVTX_NAME: ArgumentSpec = ArgumentSpec {
     name: "nvtx-name",
     about: "names behind the innermost push/pop range within which the kernel's call lies, as `domain:range:kernel`; \
             kernels outside all ranges keep their names",
-    number: None,
+    takes: Takes::Nothing,
     choice: None,
 };
 

@@ -23,7 +23,7 @@ mod summary;
 mod tests;
 mod united;
 
-pub use arguments::{ArgumentSpec, Arguments, BadArgument};
+pub use arguments::{ArgumentSpec, Arguments, BadArgument, Takes};
 pub use summary::Groups;
 
 pub(crate) use api::calls as api_calls;

@@ -1,6 +1,6 @@
 //! Where NICs had data to send and could not.
 
-use super::{ArgumentSpec, ReportSpec};
+use super::{ArgumentSpec, ReportSpec, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
 use crate::tables::{NET_NIC_METRIC, NIC_ID_MAP, TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO};
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 const THRESHOLD: ArgumentSpec = ArgumentSpec {
     name: "ticks_threshold",
     about: "intervals with more ticks per millisecond than this are told",
-    number: Some(10_000),
+    takes: Takes::Number(10_000),
     choice: None,
 };
 

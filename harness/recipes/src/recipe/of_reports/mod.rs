@@ -9,10 +9,12 @@ mod nvlink;
 mod samples;
 mod summaries;
 mod survey;
+mod together;
 #[cfg(test)]
 mod tests;
 
 pub use survey::{Input, Outcome, Progress, Survey, survey};
+pub use together::{Across, Made, Of, Together};
 
 use crate::report::{ArgumentSpec, Arguments, Groups};
 use crate::sheet::{Quantity, Sheet};
@@ -69,6 +71,8 @@ pub enum Kind {
     Summary { quantity: Quantity, words: &'static [&'static str], groups: GroupsOf },
     /// One table per report, below each other.
     Rows { of: fn(&Trace, &Arguments) -> Result<Option<Sheet>, ExportError> },
+    /// Tables over all reports at once; see `together`.
+    Together(&'static dyn Together),
     /// A summary of the first input beside the same of the second.
     Diff,
 }

@@ -1,7 +1,7 @@
 //! Summaries: the rows of a report in groups, whose figures are taken over all reports together.
 
 use super::{Kind, ReportRecipe};
-use crate::report::{self, ArgumentSpec, Groups};
+use crate::report::{self, ArgumentSpec, Groups, Takes};
 use crate::sheet::Quantity;
 use crate::source::nsys_export::ExportError;
 use crate::tables::{
@@ -131,5 +131,5 @@ fn mpi(trace: &Trace) -> Result<Option<Groups>, ExportError> {
 
 /// An argument of `diff` for each summary.
 pub(super) const fn named(name: &'static str) -> ArgumentSpec {
-    ArgumentSpec { name, about: "compares by this summary", number: None, choice: Some("of") }
+    ArgumentSpec { name, about: "compares by this summary", takes: Takes::Nothing, choice: Some("of") }
 }

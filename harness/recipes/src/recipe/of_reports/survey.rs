@@ -1,12 +1,12 @@
 //! Goes through many reports, some at a time, and puts together what recipes make of each. A report that cannot be read
 //! is named and does not stop the others.
 
-use super::{Kind, ReportRecipe, diff};
+use super::{Kind, Of, ReportRecipe, diff, together};
 use crate::figures::{Grouped, Stats, Tally};
 use crate::report::Arguments;
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
-use crate::tables::{GENERIC_EVENTS, MPI_RANKS, NVTX_EVENTS, SYSTEM_ENV};
+use crate::tables::{GENERIC_EVENTS, MPI_RANKS, NVTX_EVENTS, SESSION_START, SYSTEM_ENV};
 use crate::trace::{Filter, Trace};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,6 +59,11 @@ enum Taken {
         rows: u64,
     },
     Sheet(Sheet),
+    /// What a recipe over all reports keeps of it.
+    Part {
+        part: together::Taken,
+        rows: u64,
+    },
     /// Its tables have rows, and none is of what is looked for; with the headings of what was looked for, where these are
     /// not the recipe's own.
     FoundNone {
@@ -70,11 +75,13 @@ enum Taken {
     Unreadable(String),
 }
 
+#[derive(Default)]
 struct Report {
     rank: Option<i64>,
     host: Option<String>,
     product: Option<String>,
     schema: Option<String>,
+    utc_epoch_ns: Option<i64>,
     taken: Vec<Taken>,
     notes: Vec<String>,
 }
@@ -120,7 +127,7 @@ fn read(survey: &Survey, input: &Input, of_all: &[Mutex<Tallies>]) -> Report {
         Ok(trace) => trace,
         Err(error) => {
             let taken = survey.asked.iter().map(|_| Taken::Unreadable(error.to_string())).collect();
-            return Report { rank: None, host: None, product: None, schema: None, taken, notes: Vec::new() };
+            return Report { taken, ..Report::default() };
         }
     };
     let written = trace.export().written_by().unwrap_or_default();
@@ -144,6 +151,7 @@ fn read(survey: &Survey, input: &Input, of_all: &[Mutex<Tallies>]) -> Report {
         host: host(&trace).unwrap_or_default(),
         product: written.product,
         schema: written.schema,
+        utc_epoch_ns: epoch(&trace).unwrap_or_default(),
         taken,
         notes: trace.notes().into_iter().map(|note| format!("{}: {note}", input.shown)).collect(),
     }
@@ -171,6 +179,10 @@ fn take(
             Ok(Taken::Groups { stats, rows })
         }
         Kind::Rows { of } => Ok(of(trace, arguments)?.map_or(Taken::Nothing, Taken::Sheet)),
+        Kind::Together(recipe) => Ok(match recipe.take(trace, arguments)? {
+            Some((part, rows)) => Taken::Part { part, rows },
+            None => Taken::Nothing,
+        }),
         Kind::Diff => Ok(Taken::Nothing),
     }
 }
@@ -198,7 +210,7 @@ fn looked_at(
     // Which columns it would have had is told by the report without a filter.
     let headings = match &recipe.kind {
         Kind::Rows { of } => of(&Trace::open(&input.path)?, arguments)?.map(Sheet::without_rows),
-        Kind::Summary { .. } | Kind::Diff => None,
+        Kind::Summary { .. } | Kind::Together(_) | Kind::Diff => None,
     };
     Ok(Taken::FoundNone { rows, headings })
 }
@@ -206,7 +218,7 @@ fn looked_at(
 impl Taken {
     fn rows(&self) -> u64 {
         match self {
-            Taken::Groups { rows, .. } => *rows,
+            Taken::Groups { rows, .. } | Taken::Part { rows, .. } => *rows,
             Taken::Sheet(sheet) => sheet.height() as u64,
             Taken::FoundNone { .. } | Taken::Nothing | Taken::Unreadable(_) => 0,
         }
@@ -225,6 +237,12 @@ fn host(trace: &Trace) -> Result<Option<String>, ExportError> {
     let names = rows.texts("name")?.iter().zip(rows.texts("value")?.iter());
     let mut hosts = names.filter(|(name, _)| name.is_some_and(|name| name.eq_ignore_ascii_case("hostname")));
     Ok(hosts.find_map(|(_, value)| value.map(str::to_owned)))
+}
+
+fn epoch(trace: &Trace) -> Result<Option<i64>, ExportError> {
+    let Some(rows) = trace.export().columns(&SESSION_START, &["utcEpochNs"])? else { return Ok(None) };
+    let epochs = rows.maybe_ints("utcEpochNs")?;
+    Ok((0..rows.len()).find_map(|row| epochs.get(row)))
 }
 
 /// The ranks that reports know of themselves, where each knows one and no two the same; else their order.
@@ -287,6 +305,24 @@ fn outcome(
                 .collect();
             if let Some(sheet) = below_each_other(&sheets) {
                 tables.push(("rows", sheet));
+            }
+        }
+        Kind::Together(recipe) => {
+            let parts = reports.iter().enumerate().filter_map(|(at, report)| match of(at) {
+                Taken::Part { part, .. } => Some(Of {
+                    rank: ranks[at],
+                    file: shown(at).to_owned(),
+                    host: report.host.clone(),
+                    utc_epoch_ns: report.utc_epoch_ns,
+                    taken: part,
+                }),
+                _ => None,
+            });
+            let parts: Vec<Of<&together::Taken>> = parts.collect();
+            if !parts.is_empty() {
+                let made = recipe.make(parts, arguments);
+                tables.extend(made.tables);
+                notes.extend(made.notes);
             }
         }
         Kind::Diff if !all.is_empty() || looked > 0 => {
@@ -388,7 +424,7 @@ fn files(
     from: &str,
 ) -> Sheet {
     let status = |report: &Report| match &report.taken[at] {
-        Taken::Groups { .. } | Taken::Sheet(_) => "ok".to_owned(),
+        Taken::Groups { .. } | Taken::Sheet(_) | Taken::Part { .. } => "ok".to_owned(),
         Taken::FoundNone { rows, .. } => format!("looked at {rows} rows, found none"),
         Taken::Nothing => "no data".to_owned(),
         Taken::Unreadable(why) => format!("unreadable: {why}"),

@@ -1,0 +1,71 @@
+//! Recipes over all reports at once: something is taken from each report while it is open, and tables are made of what was
+//! taken from all. What is taken must be small beside the report: it is kept until the last report is read.
+
+use crate::report::Arguments;
+use crate::sheet::Sheet;
+use crate::source::nsys_export::ExportError;
+use crate::trace::Trace;
+use std::any::Any;
+
+/// What was taken from one report, of which nothing but its recipe knows the type.
+pub type Taken = Box<dyn Any + Send + Sync>;
+
+/// A recipe over all reports, whatever it takes from each; `Across` is the one that is declared.
+pub trait Together: Sync {
+    /// The names of the tables that it may give.
+    fn tables(&self) -> &'static [&'static str];
+
+    /// Nothing where the report has nothing of what is looked for; else what was taken, and of how many rows.
+    fn take(&self, trace: &Trace, arguments: &Arguments) -> Share<Taken>;
+
+    /// In the order in which reports are numbered; those that had nothing are not among them.
+    fn make(&self, reports: Vec<Of<&Taken>>, arguments: &Arguments) -> Made;
+}
+
+/// One report, and what was taken from it.
+#[derive(Debug, Clone)]
+pub struct Of<T> {
+    pub rank: i64,
+    /// How the report is called where it is spoken of.
+    pub file: String,
+    pub host: Option<String>,
+    /// What its clock's zero is in UTC, by the clock of its host.
+    pub utc_epoch_ns: Option<i64>,
+    pub taken: T,
+}
+
+/// Tables, each under the name of its file, and what is to be told of them.
+#[derive(Debug, Default)]
+pub struct Made {
+    pub tables: Vec<(&'static str, Sheet)>,
+    pub notes: Vec<String>,
+}
+
+/// From one report, and of how many rows.
+type Share<T> = Result<Option<(T, u64)>, ExportError>;
+
+pub struct Across<T> {
+    pub tables: &'static [&'static str],
+    pub take: fn(&Trace, &Arguments) -> Share<T>,
+    pub make: fn(&[Of<&T>], &Arguments) -> Made,
+}
+
+impl<T: Any + Send + Sync> Together for Across<T> {
+    fn tables(&self) -> &'static [&'static str] {
+        self.tables
+    }
+
+    fn take(&self, trace: &Trace, arguments: &Arguments) -> Share<Taken> {
+        Ok((self.take)(trace, arguments)?.map(|(taken, rows)| (Box::new(taken) as Taken, rows)))
+    }
+
+    fn make(&self, reports: Vec<Of<&Taken>>, arguments: &Arguments) -> Made {
+        // All of them were taken by this very recipe, so that none is left out here.
+        let reports = reports.into_iter().filter_map(|report| {
+            let taken = report.taken.downcast_ref::<T>()?;
+            let Of { rank, file, host, utc_epoch_ns, .. } = report;
+            Some(Of { rank, file, host, utc_epoch_ns, taken })
+        });
+        (self.make)(&reports.collect::<Vec<_>>(), arguments)
+    }
+}
