@@ -13,7 +13,7 @@ use crate::profile::{Keep, NsysVersion};
 use recipes::finding::Finding;
 use recipes::metric::Dims;
 use recipes::op::Op;
-use recipes::recipe::NotComparable;
+use recipes::recipe::{Doubt, NotComparable};
 use recipes::unit::{Better, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -498,6 +498,9 @@ pub struct JobAnalysis {
     /// Why the numbers of this job say nothing, though they stand there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_comparable: Option<NotComparable>,
+    /// Numbers that another account of the same thing contradicts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<Doubt>,
     /// What the workload said of the software it ran on: by name, each version seen.
     #[serde(default)]
     pub versions: BTreeMap<String, BTreeSet<String>>,

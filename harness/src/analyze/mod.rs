@@ -55,6 +55,7 @@ pub fn analyze(
                 result.versions.entry(name).or_default().extend(versions);
             }
             result.not_comparable = result.not_comparable.or(output.not_comparable);
+            result.doubts.extend(output.doubts);
             result.failure = result.failure.or(output.failure.map(|failure| WorkloadFailure {
                 cause: failure.cause,
                 node: failure.node,

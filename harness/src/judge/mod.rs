@@ -5,6 +5,7 @@ mod baseline;
 mod bound;
 mod coverage;
 pub mod culprit;
+mod doubt;
 mod gate;
 mod nic_rate;
 mod peers;
@@ -87,6 +88,9 @@ fn judge_one(
         verdict.cause = Some(cause);
         verdict.message = format!("{}: {message}", subject(assertion));
         verdict.next = Some(next);
+        return verdict;
+    }
+    if doubt::judge(data, assertion, &mut verdict) {
         return verdict;
     }
     if is_nic_rate {

@@ -111,6 +111,8 @@ pub struct Output {
     pub failure: Option<Failure>,
     /// Why these numbers cannot be compared with what was declared.
     pub not_comparable: Option<NotComparable>,
+    /// Numbers that another account of the same thing contradicts.
+    pub doubts: Vec<Doubt>,
     /// What the workload says of the software it ran on: by name, each version seen.
     pub versions: BTreeMap<String, BTreeSet<String>>,
     /// The workload itself says that its data came out wrong.
@@ -123,6 +125,20 @@ pub struct Output {
 pub struct NotComparable {
     /// In a word.
     pub cause: String,
+    pub why: String,
+}
+
+/// Some numbers of a job that cannot be held against anything, as long as two accounts of the same thing contradict each
+/// other: its other numbers stand.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Doubt {
+    /// How the names of their metrics begin.
+    pub metrics: String,
+    /// Of which rows, as far as it is not about all.
+    pub dims: Dims,
+    /// In a word.
+    pub cause: String,
+    /// With both numbers.
     pub why: String,
 }
 
