@@ -35,7 +35,10 @@ pub use mpi::{
 pub use network::{
     NET_IB_SWITCH_METRIC, NET_NIC_METRIC, NIC_ID_MAP, TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO,
 };
-pub use nvtx::NVTX_EVENTS;
+pub use nvtx::{
+    NVTX_EVENTS, NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS, NVTX_PAYLOAD_SCHEMA_ENTRIES,
+    NVTX_PAYLOAD_SCHEMAS,
+};
 pub use os::OSRT_API;
 pub use strings::STRING_IDS;
 pub use target::{PROCESSES, SESSION_START, SYSTEM_ENV, THREAD_NAMES};
@@ -63,10 +66,12 @@ pub enum Kind {
     Integer,
     Real,
     Text,
+    /// As they stand, whatever they hold.
+    Bytes,
 }
 
 /// Every table that some recipe or report reads.
-pub const LIST: [&TableSpec; 38] = [
+pub const LIST: [&TableSpec; 42] = [
     &KERNEL,
     &MEMCPY,
     &MEMSET,
@@ -76,6 +81,10 @@ pub const LIST: [&TableSpec; 38] = [
     &MEMCPY_OPER,
     &MEM_KIND,
     &NVTX_EVENTS,
+    &NVTX_PAYLOAD_SCHEMAS,
+    &NVTX_PAYLOAD_SCHEMA_ENTRIES,
+    &NVTX_PAYLOAD_ENUMS,
+    &NVTX_PAYLOAD_ENUM_ENTRIES,
     &OSRT_API,
     &MPI_P2P,
     &MPI_COLLECTIVES,
@@ -135,6 +144,10 @@ const fn text(name: &'static str) -> ColumnSpec {
 
 const fn text_opt(name: &'static str) -> ColumnSpec {
     optional(name, Kind::Text)
+}
+
+const fn bytes_opt(name: &'static str) -> ColumnSpec {
+    optional(name, Kind::Bytes)
 }
 
 const fn real_opt(name: &'static str) -> ColumnSpec {

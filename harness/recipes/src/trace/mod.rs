@@ -48,6 +48,11 @@ impl Trace {
         Ok(self)
     }
 
+    /// Whether a part of it is looked at only.
+    pub fn is_filtered(&self) -> bool {
+        self.windows.is_some()
+    }
+
     pub fn export(&self) -> &Export {
         &self.export
     }

@@ -30,6 +30,7 @@ impl Made {
                 Kind::Integer => "INTEGER",
                 Kind::Real => "REAL",
                 Kind::Text => "TEXT",
+                Kind::Bytes => "BLOB",
             };
             format!("\"{}\" {kind}", column.name)
         });

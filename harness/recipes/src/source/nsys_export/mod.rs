@@ -3,6 +3,8 @@
 //! declarations, and nothing else of what an export holds.
 
 mod arrow;
+#[cfg(test)]
+mod bytes_tests;
 mod parquet_folder;
 mod rows;
 mod sqlite;
@@ -118,6 +120,11 @@ impl Export {
         Ok(Export { path: path.to_owned(), form })
     }
 
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// All declared columns of a table, in their order. A table that is not there is `None`, as one without a row is:
     /// exports leave out what they have nothing for.
     pub fn table(&self, spec: &'static TableSpec) -> Result<Option<Rows>, ExportError> {
@@ -196,5 +203,6 @@ fn type_of(kind: Kind) -> DataType {
         Kind::Integer => DataType::Int64,
         Kind::Real => DataType::Float64,
         Kind::Text => DataType::String,
+        Kind::Bytes => DataType::Binary,
     }
 }

@@ -1,10 +1,13 @@
 //! Tables of an export into a folder with one Parquet file per table.
 
 use super::{Fault, type_of};
-use crate::tables::ColumnSpec;
+use crate::tables::{ColumnSpec, Kind};
 use polars::prelude::*;
+use polars_parquet::parquet::metadata::{FileMetadata, SchemaDescriptor};
+use polars_parquet::parquet::schema::types::ParquetType;
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Whether a folder's files are of this form.
 pub(super) fn is_of_form(path: &Path) -> bool {
@@ -23,6 +26,10 @@ pub(super) fn table(
         Err(error) => return Err(error.into()),
     };
     let mut reader = ParquetReader::new(file);
+    let raw = |name: &str| columns.iter().any(|column| column.kind == Kind::Bytes && column.name == name);
+    if let Some(metadata) = with_bytes(reader.get_metadata()?, raw) {
+        reader.set_metadata(Arc::new(metadata));
+    }
     let schema = reader.schema()?;
     let there = |column: &str| schema.iter_names().any(|name| name.as_str() == column);
     let mut wanted = Vec::new();
@@ -59,4 +66,25 @@ pub(super) fn table(
         })
         .collect();
     Ok(Some(DataFrame::new(frame.height(), columns?)?))
+}
+
+/// What a file says of itself, in which these columns are bytes where it calls them texts; `None` where it calls none of
+/// them so. Exports call bytes a text that is none, and no text is read that is not sound.
+fn with_bytes(metadata: &FileMetadata, raw: impl Fn(&str) -> bool) -> Option<FileMetadata> {
+    let mut fields = metadata.schema_descr.fields().to_vec();
+    let mut any = false;
+    for field in &mut fields {
+        if let ParquetType::PrimitiveType(column) = field
+            && raw(&column.field_info.name)
+        {
+            any = true;
+            (column.logical_type, column.converted_type) = (None, None);
+        }
+    }
+    if !any {
+        return None;
+    }
+    let schema_descr = SchemaDescriptor::new(PlSmallStr::from_static("schema"), fields);
+    // A second schema that some writers put beside it would call them texts again.
+    Some(FileMetadata { schema_descr, key_value_metadata: None, ..metadata.clone() })
 }

@@ -72,6 +72,10 @@ impl Rows {
         self.column(column)?.str().map_err(|error| self.broken(error.to_string()))
     }
 
+    pub fn bytes(&self, column: &str) -> Result<&BinaryChunked, ExportError> {
+        self.column(column)?.binary().map_err(|error| self.broken(error.to_string()))
+    }
+
     fn column(&self, column: &str) -> Result<&Column, ExportError> {
         self.frame.column(column).map_err(|error| self.broken(error.to_string()))
     }

@@ -82,6 +82,7 @@ enum Values {
     Integers(Vec<Option<i64>>),
     Reals(Vec<Option<f64>>),
     Texts(Vec<Option<String>>),
+    Bytes(Vec<Option<Vec<u8>>>),
 }
 
 impl Values {
@@ -90,6 +91,7 @@ impl Values {
             Kind::Integer => Values::Integers(Vec::new()),
             Kind::Real => Values::Reals(Vec::new()),
             Kind::Text => Values::Texts(Vec::new()),
+            Kind::Bytes => Values::Bytes(Vec::new()),
         }
     }
 
@@ -107,6 +109,10 @@ impl Values {
             (Values::Texts(all), ValueRef::Integer(number)) => all.push(Some(number.to_string())),
             (Values::Texts(all), ValueRef::Real(number)) => all.push(Some(number.to_string())),
             (Values::Texts(all), ValueRef::Null) => all.push(None),
+            (Values::Bytes(all), ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => {
+                all.push(Some(bytes.to_vec()))
+            }
+            (Values::Bytes(all), ValueRef::Null) => all.push(None),
             (_, other) => return Err(format!("not of its column's type: {}", other.data_type())),
         }
         Ok(())
@@ -117,6 +123,7 @@ impl Values {
             Values::Integers(all) => Column::new(name.into(), all),
             Values::Reals(all) => Column::new(name.into(), all),
             Values::Texts(all) => Column::new(name.into(), all),
+            Values::Bytes(all) => Column::new(name.into(), all),
         }
     }
 }

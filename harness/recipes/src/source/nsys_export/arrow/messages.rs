@@ -1,7 +1,7 @@
 //! Where each stream of a file begins and ends, and of which table it is: the lengths that messages state, followed
 //! through the file without reading what they hold.
 
-use arrow_ipc::{MessageHeader, RecordBatch, root_as_message};
+use arrow_ipc::{Field, MessageHeader, RecordBatch, Type, root_as_message};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -99,6 +99,50 @@ fn stream(file: &File, begin: u64, length: u64) -> Result<Stream, String> {
         }
         at = next.ok_or_else(|| cut(at))?;
     }
+}
+
+/// The first message of a stream, in which these columns are bytes where it calls them texts, and where the file goes on
+/// behind it. Exports call bytes a text that is none, and no text is read that is not sound.
+pub(super) fn schema_with_bytes(
+    path: &Path,
+    stream: &Stream,
+    columns: &[&str],
+) -> Result<(Vec<u8>, u64), String> {
+    if columns.is_empty() {
+        return Ok((Vec::new(), stream.begin));
+    }
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let cut = || format!("cut off, or no Arrow, at byte {}", stream.begin);
+    let mut head = [0; 8];
+    file.read_exact_at(&mut head, stream.begin).map_err(|_| cut())?;
+    let length = u64::from(u32::from_le_bytes([head[4], head[5], head[6], head[7]]));
+    if length > MOST_METADATA {
+        return Err(cut());
+    }
+    let mut bytes = vec![0; length as usize];
+    file.read_exact_at(&mut bytes, stream.begin + 8).map_err(|_| cut())?;
+    let message = root_as_message(&bytes).map_err(|_| cut())?;
+    let fields = message.header_as_schema().and_then(|schema| schema.fields());
+    let called = fields.iter().flat_map(|fields| fields.iter());
+    let named = called.filter(|field| field.name().is_some_and(|name| columns.contains(&name)));
+    let places: Vec<(usize, Type)> = named
+        .filter_map(|field| {
+            let bytes = match field.type_type() {
+                Type::Utf8 => Type::Binary,
+                Type::LargeUtf8 => Type::LargeBinary,
+                _ => return None,
+            };
+            // Both kinds of type have nothing in them: the byte that tells which one it is tells all.
+            let within = field._tab.vtable().get(Field::VT_TYPE_TYPE);
+            (within > 0).then_some((field._tab.loc() + usize::from(within), bytes))
+        })
+        .collect();
+    for (at, kind) in places {
+        if let Some(byte) = bytes.get_mut(at) {
+            *byte = kind.0;
+        }
+    }
+    Ok(([head.as_slice(), &bytes].concat(), stream.begin + 8 + length))
 }
 
 /// Whether all that a batch says of its parts lies within its body.

@@ -79,10 +79,14 @@ fn read(path: &Path, stream: &Stream, columns: &[&'static ColumnSpec]) -> Result
 }
 
 fn decode(path: &Path, stream: &Stream, columns: &[&'static ColumnSpec]) -> Result<DataFrame, Fault> {
+    let raw: Vec<&str> =
+        columns.iter().filter(|column| column.kind == Kind::Bytes).map(|column| column.name).collect();
+    let (head, begin) = messages::schema_with_bytes(path, stream, &raw).map_err(Fault::Broken)?;
     let open = || -> std::io::Result<_> {
         let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(stream.begin))?;
-        Ok(BufReader::with_capacity(1 << 16, file.take(stream.end - stream.begin)))
+        file.seek(SeekFrom::Start(begin))?;
+        let rest = file.take(stream.end.saturating_sub(begin));
+        Ok(BufReader::with_capacity(1 << 16, head.as_slice().chain(rest)))
     };
     let schema = StreamReader::try_new(open()?, None)?.schema();
     let places: Vec<Option<usize>> = columns
@@ -119,6 +123,7 @@ enum Values {
     Integers(Vec<Option<i64>>),
     Reals(Vec<Option<f64>>),
     Texts(Vec<Option<String>>),
+    Bytes(Vec<Option<Vec<u8>>>),
 }
 
 /// Appends a column of one of these types, each value made fit.
@@ -137,6 +142,7 @@ impl Values {
             Kind::Integer => Values::Integers(Vec::new()),
             Kind::Real => Values::Reals(Vec::new()),
             Kind::Text => Values::Texts(Vec::new()),
+            Kind::Bytes => Values::Bytes(Vec::new()),
         }
     }
 
@@ -157,6 +163,16 @@ impl Values {
                 numbers!(array, all,
                 Float64Type => |value| value, Float32Type => f64::from, Int64Type => |value| value as f64,
                 Int32Type => f64::from, UInt32Type => f64::from);
+            }
+            Values::Bytes(all) => {
+                if let Some(bytes) = array.as_binary_opt::<i32>() {
+                    all.extend(bytes.iter().map(|bytes| bytes.map(<[u8]>::to_vec)));
+                    return Ok(());
+                }
+                if let Some(bytes) = array.as_binary_opt::<i64>() {
+                    all.extend(bytes.iter().map(|bytes| bytes.map(<[u8]>::to_vec)));
+                    return Ok(());
+                }
             }
             Values::Texts(all) => {
                 if let Some(texts) = array.as_string_opt::<i32>() {
@@ -190,6 +206,7 @@ impl Values {
             Values::Integers(all) => all.extend(std::iter::repeat_n(None, rows)),
             Values::Reals(all) => all.extend(std::iter::repeat_n(None, rows)),
             Values::Texts(all) => all.extend(std::iter::repeat_n(None, rows)),
+            Values::Bytes(all) => all.extend(std::iter::repeat_n(None, rows)),
         }
     }
 
@@ -202,6 +219,10 @@ impl Values {
                 Column::full_null(name, all.len(), &type_of(column.kind))
             }
             Values::Texts(all) => Column::new(name, all),
+            Values::Bytes(all) if all.iter().all(Option::is_none) => {
+                Column::full_null(name, all.len(), &type_of(column.kind))
+            }
+            Values::Bytes(all) => Column::new(name, all),
         }
     }
 }

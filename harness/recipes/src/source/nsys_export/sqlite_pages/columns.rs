@@ -13,6 +13,7 @@ pub(super) enum Whole {
     Integers(Vec<i64>),
     Reals(Vec<f64>),
     Texts,
+    Bytes,
 }
 
 /// Some neighbouring rows of it.
@@ -26,13 +27,21 @@ enum Values<'w> {
     Integers(&'w mut [i64]),
     Reals(&'w mut [f64]),
     Texts(StringChunkedBuilder),
+    Bytes(BinaryChunkedBuilder),
 }
 
 /// What is left of a share when its rows are read.
 pub(super) struct Filled {
     rows: usize,
     holes: Vec<usize>,
-    texts: Option<StringChunked>,
+    piece: Piece,
+}
+
+/// What does not stand in the long row.
+enum Piece {
+    None,
+    Texts(StringChunked),
+    Bytes(BinaryChunked),
 }
 
 impl Whole {
@@ -41,6 +50,7 @@ impl Whole {
             Kind::Integer => Whole::Integers(vec![0; rows]),
             Kind::Real => Whole::Reals(vec![0.0; rows]),
             Kind::Text => Whole::Texts,
+            Kind::Bytes => Whole::Bytes,
         }
     }
 
@@ -53,6 +63,11 @@ impl Whole {
             Whole::Texts => {
                 Box::new(counts.iter().map(move |rows| {
                     share(Values::Texts(StringChunkedBuilder::new(PlSmallStr::EMPTY, *rows)))
+                }))
+            }
+            Whole::Bytes => {
+                Box::new(counts.iter().map(move |rows| {
+                    share(Values::Bytes(BinaryChunkedBuilder::new(PlSmallStr::EMPTY, *rows)))
                 }))
             }
         }
@@ -77,8 +92,19 @@ impl Whole {
             }
             Whole::Texts => {
                 let mut joined = StringChunked::full_null(name, 0);
-                for texts in filled.into_iter().filter_map(|filled| filled.texts) {
-                    joined.append_owned(texts)?;
+                for filled in filled {
+                    if let Piece::Texts(texts) = filled.piece {
+                        joined.append_owned(texts)?;
+                    }
+                }
+                joined.rechunk().into_owned().into_column()
+            }
+            Whole::Bytes => {
+                let mut joined = BinaryChunked::full_null(name, 0);
+                for filled in filled {
+                    if let Piece::Bytes(bytes) = filled.piece {
+                        joined.append_owned(bytes)?;
+                    }
                 }
                 joined.rechunk().into_owned().into_column()
             }
@@ -149,6 +175,10 @@ impl Share<'_> {
                 self.holes.push(row);
                 all.append_null();
             }
+            (Values::Bytes(all), Cell::Null) => {
+                self.holes.push(row);
+                all.append_null();
+            }
             (_, Cell::Null) => self.holes.push(row),
             (Values::Integers(all), Cell::Integer(number)) => set(all, row, number),
             (Values::Reals(all), Cell::Real(number)) => set(all, row, number),
@@ -156,6 +186,7 @@ impl Share<'_> {
             (Values::Texts(all), Cell::Text(bytes) | Cell::Blob(bytes)) => {
                 all.append_value(String::from_utf8_lossy(bytes));
             }
+            (Values::Bytes(all), Cell::Text(bytes) | Cell::Blob(bytes)) => all.append_value(bytes),
             // Values of a name-and-value table may be stored as numbers.
             (Values::Texts(all), Cell::Integer(number)) => all.append_value(number.to_string()),
             (Values::Texts(all), Cell::Real(number)) => all.append_value(number.to_string()),
@@ -165,11 +196,12 @@ impl Share<'_> {
     }
 
     pub fn filled(self, rows: usize) -> Filled {
-        let texts = match self.values {
-            Values::Texts(all) => Some(all.finish()),
-            _ => None,
+        let piece = match self.values {
+            Values::Texts(all) => Piece::Texts(all.finish()),
+            Values::Bytes(all) => Piece::Bytes(all.finish()),
+            Values::Integers(_) | Values::Reals(_) => Piece::None,
         };
-        Filled { rows, holes: self.holes, texts }
+        Filled { rows, holes: self.holes, piece }
     }
 }
 
