@@ -6,6 +6,7 @@
 pub mod figures;
 pub mod finding;
 pub mod metric;
+pub mod nccl;
 pub mod op;
 pub mod parquet;
 pub mod recipe;

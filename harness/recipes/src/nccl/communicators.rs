@@ -1,0 +1,89 @@
+//! Which communicators a report tells of: how many ranks each has, and which of them a process is. Ranges that make or
+//! end one say so; a report that began between both knows nothing of it.
+
+use super::events::{Event, Name};
+use super::payload::Payload;
+use crate::trace::process_of;
+use std::collections::{BTreeSet, HashMap};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Communicator {
+    pub process: i64,
+    /// Not recorded before NCCL 2.25.
+    pub id: Option<u64>,
+    pub parent: Option<u64>,
+    pub ranks: Option<u32>,
+    pub rank: Option<u32>,
+    pub device: Option<i32>,
+    /// The range that told of it first.
+    pub start: i64,
+    pub end: i64,
+}
+
+/// Each once, in the order in which they are told of.
+pub(super) fn of_events(events: &[Event]) -> Vec<Communicator> {
+    let mut all: Vec<Communicator> = Vec::new();
+    let mut known = BTreeSet::new();
+    let mut told: Vec<&Event> =
+        events.iter().filter(|event| matches!(event.name, Name::Makes | Name::Ends)).collect();
+    told.sort_by_key(|event| (event.start, event.global_tid, event.row));
+    for event in told {
+        let Some(payload) = event.payload else { continue };
+        let ranks = payload.ranks.or(payload.devices);
+        // Without an id the end of one cannot be told from that of another.
+        if ranks.is_none() || (payload.communicator.is_none() && event.name == Name::Ends) {
+            continue;
+        }
+        let process = process_of(event.global_tid);
+        let Payload { communicator: id, parent, rank, device, .. } = payload;
+        if id.is_none() || known.insert((process, id, ranks, rank, device)) {
+            let (start, end) = (event.start, event.end);
+            all.push(Communicator { process, id, parent, ranks, rank, device, start, end });
+        }
+    }
+    all
+}
+
+/// What calls of one communicator and process can be told of it.
+#[derive(Default)]
+pub(super) struct Known {
+    of_id: HashMap<(i64, u64), Of>,
+}
+
+#[derive(Default)]
+struct Of {
+    ranks: BTreeSet<u32>,
+    ranks_of_devices: Vec<(Option<i32>, Option<u32>)>,
+}
+
+impl Known {
+    pub fn of(communicators: &[Communicator]) -> Known {
+        let mut known = Known::default();
+        for one in communicators {
+            let Some(id) = one.id else { continue };
+            let of = known.of_id.entry((one.process, id)).or_default();
+            of.ranks.extend(one.ranks);
+            of.ranks_of_devices.push((one.device, one.rank));
+        }
+        known
+    }
+
+    /// How many ranks it has; not known where two accounts differ.
+    pub fn ranks(&self, process: i64, id: u64) -> Option<u32> {
+        let ranks = &self.of_id.get(&(process, id))?.ranks;
+        ranks.first().copied().filter(|_| ranks.len() == 1)
+    }
+
+    /// Which of them this process is; where it is several, the one on the device.
+    pub fn rank(&self, process: i64, id: u64, device: Option<i64>) -> Option<u32> {
+        let all = &self.of_id.get(&(process, id))?.ranks_of_devices;
+        let only = |ranks: BTreeSet<Option<u32>>| match ranks.len() {
+            1 => ranks.first().copied().flatten(),
+            _ => None,
+        };
+        only(all.iter().map(|(_, rank)| *rank).collect()).or_else(|| {
+            let of_device = all.iter().filter(|(of, _)| of.map(i64::from) == device && device.is_some());
+            only(of_device.map(|(_, rank)| *rank).collect())
+        })
+    }
+}

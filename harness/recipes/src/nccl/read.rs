@@ -1,0 +1,180 @@
+//! Puts the calls of a report together: ranges with their payloads, groups, communicators and kernels.
+
+use super::communicators::{self, Known};
+use super::events::{self, Event, Name};
+use super::groups::{self, Owners};
+use super::join::{Joined, join};
+use super::{Call, Group, Kernel, NcclCalls};
+use crate::source::nsys_export::{ExportError, Rows};
+use crate::tables::{KERNEL, NVTX_EVENTS};
+use crate::trace::{Trace, process_of};
+use std::collections::HashSet;
+use std::ops::Range;
+
+impl NcclCalls {
+    /// `None` where the report tells nothing of NCCL. Under a filter the calls that it keeps are given, with all of their
+    /// kernels, and of kernels without a call those that it keeps.
+    pub fn read(trace: &Trace) -> Result<Option<NcclCalls>, ExportError> {
+        let events = events::read(trace)?;
+        let owners = groups::owners(&events);
+        let kept = Kept::of(trace)?;
+        let joined = join(trace, &events, &owners.of_event)?;
+        let joined = left(joined, &events, &owners, kept.as_ref());
+        if owners.ends_alone > 0 {
+            trace.note(format!(
+                "NCCL: groups that began before the report did, so that calls of theirs may be missing: {}",
+                owners.ends_alone
+            ));
+        }
+        let all = assembled(&events, &owners, joined, kept.as_ref());
+        all.tell(trace);
+        Ok((!all.is_empty()).then_some(all))
+    }
+
+    fn tell(&self, trace: &Trace) {
+        let idle = self.calls.iter().filter(|call| call.kernels.is_empty()).count();
+        if idle > 0 {
+            trace.note(format!(
+                "NCCL: calls that launched no kernel, as those do that are captured into a graph: {idle}"
+            ));
+        }
+        let alone = self.kernels_of_none().len();
+        if alone > 0 {
+            trace.note(format!("NCCL: kernels that no call of NCCL in the report launched: {alone}"));
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.kernels.is_empty() && self.communicators.is_empty()
+    }
+}
+
+fn assembled(events: &[Event], owners: &Owners, joined: Joined, kept: Option<&Kept>) -> NcclCalls {
+    let (kernels, of_owner) = laid_out(owners.owners.len(), joined.owned, joined.of_none);
+    let communicators = communicators::of_events(events);
+    let known = Known::of(&communicators);
+    // Groups by their beginnings; a group without a call is none of data.
+    let mut order: Vec<u32> = (0..owners.owners.len() as u32)
+        .filter(|owner| owners.owners[*owner as usize].is_group && owners.owners[*owner as usize].calls > 0)
+        .collect();
+    order.sort_by_key(|owner| (owners.owners[*owner as usize].start, *owner));
+    let mut number_of = vec![0; owners.owners.len()];
+    let mut groups = Vec::with_capacity(order.len());
+    for owner in order {
+        let of = owners.owners[owner as usize];
+        number_of[owner as usize] = groups.len() as u32;
+        let kernels = of_owner[owner as usize].clone();
+        let (start, end, global_tid, calls) = (of.start, of.end, of.global_tid, of.calls);
+        groups.push(Group { start, end, global_tid, calls, kernels });
+    }
+    let mut calls = Vec::new();
+    let mut last = None;
+    for (event, (owner, group)) in events.iter().zip(owners.of_event.iter().zip(&owners.groups)) {
+        let Name::Call(function) = event.name else { continue };
+        if kept.is_some_and(|kept| !kept.ranges.contains(&event.row)) {
+            continue;
+        }
+        let payload = event.payload.unwrap_or_default();
+        let mine = owner.map_or(0..0, |owner| of_owner[owner as usize].clone());
+        let process = process_of(event.global_tid);
+        let device = one_device(&kernels[mine.start as usize..mine.end as usize]);
+        let (ranks, rank) = match (payload.communicator, last) {
+            (None, _) => (None, None),
+            (Some(id), Some((known, told))) if known == (process, id, device) => told,
+            (Some(id), _) => {
+                let told = (known.ranks(process, id), known.rank(process, id, device));
+                last = Some(((process, id, device), told));
+                told
+            }
+        };
+        let call = Call {
+            function,
+            start: event.start,
+            end: event.end,
+            global_tid: event.global_tid,
+            bytes: payload.bytes,
+            communicator: payload.communicator,
+            ranks: payload.ranks.or(ranks),
+            rank: payload.rank.or(rank),
+            root: payload.root,
+            peer: payload.peer,
+            reduction: payload.reduction,
+            group: group.map(|owner| number_of[owner as usize]),
+            kernels: mine,
+        };
+        calls.push((event.row, call));
+    }
+    let key = |(row, call): &(u32, Call)| (call.start, call.global_tid, *row);
+    if !calls.is_sorted_by_key(key) {
+        calls.sort_by_key(key);
+    }
+    let calls = calls.into_iter().map(|(_, call)| call).collect();
+    NcclCalls { calls, kernels, communicators, groups, names: joined.names }
+}
+
+/// All kernels, and where those of each owner stand.
+fn laid_out(
+    owners: usize,
+    owned: Vec<(u32, u32, Kernel)>,
+    of_none: Vec<(u32, Kernel)>,
+) -> (Vec<Kernel>, Vec<Range<u32>>) {
+    let mut of_owner = vec![0..0; owners];
+    let mut begin = 0;
+    for of_one in owned.chunk_by(|a, b| a.0 == b.0) {
+        let end = begin + of_one.len() as u32;
+        of_owner[of_one[0].0 as usize] = begin..end;
+        begin = end;
+    }
+    let kernels = owned.into_iter().map(|(.., kernel)| kernel);
+    let kernels = kernels.chain(of_none.into_iter().map(|(_, kernel)| kernel)).collect();
+    (kernels, of_owner)
+}
+
+fn one_device(kernels: &[Kernel]) -> Option<i64> {
+    let first = kernels.first()?.device;
+    kernels.iter().all(|kernel| kernel.device == first).then_some(first)
+}
+
+/// What a filter keeps: rows of ranges and of kernels, from 0.
+struct Kept {
+    ranges: HashSet<u32>,
+    kernels: HashSet<u32>,
+}
+
+impl Kept {
+    /// `None` where everything is looked at.
+    fn of(trace: &Trace) -> Result<Option<Kept>, ExportError> {
+        if !trace.is_filtered() {
+            return Ok(None);
+        }
+        let of = |rows: Option<Rows>| -> HashSet<u32> {
+            rows.iter().flat_map(|rows| (0..rows.len()).map(|row| (rows.number(row) - 1) as u32)).collect()
+        };
+        let (ranges, kernels) = (trace.rows(&NVTX_EVENTS, &["start"])?, trace.rows(&KERNEL, &["start"])?);
+        Ok(Some(Kept { ranges: of(ranges), kernels: of(kernels) }))
+    }
+}
+
+/// Leaves the kernels of calls that are looked at, and of those without a call the ones that are.
+fn left(mut joined: Joined, events: &[Event], owners: &Owners, kept: Option<&Kept>) -> Joined {
+    let mut looked_at = vec![false; owners.owners.len()];
+    for (event, owner) in events.iter().zip(&owners.of_event) {
+        if let (Name::Call(_), Some(owner)) = (event.name, owner) {
+            looked_at[*owner as usize] |= kept.is_none_or(|kept| kept.ranges.contains(&event.row));
+        }
+    }
+    // A group whose calls are not in the report launched kernels of no call.
+    let owned = std::mem::take(&mut joined.owned);
+    for (owner, row, kernel) in owned {
+        match owners.owners[owner as usize].calls {
+            0 => joined.of_none.push((row, kernel)),
+            _ if looked_at[owner as usize] => joined.owned.push((owner, row, kernel)),
+            _ => {}
+        }
+    }
+    if let Some(kept) = kept {
+        joined.of_none.retain(|(row, _)| kept.kernels.contains(row));
+    }
+    joined.of_none.sort_by_key(|(row, kernel)| (kernel.start, kernel.device, kernel.end, *row));
+    joined
+}
