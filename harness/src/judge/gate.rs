@@ -7,7 +7,6 @@ use crate::artefact::{
 };
 use crate::profile::audit::CAUSES as REPORT_CAUSES;
 use recipes::recipe;
-use recipes::recipe::cuda_gpu_kern_sum::CAUSES;
 use std::collections::BTreeMap;
 
 pub enum Gate {
@@ -219,6 +218,11 @@ fn is_from_reports(metric: &str) -> bool {
     recipe::metric(metric).is_some_and(|(recipe, _)| !recipe.tables.is_empty())
 }
 
+/// Why a recipe may not have given the metric, by its own declaration.
+fn causes_of(metric: &str) -> &'static [&'static str] {
+    recipe::metric(metric).map_or(&[], |(recipe, _)| recipe.causes)
+}
+
 /// Why a number is not there.
 struct Lack {
     cause: String,
@@ -231,8 +235,9 @@ fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -
     let lack = |cause: &str, why: String| Lack { cause: cause.to_owned(), why, node: None };
     if is_from_reports(metric) {
         let findings = &data.analysis.jobs.get(job)?.findings;
+        let own = causes_of(metric);
         let finding = findings.iter().find(|finding| {
-            (REPORT_CAUSES.contains(&finding.code.as_str()) || CAUSES.contains(&finding.code.as_str()))
+            (REPORT_CAUSES.contains(&finding.code.as_str()) || own.contains(&finding.code.as_str()))
                 && (node.is_none() || finding.node.is_none() || finding.node.as_deref() == node)
         })?;
         let file = finding.file.as_deref().unwrap_or(job);

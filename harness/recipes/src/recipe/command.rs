@@ -24,6 +24,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     about: "how a program ended, and how long it took",
     metrics: &[EXIT_CODE, SECONDS],
     tables: &[],
+    causes: &[],
     run,
 };
 

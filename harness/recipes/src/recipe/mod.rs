@@ -4,6 +4,7 @@
 pub mod command;
 pub mod cuda_gpu_kern_sum;
 pub mod efa_traffic;
+pub mod nccl_profile;
 pub mod nccl_tests;
 pub mod nic_flows;
 pub mod nic_rate;
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 
 /// Every recipe, by the name that suites use.
 pub const LIST: &[RecipeSpec] =
-    &[nccl_tests::SPEC, efa_traffic::SPEC, nic_flows::SPEC, command::SPEC, cuda_gpu_kern_sum::SPEC];
+    &[nccl_tests::SPEC, efa_traffic::SPEC, nic_flows::SPEC, command::SPEC, cuda_gpu_kern_sum::SPEC, nccl_profile::SPEC];
 
 /// What a recipe declares before it computes. The planner, the linter and the manual read this constant.
 pub struct RecipeSpec {
@@ -29,6 +30,8 @@ pub struct RecipeSpec {
     pub metrics: &'static [MetricSpec],
     /// The tables of profiler reports that it reads: a case that asserts its metrics must be profiled.
     pub tables: &'static [&'static TableSpec],
+    /// The codes of findings that stand for a number that it does not give. The judge takes them for its cause.
+    pub causes: &'static [&'static str],
     /// One job's files to its numbers.
     pub run: fn(&JobInput) -> Output,
 }

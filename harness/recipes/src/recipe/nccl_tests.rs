@@ -51,6 +51,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     about: "bandwidth, time and correctness of a collective, from the table that nccl-tests prints",
     metrics: &[BUSBW, ALGBW, TIME, WRONG, RANKS],
     tables: &[],
+    causes: &[],
     run,
 };
 
@@ -206,7 +207,7 @@ fn metrics_of(job: &JobInput, run: &NcclRun, op: Op, ranks: Option<u32>, dims: &
 
 /// The size of the sweep that a row was measured for. Operations with a count per rank round it down to 16 bytes, so
 /// that on 24 ranks 1 GiB is printed as a little less; and the smallest sizes as nothing, which is no measurement.
-fn declared_size(printed: u64, job: &JobInput, ranks: Option<u32>) -> Option<u64> {
+pub(super) fn declared_size(printed: u64, job: &JobInput, ranks: Option<u32>) -> Option<u64> {
     let Workload::NcclTests { sizes, .. } = &job.workload else { return Some(printed) };
     if printed == 0 || sizes.contains(&printed) {
         return Some(printed).filter(|printed| *printed > 0);

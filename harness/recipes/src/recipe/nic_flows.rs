@@ -29,6 +29,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     about: "rate of every NIC by itself, from independent flows between pairs of nodes",
     metrics: &[FLOW_RATE, NIC_RATE],
     tables: &[],
+    causes: &[],
     run,
 };
 

@@ -8,7 +8,7 @@ mod tests;
 mod trace;
 
 pub use classes::{CLASSES, class_of};
-pub(crate) use loss::tells_of_loss;
+pub(crate) use loss::{loss, tells_of_loss};
 pub use trace::{Kernels, durations};
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload};
@@ -68,15 +68,12 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     about: "kernels and their time, from the reports of nsys",
     metrics: &[SHARE, CLASS_SHARE, TIME, COUNT, MEDIAN, RANK_CLASS_SHARE],
     tables: &[&KERNEL, &STRING_IDS, &DIAGNOSTIC_EVENT, &META_DATA_EXPORT],
+    causes: &["events-dropped", "target-error", "no-kernels", "report-unreadable", "report-garbled"],
     run,
 };
 
 /// More kernels than this are not told one by one; none of a sane workload is among the rest.
 const MOST_KERNELS: usize = 200;
-
-/// For these causes a report gives no shares. The judge takes them for the cause of the missing number.
-pub const CAUSES: [&str; 5] =
-    ["events-dropped", "target-error", "no-kernels", "report-unreadable", "report-garbled"];
 
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
@@ -114,7 +111,7 @@ fn of_rank(job: &JobInput, file: &InputFile, output: &mut Output) -> Option<Kern
         }
     };
     let read = Export::open(&file.path).and_then(|export| {
-        let lost = loss::loss(&export)?;
+        let lost = loss(&export)?;
         let written = export.written_by()?;
         Ok((durations(&export)?, lost, written))
     });

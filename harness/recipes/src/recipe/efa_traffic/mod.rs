@@ -90,6 +90,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     about: "bytes, rates, retransmits and drops of every NIC, and whether what was sent has arrived",
     metrics: &[PRESENT, TX_BYTES, RX_BYTES, SHARE, RETRANS, TIMEOUTS, DROPS, NODE_TX, NODE_RX, RESIDUAL],
     tables: &[],
+    causes: &[],
     run,
 };
 

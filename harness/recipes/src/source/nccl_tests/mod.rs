@@ -24,6 +24,7 @@ mod row;
 mod tests;
 mod text;
 
+pub use cell::element_bytes;
 pub use recompute::{ranks_from_ratio, ratio_matches, recompute};
 pub use render::render;
 

@@ -1,0 +1,108 @@
+//! The rows of all ranks beside the printed ones: numbers for both, and a doubt where they contradict each other.
+
+use super::super::{Doubt, InputFile, JobInput, Output};
+use super::printed::{Printed, Row};
+use super::rank::{OfRank, Timed};
+use super::{BUSBW, RATIO, TIME, WAIT, dims, told};
+use crate::finding::Finding;
+use crate::metric::{Dim, Dims};
+use crate::nccl::sequence::Placement;
+
+/// The two times may lie this far apart: a part of the printed one, and so much per operation for the way from the end of
+/// the last kernel to the program's clock.
+const PART: f64 = 0.05;
+const PER_OPERATION_US: f64 = 5.0;
+
+const NCCL: &str = "nccl.";
+
+/// A rank that called otherwise than nccl-tests does for what was printed.
+pub fn differs(file: &InputFile, why: String, output: &mut Output) {
+    let finding = told(file, "profile-calls-disagree", why);
+    output.doubts.push(Doubt {
+        metrics: NCCL.to_owned(),
+        dims: Dims::new(),
+        cause: finding.code.clone(),
+        why: format!("{}: {}", file.shown, finding.message),
+    });
+    output.findings.push(finding);
+}
+
+pub fn rows(job: &JobInput, printed: &Printed, ranks: &[OfRank], output: &mut Output) {
+    for row in &printed.rows {
+        let placement = if row.place == "in" { Placement::InPlace } else { Placement::OutOfPlace };
+        let timed: Vec<(&InputFile, &Timed)> = ranks
+            .iter()
+            .filter_map(|rank| Some((rank.file, rank.rows.get(&(row.number, placement))?)))
+            .collect();
+        if timed.is_empty() {
+            continue;
+        }
+        let operations = printed.timed as f64;
+        let us = |timed: &Timed| timed.end.wrapping_sub(timed.start) as f64 / 1e3 / operations;
+        let profiled_us = timed.iter().map(|(_, timed)| us(timed)).sum::<f64>() / timed.len() as f64;
+        let dims = || dims(job, printed, row);
+        output.metrics.push(TIME.of(dims(), profiled_us));
+        if row.time_us > 0.0 {
+            output.metrics.push(RATIO.of(dims(), profiled_us / row.time_us));
+        }
+        transfer(job, printed, row, &timed, output);
+        if let Some(why) = contradiction(row, profiled_us, timed.len()) {
+            let of = format!("{} of {} bytes, {} of place", printed.op, row.size_bytes, row.place);
+            let why = format!("{of}: {why}");
+            output.findings.push(Finding::new("profile-time-disagrees", why.clone()));
+            let dims = Dims::new()
+                .with(Dim::Op, printed.op.name())
+                .with(Dim::SizeBytes, row.size_bytes)
+                .with(Dim::Place, row.place);
+            let cause = "profile-time-disagrees".to_owned();
+            output.doubts.push(Doubt { metrics: NCCL.to_owned(), dims, cause, why });
+        }
+    }
+}
+
+/// Both numbers, where they are too far apart.
+fn contradiction(row: &Row, profiled_us: f64, ranks: usize) -> Option<String> {
+    let allowed = PART * row.time_us + PER_OPERATION_US + row.rounding_us;
+    // What is no number agrees with nothing.
+    let agree = (profiled_us - row.time_us).abs() <= allowed;
+    (!agree).then(|| {
+        format!(
+            "printed {:.2} us, by the reports of {ranks} ranks {profiled_us:.2} us; apart by more than {allowed:.2} us",
+            row.time_us
+        )
+    })
+}
+
+/// The fastest rank of each operation came last and waited for nobody: its kernel is the transfer, and what others took
+/// longer they waited.
+fn transfer(
+    job: &JobInput,
+    printed: &Printed,
+    row: &Row,
+    timed: &[(&InputFile, &Timed)],
+    output: &mut Output,
+) {
+    let count = timed.iter().map(|(_, timed)| timed.kernels_ns.len()).min().unwrap_or(0);
+    if count == 0 {
+        return;
+    }
+    let fastest: Vec<u64> = (0..count)
+        .map(|at| timed.iter().map(|(_, timed)| timed.kernels_ns[at]).min().unwrap_or_default())
+        .collect();
+    let dims = || dims(job, printed, row);
+    let mean_us = fastest.iter().map(|ns| u128::from(*ns)).sum::<u128>() as f64
+        / 1e3
+        / (count as f64 * f64::from(printed.aggregated));
+    if mean_us > 0.0 {
+        let algbw = printed.op.algbw_gb_s(row.size_bytes, printed.ranks, mean_us);
+        output.metrics.push(BUSBW.of(dims(), algbw * printed.op.bus_factor(printed.ranks)));
+    }
+    for (file, timed) in timed {
+        let (Some(rank), Some(node)) = (file.rank, &file.node) else { continue };
+        let waited: u128 =
+            timed.kernels_ns.iter().zip(&fastest).map(|(ns, least)| u128::from(ns - least)).sum();
+        let wait_us = waited as f64 / 1e3 / count as f64;
+        let dims = dims().with(Dim::Rank, rank).with(Dim::Node, node.as_str());
+        output.metrics.push(WAIT.of(dims, wait_us));
+    }
+}

@@ -1,0 +1,135 @@
+//! What the reports of a job's ranks say of the very numbers that nccl-tests printed: how long each row took, how many
+//! calls and kernels it had and of which size; and what print cannot tell: how fast the transfer itself was, and who
+//! waited in it. Where the two accounts contradict each other the printed numbers are in doubt, with both told.
+
+mod compared;
+mod printed;
+mod rank;
+#[cfg(test)]
+mod tests;
+
+use super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload};
+use crate::finding::Finding;
+use crate::metric::{Dim, MetricSpec};
+use crate::tables::{
+    DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS, NVTX_PAYLOAD_SCHEMA_ENTRIES,
+    NVTX_PAYLOAD_SCHEMAS, RUNTIME, STRING_IDS,
+};
+use crate::unit::{Better, Unit};
+use printed::Printed;
+use rank::Unread;
+
+const ROW: &[Dim] = &[Dim::Op, Dim::SizeBytes, Dim::Place];
+
+const TIME: MetricSpec = MetricSpec {
+    name: "nccl.profile_time",
+    about: "mean time of one operation by the reports: from the first launching call to the end of the last kernel, mean \
+            over the profiled ranks",
+    unit: Unit::Microseconds,
+    better: Better::Lower,
+    dims: ROW,
+};
+const RATIO: MetricSpec = MetricSpec {
+    name: "nccl.profile_ratio",
+    about: "the time by the reports over the printed one",
+    unit: Unit::Ratio,
+    better: Better::Neither,
+    dims: ROW,
+};
+const BUSBW: MetricSpec = MetricSpec {
+    name: "nccl.profile_busbw",
+    about: "bus bandwidth of the transfer alone: by the fastest rank of each operation, whose kernel waited least",
+    unit: Unit::GigabytesPerSecond,
+    better: Better::Higher,
+    dims: ROW,
+};
+const RANKS: MetricSpec = MetricSpec {
+    name: "nccl.profile_ranks",
+    about: "ranks whose reports were held against what was printed",
+    unit: Unit::Count,
+    better: Better::Neither,
+    dims: &[],
+};
+const WAIT: MetricSpec = MetricSpec {
+    name: "rank.nccl_wait",
+    about: "how much longer a rank's kernels lasted than those of the fastest rank, mean over the timed operations",
+    unit: Unit::Microseconds,
+    better: Better::Lower,
+    dims: &[Dim::Rank, Dim::Node, Dim::Op, Dim::SizeBytes, Dim::Place],
+};
+
+pub const SPEC: RecipeSpec = RecipeSpec {
+    name: "nccl_profile",
+    about: "what nccl-tests printed, held against the reports of nsys",
+    metrics: &[TIME, RATIO, BUSBW, RANKS, WAIT],
+    tables: &[
+        &NVTX_EVENTS,
+        &STRING_IDS,
+        &NVTX_PAYLOAD_SCHEMAS,
+        &NVTX_PAYLOAD_SCHEMA_ENTRIES,
+        &NVTX_PAYLOAD_ENUMS,
+        &NVTX_PAYLOAD_ENUM_ENTRIES,
+        &RUNTIME,
+        &KERNEL,
+        &DIAGNOSTIC_EVENT,
+    ],
+    causes: &[
+        "events-dropped",
+        "target-error",
+        "report-unreadable",
+        "no-nccl-calls",
+        "profile-not-compared",
+        "profile-calls-disagree",
+    ],
+    run,
+};
+
+fn run(job: &JobInput) -> Output {
+    let mut output = Output::default();
+    if !matches!(job.workload, Workload::NcclTests { .. }) {
+        return output;
+    }
+    let exports: Vec<&InputFile> = job.files_of(FileRole::NsysExport).collect();
+    // Why a report is not there is told by who accounts for them.
+    if exports.is_empty() {
+        return output;
+    }
+    let printed = match Printed::of(job) {
+        Ok(printed) => printed,
+        Err(why) => {
+            output.findings.push(Finding::new("profile-not-compared", why));
+            return output;
+        }
+    };
+    let mut ranks = Vec::new();
+    for file in exports {
+        match rank::read(file, &printed) {
+            Ok(rank) => ranks.push(rank),
+            Err(Unread::Broken { code, why }) => output.findings.push(told(file, code, why)),
+            // One rank that did other calls than were printed puts all that was printed in doubt.
+            Err(Unread::Differs(why)) => compared::differs(file, why, &mut output),
+        }
+    }
+    if !ranks.is_empty() {
+        output.metrics.push(RANKS.of(job.dims(), ranks.len() as f64));
+        compared::rows(job, &printed, &ranks, &mut output);
+    }
+    output
+}
+
+fn told(file: &InputFile, code: &str, why: String) -> Finding {
+    let rank = file.rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
+    let finding = Finding::new(code, format!("{rank}{why}")).file(&file.shown);
+    match &file.node {
+        Some(node) => finding.node(node.as_str()),
+        None => finding,
+    }
+}
+
+/// Dimensions of one row.
+fn dims(job: &JobInput, printed: &Printed, row: &printed::Row) -> crate::metric::Dims {
+    job.dims()
+        .with(Dim::Op, printed.op.name())
+        .with(Dim::SizeBytes, row.size_bytes)
+        .with(Dim::Place, row.place)
+}

@@ -1,0 +1,113 @@
+//! What the report of one rank tells of each row: when its timed operations began and ended, and how long the kernels of
+//! each took.
+
+use super::super::InputFile;
+use super::super::cuda_gpu_kern_sum::loss;
+use super::printed::Printed;
+use crate::nccl::NcclCalls;
+use crate::nccl::sequence::{Difference, Part, Place, Placement, assign};
+use crate::trace::Trace;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub struct OfRank<'a> {
+    pub file: &'a InputFile,
+    pub rows: BTreeMap<(u32, Placement), Timed>,
+}
+
+/// The timed operations of one placement of one size.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Timed {
+    /// The start of the first launching call.
+    pub start: i64,
+    /// The end of the last kernel.
+    pub end: i64,
+    /// Of each operation, from its first kernel's start to its last one's end.
+    pub kernels_ns: Vec<u64>,
+}
+
+pub enum Unread {
+    /// It says nothing.
+    Broken { code: &'static str, why: String },
+    /// It says something else than what was printed.
+    Differs(String),
+}
+
+/// One call of the sequence: a call of NCCL by itself, or a group of such.
+struct Unit {
+    bytes: Option<u64>,
+    kernels: std::ops::Range<u32>,
+}
+
+pub fn read<'a>(file: &'a InputFile, printed: &Printed) -> Result<OfRank<'a>, Unread> {
+    let broken = |code, why: String| Unread::Broken { code, why };
+    let unreadable =
+        |error: crate::source::nsys_export::ExportError| broken("report-unreadable", error.to_string());
+    let trace = Trace::open(&file.path).map_err(unreadable)?;
+    if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
+        return Err(broken(code, format!("the report says itself: {text}")));
+    }
+    let calls = NcclCalls::read(&trace).map_err(unreadable)?;
+    let Some(calls) = calls.filter(|calls| !calls.calls.is_empty()) else {
+        let why = "no call of NCCL was traced; trace `nvtx`, and use an NCCL that writes ranges";
+        return Err(broken("no-nccl-calls", why.to_owned()));
+    };
+    let units = units(&calls);
+    let places = places(&units, printed).map_err(|difference| Unread::Differs(difference.to_string()))?;
+    let mut rows: BTreeMap<(u32, Placement), Timed> = BTreeMap::new();
+    let mut bare = 0u64;
+    for (unit, place) in units.iter().zip(&places) {
+        let (Part::Timed { .. }, Some(placement)) = (place.part, place.placement) else { continue };
+        let kernels = calls.kernels.get(unit.kernels.start as usize..unit.kernels.end as usize);
+        let kernels = kernels.unwrap_or_default();
+        let launched = kernels.iter().filter_map(|kernel| kernel.launch_start).min();
+        let (Some(launched), Some(first), Some(last)) = (
+            launched,
+            kernels.iter().map(|kernel| kernel.start).min(),
+            kernels.iter().map(|kernel| kernel.end).max(),
+        ) else {
+            bare += 1;
+            continue;
+        };
+        let timed = rows.entry((place.row, placement)).or_insert_with(|| Timed {
+            start: launched,
+            end: last,
+            kernels_ns: Vec::new(),
+        });
+        timed.start = timed.start.min(launched);
+        timed.end = timed.end.max(last);
+        timed.kernels_ns.push(last.wrapping_sub(first) as u64);
+    }
+    if bare > 0 {
+        return Err(Unread::Differs(format!("timed calls that launched no kernel in the report: {bare}")));
+    }
+    Ok(OfRank { file, rows })
+}
+
+/// In the order in which they were called. What several threads do at once is in no order: such a report has more calls than
+/// a plan has for one rank.
+fn units(calls: &NcclCalls) -> Vec<Unit> {
+    let mut groups = BTreeSet::new();
+    let mut units = Vec::new();
+    for call in &calls.calls {
+        let kernels = match call.group {
+            Some(group) if !groups.insert(group) => continue,
+            Some(group) => {
+                calls.groups.get(group as usize).map_or(call.kernels.clone(), |group| group.kernels.clone())
+            }
+            None => call.kernels.clone(),
+        };
+        units.push(Unit { bytes: call.bytes, kernels });
+    }
+    units
+}
+
+/// Of today's way of warming up and the older one that which has as many calls.
+fn places(units: &[Unit], printed: &Printed) -> Result<Vec<Place>, Difference> {
+    let seen = units.len() as u64;
+    let [plan, older] = &printed.plans;
+    let plan = [plan, older].into_iter().find(|plan| plan.calls() == seen);
+    let plan = plan.ok_or(Difference::Count { expected: printed.plans[0].calls(), seen })?;
+    let warmups = plan.warmup_rows.len() * plan.warmup as usize;
+    let sizes = units.iter().enumerate().map(|(at, unit)| unit.bytes.filter(|_| at >= warmups));
+    assign(&sizes.collect::<Vec<_>>(), plan)
+}

@@ -1,0 +1,230 @@
+//! A table of two ranks and two sizes beside the reports of both, and every way in which they can disagree.
+
+use super::*;
+use crate::metric::Metric;
+use crate::nccl::testing::{call, communicator, domain};
+use crate::op::Op;
+use crate::trace::testing::Made;
+
+const PRINTED: &str = "\
+# nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22809
+# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 1 minBytes 8388608 maxBytes 16777216 step: 2(factor) warmup iters: 1 iters: 3 agg iters: 1 validation: 1 graph: 0
+#
+# Using devices
+#  Rank  0 Group  0 Pid   1001 on         n1 device  0 [0000:17:00] NVIDIA Test GPU
+#  Rank  1 Group  0 Pid   1002 on         n2 device  0 [0000:17:00] NVIDIA Test GPU
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)
+     8388608       2097152     float     sum      -1   100.00   83.89   83.89       0   100.00   83.89   83.89       0
+    16777216       4194304     float     sum      -1   200.00   83.89   83.89       0   200.00   83.89   83.89       0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 83.8861
+#
+# Collective test concluded: all_reduce_perf
+#
+";
+
+const MIB: u64 = 1 << 20;
+
+/// What a rank does: each call by its size, how long the call before its kernel and the kernel take.
+#[derive(Clone)]
+struct Course {
+    /// Size, and the length of the kernel in nanoseconds.
+    calls: Vec<(u64, i64)>,
+    /// For so long the others wait for this rank.
+    late_ns: i64,
+    payloads: bool,
+}
+
+impl Course {
+    /// As printed: the timed calls follow one another without a pause.
+    fn printed() -> Course {
+        let mut calls = vec![(8 * MIB, 100_000), (16 * MIB, 200_000)];
+        for (bytes, ns) in [(8 * MIB, 100_000), (16 * MIB, 200_000)] {
+            for _placement in ["out", "in"] {
+                calls.extend([(bytes, ns + 7_000), (bytes, ns), (bytes, ns), (bytes, ns), (bytes, ns * 3)]);
+            }
+        }
+        Course { calls, late_ns: 0, payloads: true }
+    }
+
+    fn made(&self, rank: u32) -> Made {
+        let made = Made::begin();
+        made.string(1, "cudaLaunchKernelExC_v11060").string(2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+        domain(&made);
+        communicator(&made, 0, 77, 2, rank);
+        let mut now = 1_000;
+        for (at, (bytes, ns)) in self.calls.iter().enumerate() {
+            let id = at as i64 + 1;
+            let (begin, end) = (now + 10, now + ns);
+            if self.payloads {
+                call(&made, begin - 2, "ncclAllReduce", (77, *bytes), (begin + self.late_ns, end), id);
+            } else {
+                made.call((begin, begin + 4), 3, id, 1).kernel((begin + self.late_ns, end), id, 2);
+            }
+            now += ns;
+        }
+        made
+    }
+}
+
+fn ran(printed: &str, courses: &[Course]) -> Output {
+    let made: Vec<Made> = courses.iter().zip(0..).map(|(course, rank)| course.made(rank)).collect();
+    let text = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(text.path(), printed).expect("written");
+    let file = |role, path: std::path::PathBuf, rank: Option<u32>| InputFile {
+        role,
+        path,
+        shown: rank.map_or("raw/j/stdout".to_owned(), |rank| format!("raw/j/rank{rank}.sqlite")),
+        node: rank.map(|rank| format!("n{}", rank + 1)),
+        part: None,
+        rank,
+    };
+    let mut files = vec![file(FileRole::NcclTests, text.path().to_owned(), None)];
+    files
+        .extend(made.iter().zip(0..).map(|(made, rank)| file(FileRole::NsysExport, made.path(), Some(rank))));
+    run(&JobInput {
+        case: "c".into(),
+        job: "j".into(),
+        round: 1,
+        nodes: vec!["n1".into(), "n2".into()],
+        nics: Vec::new(),
+        tx_counters: Vec::new(),
+        rx_counters: Vec::new(),
+        conservation_shown: false,
+        workload: Workload::NcclTests {
+            op: Op::AllReduce,
+            sizes: vec![8 * MIB, 16 * MIB],
+            ranks_per_communicator: Some(2),
+            checked: true,
+        },
+        exit_code: Some(0),
+        seconds: None,
+        files,
+        expected_exports: Vec::new(),
+    })
+}
+
+fn values<'a>(output: &'a Output, name: &str) -> Vec<&'a Metric> {
+    output.metrics.iter().filter(|metric| &*metric.name == name).collect()
+}
+
+fn codes(output: &Output) -> Vec<&str> {
+    output.findings.iter().map(|finding| finding.code.as_str()).collect()
+}
+
+#[test]
+fn two_accounts_that_agree_leave_numbers_and_no_doubt() {
+    let output = ran(PRINTED, &[Course::printed(), Course::printed()]);
+    assert_eq!((codes(&output), output.doubts.len()), (vec![], 0));
+    let times = values(&output, "nccl.profile_time");
+    assert_eq!(times.len(), 4);
+    assert!((times[0].value - 100.0).abs() < 0.1 && (times[3].value - 200.0).abs() < 0.1, "{times:?}");
+    let ratios = values(&output, "nccl.profile_ratio");
+    assert!(ratios.iter().all(|ratio| (ratio.value - 1.0).abs() < 0.01), "{ratios:?}");
+    let busbw = values(&output, "nccl.profile_busbw");
+    assert!((busbw[0].value - 83.9).abs() < 0.1, "{busbw:?}");
+    assert_eq!(values(&output, "nccl.profile_ranks")[0].value, 2.0);
+    assert!(values(&output, "rank.nccl_wait").iter().all(|wait| wait.value == 0.0));
+}
+
+#[test]
+fn the_rank_that_waits_is_told_and_the_transfer_is_that_of_the_fastest() {
+    // The second rank comes 40 us late to each call, and the first waits for it in its kernel.
+    let late = Course { late_ns: 40_000, ..Course::printed() };
+    let output = ran(PRINTED, &[Course::printed(), late]);
+    assert_eq!(output.doubts, [], "{:?}", output.findings);
+    let waits = values(&output, "rank.nccl_wait");
+    assert_eq!(waits.len(), 8);
+    for wait in waits {
+        let expected = if wait.dims.number(Dim::Rank) == Some(0) { 40.0 } else { 0.0 };
+        assert!((wait.value - expected).abs() < 0.001, "{wait:?}");
+    }
+    // 60 us of 100 were the transfer.
+    let busbw = values(&output, "nccl.profile_busbw");
+    assert!((busbw[0].value - 139.9).abs() < 0.2, "{busbw:?}");
+}
+
+#[test]
+fn a_printed_time_that_no_profile_shows_is_in_doubt_with_both_numbers() {
+    // 150 us were printed for what took 100 us, and the bandwidth with it.
+    let printed = PRINTED.replacen("100.00   83.89   83.89", "150.00   55.92   55.92", 1);
+    let output = ran(&printed, &[Course::printed(), Course::printed()]);
+    assert_eq!(codes(&output), ["profile-time-disagrees"]);
+    let [doubt] = output.doubts.as_slice() else { panic!("{:?}", output.doubts) };
+    assert!(doubt.why.contains("printed 150.00 us") && doubt.why.contains("100.00 us"), "{}", doubt.why);
+    assert_eq!(doubt.dims.number(Dim::SizeBytes), Some(8 * MIB));
+    assert_eq!(doubt.dims.word(Dim::Place), Some("out"));
+    // 5 us and a twentieth apart is agreement.
+    for (text, agrees) in [("109.90   76.33   76.33", true), ("110.70   75.78   75.78", false)] {
+        let printed = PRINTED.replacen("100.00   83.89   83.89", text, 1);
+        let output = ran(&printed, &[Course::printed(), Course::printed()]);
+        assert_eq!(output.doubts.is_empty(), agrees, "{text}: {:?}", output.doubts);
+    }
+}
+
+#[test]
+fn calls_that_are_missing_too_many_or_of_other_sizes_put_all_rows_in_doubt() {
+    let mut fewer = Course::printed();
+    fewer.calls.remove(4);
+    let mut more = Course::printed();
+    more.calls.push((16 * MIB, 200_000));
+    let mut other = Course::printed();
+    other.calls[4].0 = 4 * MIB;
+    for (course, told) in [
+        (fewer, "the plan has 22 calls, the report has: 21"),
+        (more, "the plan has 22 calls, the report has: 23"),
+        (other, "call 5 should be of 8388608 bytes, and is of: 4194304"),
+    ] {
+        let output = ran(PRINTED, &[Course::printed(), course]);
+        assert_eq!(codes(&output), ["profile-calls-disagree"], "{told}");
+        assert!(output.findings[0].message.contains(told), "{:?}", output.findings);
+        assert_eq!(output.findings[0].node.as_deref(), Some("n2"));
+        assert!(output.doubts[0].dims.iter().next().is_none(), "all rows");
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_gives_no_number_and_says_why() {
+    let course = Course::printed();
+    let silent = Course { payloads: false, ..course.clone() };
+    let output = ran(PRINTED, &[silent.clone(), silent]);
+    assert_eq!(codes(&output), ["no-nccl-calls", "no-nccl-calls"]);
+    assert!(output.metrics.is_empty());
+    let graphs = PRINTED.replace("graph: 0", "graph: 5");
+    let cpu = PRINTED.replace("    time   algbw", " cputime   algbw");
+    let mute: String =
+        PRINTED.lines().filter(|line| !line.contains("nThread")).map(|line| format!("{line}\n")).collect();
+    let twice = format!("{PRINTED}{PRINTED}");
+    for (text, why) in [
+        (graphs.as_str(), "launched graphs"),
+        (cpu.as_str(), "times of the CPU"),
+        (mute.as_str(), "does not say how often"),
+        (twice.as_str(), "several tables"),
+        ("nothing of it\n", "raw/j/stdout"),
+    ] {
+        let output = ran(text, &[course.clone(), course.clone()]);
+        assert_eq!(codes(&output), ["profile-not-compared"], "{why}");
+        assert!(output.findings[0].message.contains(why), "{why}: {:?}", output.findings);
+        assert!(output.metrics.is_empty() && output.doubts.is_empty());
+    }
+    // No report, no word: whose report is missing is told by who accounts for them.
+    assert_eq!(ran(PRINTED, &[]).findings, []);
+}
+
+#[test]
+fn a_report_that_cannot_be_read_is_told_and_the_others_are_compared() {
+    let output = ran(PRINTED, &[Course::printed()]);
+    assert_eq!(values(&output, "nccl.profile_ranks")[0].value, 1.0);
+    assert_eq!(values(&output, "nccl.profile_time").len(), 4);
+}
+
+#[test]
+fn every_table_that_is_read_is_asked_for() {
+    for table in crate::nccl::TABLES {
+        assert!(SPEC.tables.iter().any(|asked| asked.name == table.name), "{}", table.name);
+    }
+}
