@@ -3,6 +3,7 @@
 //!
 //! Same bytes in, same bytes out: no clock, no network, no writes but the metrics file that the caller names.
 
+pub mod busy;
 pub mod figures;
 pub mod finding;
 pub mod metric;
@@ -13,6 +14,7 @@ pub mod recipe;
 pub mod report;
 pub mod sheet;
 pub mod source;
+pub mod spans;
 pub mod tables;
 pub mod trace;
 pub mod unit;

@@ -229,6 +229,11 @@ fn to_stdout(order: &Order, outcomes: &[Outcome], out: &mut dyn Write, told: &mu
             continue;
         }
         for (name, sheet) in tables {
+            if let Some(lines) = sheet.lines() {
+                text(lines, &mut out)?;
+                shown += 1;
+                continue;
+            }
             if shown > 0 {
                 writeln!(out)?;
             }
@@ -242,6 +247,14 @@ fn to_stdout(order: &Order, outcomes: &[Outcome], out: &mut dyn Write, told: &mu
     out.flush()
 }
 
+/// As it stands, with nothing around it.
+fn text<'a>(lines: impl Iterator<Item = &'a str>, out: &mut dyn Write) -> io::Result<()> {
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
 /// Every table in every form: in the folder itself where one recipe was asked for, else in one folder each.
 fn to_folder(order: &Order, folder: &Folder, outcomes: &[Outcome], told: &mut Told) -> io::Result<()> {
     folder.make()?;
@@ -251,6 +264,13 @@ fn to_folder(order: &Order, folder: &Folder, outcomes: &[Outcome], told: &mut To
             if outcomes.len() > 1 { folder.path().join(outcome.recipe) } else { folder.path().to_owned() };
         std::fs::create_dir_all(&place)?;
         for (name, sheet) in &outcome.tables {
+            if let Some(lines) = sheet.lines() {
+                let lines: Vec<&str> = lines.collect();
+                let write = &mut |whole: &mut dyn Write| text(lines.iter().copied(), whole);
+                store::write_whole_by(&place.join(format!("{name}.txt")), write)
+                    .map_err(|error| io::Error::other(error.to_string()))?;
+                continue;
+            }
             for of in forms {
                 write_table(order, &place, name, sheet, *of)?;
             }

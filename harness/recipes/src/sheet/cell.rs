@@ -91,7 +91,7 @@ impl ShownColumn<'_> {
                 Some((self.unit.power(), self.unit.power())).filter(|(power, _)| *power > 0)
             }
             Quantity::Bytes | Quantity::BytesPerSecond => Some((6, 3)),
-            Quantity::Plain | Quantity::BareNanoseconds | Quantity::Percent => None,
+            Quantity::Plain | Quantity::BareNanoseconds | Quantity::Percent | Quantity::Verbatim => None,
         }
     }
 }

@@ -49,6 +49,8 @@ pub enum Quantity {
     Bytes,
     BytesPerSecond,
     Percent,
+    /// Lines of a text, which stand in no table: they are printed as they are, without a heading.
+    Verbatim,
 }
 
 /// `None` is a cell without a value, which is never a zero.
@@ -111,6 +113,23 @@ impl Sheet {
     pub fn without_rows(mut self) -> Sheet {
         self.columns.iter_mut().for_each(|column| column.values = column.values.none());
         self
+    }
+
+    /// A text instead of a table: programs find its lines in the one column `Text`.
+    pub fn of_lines(name: &'static str, title: &'static str, lines: Vec<String>) -> Sheet {
+        let mut column = Column::texts("Text", lines);
+        column.quantity = Quantity::Verbatim;
+        Sheet { name, title, columns: vec![column] }
+    }
+
+    /// The lines, where it is a text.
+    pub fn lines(&self) -> Option<impl Iterator<Item = &str>> {
+        match self.columns.as_slice() {
+            [Column { quantity: Quantity::Verbatim, values: Values::Texts(lines), .. }] => {
+                Some(lines.iter().map(|line| line.as_deref().unwrap_or_default()))
+            }
+            _ => None,
+        }
     }
 
     pub fn column(&self, name: &str) -> Option<&Column> {

@@ -17,7 +17,7 @@ pub fn bytes(sheet: &Sheet) -> Result<Vec<u8>, String> {
     });
     let units = sheet.columns.iter().filter_map(|column| {
         let unit = match column.quantity {
-            Quantity::Plain => return None,
+            Quantity::Plain | Quantity::Verbatim => return None,
             Quantity::Nanoseconds | Quantity::BareNanoseconds => "ns",
             Quantity::Bytes => "B",
             Quantity::BytesPerSecond => "B/s",

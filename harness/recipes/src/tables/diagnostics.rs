@@ -1,6 +1,6 @@
 //! What the profiler says of its own work: among much else, that it lost something.
 
-use super::{Kind, TableSpec, optional, required};
+use super::{Kind, TableSpec, int, int_opt, optional, required, table};
 
 pub const DIAGNOSTIC_EVENT: TableSpec = TableSpec {
     name: "DIAGNOSTIC_EVENT",
@@ -11,3 +11,7 @@ pub const DIAGNOSTIC_EVENT: TableSpec = TableSpec {
         optional("source", Kind::Integer),
     ],
 };
+
+/// What the profiler's own work cost the threads that did it.
+pub const PROFILER_OVERHEAD: TableSpec =
+    table("PROFILER_OVERHEAD", &[int("start"), int("end"), int_opt("globalTid")]);

@@ -4,6 +4,7 @@
 
 mod api;
 mod diagnostics;
+mod dx12;
 mod enums;
 mod gpu;
 mod kernels;
@@ -19,7 +20,8 @@ mod target;
 pub mod write;
 
 pub use api::RUNTIME;
-pub use diagnostics::DIAGNOSTIC_EVENT;
+pub use diagnostics::{DIAGNOSTIC_EVENT, PROFILER_OVERHEAD};
+pub use dx12::{DX12_API, DX12_MEMORY_OPERATION};
 pub use enums::{MEM_KIND, MEMCPY_OPER};
 pub use gpu::{GRAPH_TRACE, TARGET_INFO_GPU};
 pub use kernels::{KERNEL, KernelRow};
@@ -41,7 +43,7 @@ pub use nvtx::{
 };
 pub use os::OSRT_API;
 pub use strings::STRING_IDS;
-pub use target::{PROCESSES, SESSION_START, SYSTEM_ENV, THREAD_NAMES};
+pub use target::{ANALYSIS_DETAILS, PROCESSES, SESSION_START, SYSTEM_ENV, THREAD_NAMES};
 
 /// One table, as a recipe declares that it reads it.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,7 +73,7 @@ pub enum Kind {
 }
 
 /// Every table that some recipe or report reads.
-pub const LIST: [&TableSpec; 42] = [
+pub const LIST: [&TableSpec; 46] = [
     &KERNEL,
     &MEMCPY,
     &MEMSET,
@@ -111,7 +113,11 @@ pub const LIST: [&TableSpec; 42] = [
     &THREAD_NAMES,
     &SESSION_START,
     &SYSTEM_ENV,
+    &ANALYSIS_DETAILS,
     &DIAGNOSTIC_EVENT,
+    &PROFILER_OVERHEAD,
+    &DX12_API,
+    &DX12_MEMORY_OPERATION,
     &META_DATA_EXPORT,
     &META_DATA_CAPTURE,
 ];

@@ -12,3 +12,7 @@ pub const THREAD_NAMES: TableSpec =
 pub const SESSION_START: TableSpec = table("TARGET_INFO_SESSION_START_TIME", &[int_opt("utcEpochNs")]);
 
 pub const SYSTEM_ENV: TableSpec = table("TARGET_INFO_SYSTEM_ENV", &[text_opt("name"), text_opt("value")]);
+
+/// The session's span on a clock of its own: its length is that of the session, its moments are none of the report's.
+pub const ANALYSIS_DETAILS: TableSpec =
+    table("ANALYSIS_DETAILS", &[int_opt("startTime"), int_opt("stopTime")]);

@@ -148,6 +148,8 @@ impl FromStr for RangeFilter {
 /// Spans of time, apart and in order.
 pub(super) struct Windows {
     spans: Vec<(i64, i64)>,
+    /// Whether a person named the span of time itself.
+    is_time: bool,
     /// Under a filter by ranges: what called for the launches.
     calls: Option<Calls>,
 }
@@ -157,14 +159,14 @@ pub(super) fn windows(trace: &Trace, filter: &Filter) -> Result<Windows, ExportE
     match filter {
         Filter::Time(time) => {
             let span = (time.start.unwrap_or(i64::MIN), time.end.unwrap_or(i64::MAX));
-            Ok(Windows { spans: vec![span], calls: None })
+            Ok(Windows { spans: vec![span], is_time: true, calls: None })
         }
         Filter::Range(range) => {
             let found = nvtx::named(trace, range)?;
             if found.is_empty() {
                 trace.note(format!("no range of that name: {}", range.name));
             }
-            Ok(Windows { spans: united(found), calls: Calls::of(&trace.export, &[])? })
+            Ok(Windows { spans: united(found), is_time: false, calls: Calls::of(&trace.export, &[])? })
         }
     }
 }
@@ -182,6 +184,11 @@ fn united(mut spans: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
 }
 
 impl Windows {
+    /// The span of a filter by time; ranges stand on threads, and what they launched runs at another time.
+    pub(super) fn time(&self) -> Option<(i64, i64)> {
+        self.spans.first().copied().filter(|_| self.is_time)
+    }
+
     /// Rows that overlap; a moment is kept where `start <= moment < end`.
     fn keeps(&self, start: i64, end: i64) -> bool {
         // The last window that begins early enough is the only one that can still reach.
@@ -261,7 +268,8 @@ mod tests {
 
     #[test]
     fn what_overlaps_is_kept_and_what_only_touches_is_not() {
-        let windows = Windows { spans: united(vec![(30, 40), (10, 20), (15, 22)]), calls: None };
+        let windows =
+            Windows { spans: united(vec![(30, 40), (10, 20), (15, 22)]), is_time: false, calls: None };
         assert_eq!(windows.spans, [(10, 22), (30, 40)]);
         for (start, end, kept) in [
             (0, 10, false),

@@ -57,6 +57,11 @@ impl Trace {
         &self.export
     }
 
+    /// The span of time that a person asked for; a side that was left open reaches as far as numbers do.
+    pub fn asked_span(&self) -> Option<(i64, i64)> {
+        self.windows.as_ref().and_then(filter::Windows::time)
+    }
+
     /// These columns of a table; `None` where nothing of it is there, or nothing of it lies in the window.
     pub fn rows(&self, spec: &'static TableSpec, columns: &[&str]) -> Result<Option<Rows>, ExportError> {
         match &self.windows {

@@ -5,6 +5,33 @@
 pub const CLASSES: [&str; 8] =
     ["nccl", "comm", "gemm", "attention", "memory", "norm", "elementwise", "other"];
 
+/// Whether kernels of this class move data between GPUs.
+pub fn communicates(class: &str) -> bool {
+    matches!(class, "nccl" | "comm")
+}
+
+/// By both names of a kernel. The short one lacks the namespace by which some communication is known, the whole one has
+/// words of its arguments that say nothing of the kernel.
+pub fn class_of_both(short: &str, whole: &str) -> &'static str {
+    let class = class_of(short);
+    if communicates(class) {
+        return class;
+    }
+    // Without arguments and without the type before it: `void deep_ep::intranode::dispatch<8>(int*)`.
+    let named = whole.split(['<', '(']).next().unwrap_or_default();
+    let named = named.rsplit(' ').next().unwrap_or_default();
+    let own = named.rsplit("::").next().unwrap_or_default();
+    match class_of(own) {
+        _ if named.split("::").any(|space| space == "deep_ep") => "comm",
+        communication if communicates(communication) => communication,
+        _ => class,
+    }
+}
+
+/// The kernels by which nccl-tests communicate without a call of NCCL: through its interface for devices.
+const OF_DEVICES: [&str; 5] =
+    ["allreducelsa", "allreducemultimem", "nvlalltoall", "ginalltoall", "hybridalltoall"];
+
 pub fn class_of(name: &str) -> &'static str {
     let lower = name.to_lowercase();
     let words = words(name);
@@ -16,8 +43,9 @@ pub fn class_of(name: &str) -> &'static str {
         return "nccl";
     }
     // Communication by others than NCCL: user buffers of transformer engines, expert parallelism, NVSHMEM.
-    if begins(&["userbuffers", "nvshmem", "nvshmemi", "deepep"])
+    if begins(&["userbuffers", "kuserbuffers", "nvshmem", "nvshmemi", "deepep"])
         || (lower.contains("deep_ep") && has(&["dispatch", "combine", "notify"]))
+        || OF_DEVICES.iter().any(|start| lower.starts_with(start))
     {
         return "comm";
     }
@@ -120,7 +148,11 @@ mod tests {
             ("ncclSymkDevKernel_AllReduce_RSxLD_AGxST_sum_bf16", "nccl"),
             ("ncclSymDevKernel_AllGather_LL", "nccl"),
             ("userbuffers_fp16_sum_inplace_gpu_rr_ag", "comm"),
+            ("kuserbuffers_pushsendrecv", "comm"),
             ("nvshmemi_transfer_kernel", "comm"),
+            ("allReduceLsaVectorizedKernel", "comm"),
+            ("GinAlltoAllKernel", "comm"),
+            ("prepareInput2", "other"),
             ("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64", "gemm"),
             ("ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn", "gemm"),
             ("nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NNT", "gemm"),
@@ -144,6 +176,32 @@ mod tests {
             assert_eq!(class_of(name), class, "{name}");
             assert!(CLASSES.contains(&class));
         }
+    }
+
+    #[test]
+    fn a_namespace_tells_of_communication_and_an_argument_does_not() {
+        for (short, whole, class) in [
+            ("dispatch", "void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*)", "comm"),
+            (
+                "cached_notify_combine",
+                "void deep_ep::internode::cached_notify_combine<2>(void**, int*)",
+                "comm",
+            ),
+            (
+                "kernel",
+                "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)",
+                "nccl",
+            ),
+            ("put", "void my::nvshmemi_put<float>(float*)", "comm"),
+            ("mine", "void mine<ncclDevComm>(ncclDevComm *, deep_ep::Buffer)", "other"),
+            ("dispatch", "void other::dispatch<8>(int*)", "other"),
+            ("copy_gemm", "", "gemm"),
+            ("x", "void (anonymous namespace)::x()", "other"),
+        ] {
+            assert_eq!(class_of_both(short, whole), class, "{whole}");
+        }
+        let communicating: Vec<&str> = CLASSES.into_iter().filter(|class| communicates(class)).collect();
+        assert_eq!(communicating, ["nccl", "comm"]);
     }
 
     #[test]

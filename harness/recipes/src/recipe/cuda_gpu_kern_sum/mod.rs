@@ -7,7 +7,7 @@ mod loss;
 mod tests;
 mod trace;
 
-pub use classes::{CLASSES, class_of};
+pub use classes::{CLASSES, class_of, class_of_both, communicates};
 pub(crate) use loss::{loss, tells_of_loss};
 pub use trace::{Kernels, durations};
 

@@ -1,6 +1,7 @@
 //! Recipes over reports that a person names: many exports in, tables out. Add one by its declaration in the file of its
 //! kind and its line in `LIST`. How many reports are gone through is told in `survey`.
 
+mod breakdown;
 mod composite;
 mod diagnostics;
 mod diff;
@@ -9,9 +10,9 @@ mod nvlink;
 mod samples;
 mod summaries;
 mod survey;
-mod together;
 #[cfg(test)]
 mod tests;
+mod together;
 
 pub use survey::{Input, Outcome, Progress, Survey, survey};
 pub use together::{Across, Made, Of, Together};
@@ -33,6 +34,7 @@ pub const LIST: &[ReportRecipe] = &[
     summaries::MPI_SUM,
     network::NETWORK_SUM,
     nvlink::NVLINK_SUM,
+    breakdown::BREAKDOWN,
     diff::DIFF,
     diagnostics::DIAGNOSTICS,
     composite::gpu::CUDA_GPU,

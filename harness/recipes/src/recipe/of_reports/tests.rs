@@ -5,12 +5,12 @@ use crate::sheet::Values;
 use crate::source::nsys_export::testing::{parquet, sqlite};
 use std::path::PathBuf;
 
-fn inputs(paths: Vec<PathBuf>) -> Vec<Input> {
+pub(super) fn inputs(paths: Vec<PathBuf>) -> Vec<Input> {
     let sides = paths.into_iter().enumerate();
     sides.map(|(side, path)| Input { shown: format!("r{side}"), path, side }).collect()
 }
 
-fn surveyed(name: &str, words: &[&str], inputs: &[Input]) -> Outcome {
+pub(super) fn surveyed(name: &str, words: &[&str], inputs: &[Input]) -> Outcome {
     let recipe = find(name).expect("there");
     let arguments = Arguments::read(recipe.name, recipe.arguments, words).expect("known");
     let asked = [(recipe, arguments)];
@@ -18,19 +18,19 @@ fn surveyed(name: &str, words: &[&str], inputs: &[Input]) -> Outcome {
     survey(&survey_of).expect("threads").remove(0)
 }
 
-fn table<'a>(outcome: &'a Outcome, name: &str) -> &'a Sheet {
+pub(super) fn table<'a>(outcome: &'a Outcome, name: &str) -> &'a Sheet {
     let found = outcome.tables.iter().find(|(table, _)| *table == name);
     &found.unwrap_or_else(|| panic!("no {name}: {:?}", outcome.tables.len())).1
 }
 
-fn integers(sheet: &Sheet, column: &str) -> Vec<Option<i64>> {
+pub(super) fn integers(sheet: &Sheet, column: &str) -> Vec<Option<i64>> {
     match sheet.column(column).map(|column| &column.values) {
         Some(Values::Integers(values)) => values.clone(),
         other => panic!("{column}: {other:?}"),
     }
 }
 
-fn texts(sheet: &Sheet, column: &str) -> Vec<String> {
+pub(super) fn texts(sheet: &Sheet, column: &str) -> Vec<String> {
     match sheet.column(column).map(|column| &column.values) {
         Some(Values::Texts(values)) => {
             values.iter().map(|text| text.as_deref().unwrap_or_default().to_owned()).collect()
@@ -39,7 +39,7 @@ fn texts(sheet: &Sheet, column: &str) -> Vec<String> {
     }
 }
 
-fn decimals(sheet: &Sheet, column: &str) -> Vec<Option<f64>> {
+pub(super) fn decimals(sheet: &Sheet, column: &str) -> Vec<Option<f64>> {
     match sheet.column(column).map(|column| &column.values) {
         Some(Values::Decimals(values)) => values.clone(),
         other => panic!("{column}: {other:?}"),

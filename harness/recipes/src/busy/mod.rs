@@ -1,0 +1,229 @@
+//! What kept each GPU of a report busy: kernels with their classes, copies and fills, and graphs that were traced as a
+//! whole. What is made of it (shares, gaps, overlaps) is told in the recipes.
+
+mod partition;
+#[cfg(test)]
+mod tests;
+
+pub use partition::{Sets, Shares};
+
+use crate::figures::NO_GROUP;
+use crate::recipe::cuda_gpu_kern_sum::{class_of_both, communicates};
+use crate::source::nsys_export::{ExportError, MaybeInts, Rows};
+use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, TableSpec};
+use crate::trace::{Keys, Part, Trace, pid_of};
+use std::collections::BTreeMap;
+
+/// The tables that it is read from.
+pub const TABLES: [&TableSpec; 4] = [&KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE];
+
+pub struct Busy {
+    /// By process and number of the device; at least one, each with at least one operation.
+    pub gpus: Vec<Gpu>,
+    pub kernels: Vec<KernelName>,
+    /// From the first beginning to the last end on any GPU of the report, or what a filter by time leaves of that.
+    pub window: (i64, i64),
+    pub rows: u64,
+}
+
+/// A device as one process sees it: two processes number their devices each for itself.
+pub struct Gpu {
+    pub process: Option<i64>,
+    pub device: i64,
+    /// In the order of their beginnings.
+    pub operations: Vec<Operation>,
+}
+
+impl Gpu {
+    pub fn pid(&self) -> Option<i64> {
+        self.process.map(pid_of)
+    }
+
+    /// Whether graphs were traced as a whole, so that nobody can tell which kernels ran in them.
+    pub fn has_whole_graphs(&self) -> bool {
+        self.operations.iter().any(|one| one.kind == Kind::Graph)
+    }
+}
+
+/// Times are within the filter's span, where there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    pub start: i64,
+    pub end: i64,
+    pub stream: Option<i64>,
+    pub context: Option<i64>,
+    pub kind: Kind,
+    /// Of a kernel its place among the names.
+    pub name: u32,
+    /// In which of `TABLES` it stands, and in which of the rows that are left of it.
+    pub table: u8,
+    pub row: u32,
+}
+
+impl Operation {
+    pub fn span(&self) -> (i64, i64) {
+        (self.start, self.end)
+    }
+
+    pub fn ns(&self) -> u64 {
+        self.end.wrapping_sub(self.start) as u64
+    }
+}
+
+/// Kernels communicate or compute; copies and fills are memory's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    Compute,
+    Communication,
+    Memory,
+    /// A graph of which nothing is known but when it ran.
+    Graph,
+}
+
+pub struct KernelName {
+    pub short: String,
+    pub whole: String,
+    pub class: &'static str,
+}
+
+impl Busy {
+    /// `None` where nothing ran on a GPU. What ends before it begins is left out and told.
+    pub fn read(trace: &Trace) -> Result<Option<Busy>, ExportError> {
+        let cut = trace.asked_span();
+        let mut gpus: BTreeMap<(Option<i64>, i64), Vec<Operation>> = BTreeMap::new();
+        let (mut kernels, mut rows) = (Vec::new(), 0);
+        for (at, (spec, what)) in TABLES.into_iter().zip(["kernels", "copies", "fills", "graphs"]).enumerate()
+        {
+            let is_kernel = spec.name == KERNEL.name;
+            let mut columns = vec!["start", "end", "deviceId", "globalPid", "streamId", "contextId"];
+            if is_kernel {
+                columns.extend(["shortName", "demangledName"]);
+            }
+            let Some(table) = trace.rows(spec, &columns)? else { continue };
+            rows += table.len() as u64;
+            let mut of_row = Vec::new();
+            if is_kernel {
+                (kernels, of_row) = names(trace, &table)?;
+            }
+            let kind = |name: u32| match (is_kernel, kernels.get(name as usize)) {
+                (true, Some(KernelName { class, .. })) if communicates(class) => Kind::Communication,
+                (true, _) => Kind::Compute,
+                (false, _) if spec.name == GRAPH_TRACE.name => Kind::Graph,
+                (false, _) => Kind::Memory,
+            };
+            let columns = Columns::of(&table)?;
+            // Counts what is left out, for the note.
+            trace.durations(what, columns.starts, columns.ends);
+            let mut last: Option<((Option<i64>, i64), Vec<Operation>)> = None;
+            for row in 0..table.len() {
+                let (start, end) = (columns.starts[row], columns.ends[row]);
+                if end < start {
+                    continue;
+                }
+                let (from, to) = cut.unwrap_or((i64::MIN, i64::MAX));
+                let (start, end) = (start.max(from), end.min(to));
+                let name = of_row.get(row).copied().unwrap_or(NO_GROUP);
+                let operation = Operation {
+                    start,
+                    end: end.max(start),
+                    stream: columns.streams.get(row),
+                    context: columns.contexts.get(row),
+                    kind: kind(name),
+                    name,
+                    table: at as u8,
+                    row: row as u32,
+                };
+                let gpu = (columns.processes.get(row), columns.devices[row]);
+                // Operations of one GPU stand in long runs.
+                match &mut last {
+                    Some((of, run)) if *of == gpu => run.push(operation),
+                    _ => {
+                        if let Some((of, run)) = last.replace((gpu, vec![operation])) {
+                            gpus.entry(of).or_default().extend(run);
+                        }
+                    }
+                }
+            }
+            if let Some((of, run)) = last {
+                gpus.entry(of).or_default().extend(run);
+            }
+        }
+        let gpus: Vec<Gpu> = gpus
+            .into_iter()
+            .map(|((process, device), mut operations)| {
+                operations.sort_unstable_by_key(|one| (one.start, one.end, one.table, one.row));
+                Gpu { process, device, operations }
+            })
+            .collect();
+        let Some(found) = bounds(gpus.iter().flat_map(|gpu| &gpu.operations).map(Operation::span)) else {
+            return Ok(None);
+        };
+        // A filter that reaches beyond what was recorded finds no idle time there.
+        let window = match cut {
+            Some((from, to)) => {
+                let (first, last) = recorded(trace)?.unwrap_or(found);
+                (first.max(from), last.min(to))
+            }
+            None => found,
+        };
+        for gpu in gpus.iter().filter(|gpu| gpu.has_whole_graphs()) {
+            let graphs = gpu.operations.iter().filter(|one| one.kind == Kind::Graph).count();
+            trace.note(format!(
+                "device {}: graphs traced as a whole, so that nobody can tell what ran in them; trace graphs by node: \
+                 {graphs}",
+                gpu.device
+            ));
+        }
+        Ok(Some(Busy { gpus, kernels, window, rows }))
+    }
+}
+
+struct Columns<'a> {
+    starts: &'a [i64],
+    ends: &'a [i64],
+    devices: &'a [i64],
+    processes: MaybeInts<'a>,
+    streams: MaybeInts<'a>,
+    contexts: MaybeInts<'a>,
+}
+
+impl Columns<'_> {
+    fn of(rows: &Rows) -> Result<Columns<'_>, ExportError> {
+        Ok(Columns {
+            starts: rows.ints("start")?,
+            ends: rows.ints("end")?,
+            devices: rows.ints("deviceId")?,
+            processes: rows.maybe_ints("globalPid")?,
+            streams: rows.maybe_ints("streamId")?,
+            contexts: rows.maybe_ints("contextId")?,
+        })
+    }
+}
+
+/// The names of kernels, and of each row which.
+fn names(trace: &Trace, rows: &Rows) -> Result<(Vec<KernelName>, Vec<u32>), ExportError> {
+    let strings = trace.strings()?;
+    let short = Part::named(rows.ints("shortName")?.iter().copied(), strings, |name| name);
+    let whole = Part::named(rows.ints("demangledName")?.iter().copied(), strings, |name| name);
+    let keys = Keys::by(&[&short.of_row, &whole.of_row]);
+    let names = keys.groups.iter().map(|group| {
+        let (short, whole) = (&short.labels[group[0] as usize], &whole.labels[group[1] as usize]);
+        KernelName { short: short.clone(), whole: whole.clone(), class: class_of_both(short, whole) }
+    });
+    Ok((names.collect(), keys.of_row))
+}
+
+/// From the first beginning to the last end on any GPU, whatever the filter leaves.
+fn recorded(trace: &Trace) -> Result<Option<(i64, i64)>, ExportError> {
+    let mut all = Vec::new();
+    for spec in TABLES {
+        let Some(rows) = trace.export().columns(spec, &["start", "end"])? else { continue };
+        let spans = rows.ints("start")?.iter().copied().zip(rows.ints("end")?.iter().copied());
+        all.extend(bounds(spans.filter(|(start, end)| end >= start)));
+    }
+    Ok(bounds(all.into_iter()))
+}
+
+fn bounds(spans: impl Iterator<Item = (i64, i64)>) -> Option<(i64, i64)> {
+    spans.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
+}

@@ -1,0 +1,91 @@
+//! Where time went within a window: to compute, to communication, to memory, to several of them at once, or to nothing.
+
+use super::{Kind, Operation};
+use crate::spans::{Spans, partition};
+
+/// The moments at which each kind of operation ran.
+#[derive(Debug, Clone, Default)]
+pub struct Sets {
+    pub compute: Spans,
+    pub communication: Spans,
+    pub memory: Spans,
+    pub graphs: Spans,
+}
+
+impl Sets {
+    pub fn of<'a>(operations: impl Iterator<Item = &'a Operation> + Clone) -> Sets {
+        let of =
+            |kind: Kind| Spans::of(operations.clone().filter(|one| one.kind == kind).map(Operation::span));
+        Sets {
+            compute: of(Kind::Compute),
+            communication: of(Kind::Communication),
+            memory: of(Kind::Memory),
+            graphs: of(Kind::Graph),
+        }
+    }
+
+    pub fn within(&self, start: i64, end: i64) -> Shares {
+        let window = Spans::one(start, end);
+        let parts = partition([&self.compute, &self.communication, &self.memory, &self.graphs], &window);
+        // Beside a graph the other three are what they are without it.
+        let both = |mask: usize| parts[mask] + parts[mask | GRAPHS];
+        Shares {
+            window: window.ns(),
+            idle: parts[0],
+            graphs_alone: parts[GRAPHS],
+            compute_alone: both(COMPUTE),
+            communication_alone: both(COMMUNICATION),
+            memory_alone: both(MEMORY),
+            compute_communication: both(COMPUTE | COMMUNICATION),
+            compute_memory: both(COMPUTE | MEMORY),
+            communication_memory: both(COMMUNICATION | MEMORY),
+            all_three: both(COMPUTE | COMMUNICATION | MEMORY),
+            has_graphs: parts.iter().enumerate().any(|(mask, ns)| mask & GRAPHS > 0 && *ns > 0),
+        }
+    }
+}
+
+const COMPUTE: usize = 1;
+const COMMUNICATION: usize = 2;
+const MEMORY: usize = 4;
+const GRAPHS: usize = 8;
+
+/// Nanoseconds, each moment of the window in one part alone: the seven, the graphs of which nothing is known, and idle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shares {
+    pub window: u64,
+    pub idle: u64,
+    pub graphs_alone: u64,
+    pub compute_alone: u64,
+    pub communication_alone: u64,
+    pub memory_alone: u64,
+    pub compute_communication: u64,
+    pub compute_memory: u64,
+    pub communication_memory: u64,
+    pub all_three: u64,
+    /// Then the others are the least that they can be.
+    pub has_graphs: bool,
+}
+
+impl Shares {
+    pub fn compute(&self) -> u64 {
+        self.compute_alone + self.compute_communication + self.compute_memory + self.all_three
+    }
+
+    pub fn communication(&self) -> u64 {
+        self.communication_alone + self.compute_communication + self.communication_memory + self.all_three
+    }
+
+    pub fn memory(&self) -> u64 {
+        self.memory_alone + self.compute_memory + self.communication_memory + self.all_three
+    }
+
+    pub fn active(&self) -> u64 {
+        self.window - self.idle
+    }
+
+    /// Communication beside which nothing was computed; not known where a graph ran of which nothing is known.
+    pub fn exposed(&self) -> Option<u64> {
+        (!self.has_graphs).then_some(self.communication_alone + self.communication_memory)
+    }
+}
