@@ -5,8 +5,10 @@ mod breakdown;
 mod composite;
 mod diagnostics;
 mod diff;
+mod kernel_classes;
 mod network;
 mod nvlink;
+mod overlap;
 mod samples;
 mod summaries;
 mod survey;
@@ -35,6 +37,8 @@ pub const LIST: &[ReportRecipe] = &[
     network::NETWORK_SUM,
     nvlink::NVLINK_SUM,
     breakdown::BREAKDOWN,
+    kernel_classes::KERNEL_CLASSES,
+    overlap::NCCL_GPU_OVERLAP_TRACE,
     diff::DIFF,
     diagnostics::DIAGNOSTICS,
     composite::gpu::CUDA_GPU,
