@@ -86,11 +86,14 @@ pub struct KernelName {
     pub class: &'static str,
 }
 
+/// Process and number of the device.
+type Place = (Option<i64>, i64);
+
 impl Busy {
     /// `None` where nothing ran on a GPU. What ends before it begins is left out and told.
     pub fn read(trace: &Trace) -> Result<Option<Busy>, ExportError> {
         let cut = trace.asked_span();
-        let mut gpus: BTreeMap<(Option<i64>, i64), Vec<Operation>> = BTreeMap::new();
+        let mut gpus: BTreeMap<Place, Vec<Operation>> = BTreeMap::new();
         let (mut kernels, mut rows) = (Vec::new(), 0);
         for (at, (spec, what)) in TABLES.into_iter().zip(["kernels", "copies", "fills", "graphs"]).enumerate()
         {
@@ -114,7 +117,7 @@ impl Busy {
             let columns = Columns::of(&table)?;
             // Counts what is left out, for the note.
             trace.durations(what, columns.starts, columns.ends);
-            let mut last: Option<((Option<i64>, i64), Vec<Operation>)> = None;
+            let mut last: Option<(Place, Vec<Operation>)> = None;
             for row in 0..table.len() {
                 let (start, end) = (columns.starts[row], columns.ends[row]);
                 if end < start {

@@ -186,7 +186,8 @@ fn devices(trace: &Trace) -> Result<HashMap<i64, String>, ExportError> {
 const MEMORY_KINDS: [&str; 8] =
     ["Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static", "Unknown"];
 
-fn memory_kinds(trace: &Trace) -> Result<HashMap<i64, String>, ExportError> {
+/// Labels of kinds of memory; exports before layout 3 have no such table.
+pub(crate) fn memory_kinds(trace: &Trace) -> Result<HashMap<i64, String>, ExportError> {
     let known = MEMORY_KINDS.iter().enumerate().map(|(id, label)| (id as i64, (*label).to_owned()));
     let mut kinds: HashMap<i64, String> = known.collect();
     if let Some(rows) = trace.export().table(&MEM_KIND)? {

@@ -26,7 +26,8 @@ mod united;
 pub use arguments::{ArgumentSpec, Arguments, BadArgument, Takes};
 pub use summary::Groups;
 
-pub(crate) use api::calls as api_calls;
+pub(crate) use api::{api_name, calls as api_calls};
+pub(crate) use gpu_trace::memory_kinds;
 pub(crate) use kernels::{BASE, MANGLED, by_name as kernels_by_name};
 pub(crate) use memory::{by_size as memory_by_size, by_time as memory_by_time};
 pub(crate) use mpi::{SOURCES as MPI_SOURCES, calls as mpi_calls};

@@ -5,6 +5,7 @@ mod breakdown;
 mod composite;
 mod diagnostics;
 mod diff;
+mod expert;
 mod kernel_classes;
 mod network;
 mod nvlink;
@@ -39,6 +40,13 @@ pub const LIST: &[ReportRecipe] = &[
     breakdown::BREAKDOWN,
     kernel_classes::KERNEL_CLASSES,
     overlap::NCCL_GPU_OVERLAP_TRACE,
+    expert::CUDA_API_SYNC,
+    expert::CUDA_MEMCPY_ASYNC,
+    expert::CUDA_MEMCPY_SYNC,
+    expert::CUDA_MEMSET_SYNC,
+    expert::GPU_GAPS,
+    expert::GPU_TIME_UTIL,
+    expert::DX12_MEM_OPS,
     diff::DIFF,
     diagnostics::DIAGNOSTICS,
     composite::gpu::CUDA_GPU,

@@ -49,7 +49,7 @@ pub(super) fn class_of(whole: &str) -> &'static str {
         Some((first, second)) => lower.split_once(first).is_some_and(|(_, behind)| behind.contains(second)),
         None => lower.contains(part),
     };
-    let at = PARTS.iter().position(|parts| parts.iter().any(|part| fits(part)));
+    let at = PARTS.iter().position(|parts| parts.iter().any(&fits));
     CLASSES[at.unwrap_or(CLASSES.len() - 1)]
 }
 

@@ -78,7 +78,7 @@ fn rows(rank: Option<i64>, reports: &[&Taken], compat: bool) -> Vec<Row> {
         }
     });
     let mut rows: Vec<Row> = rows.collect();
-    rows.sort_by(|one, two| two.time.sum.cmp(&one.time.sum));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.time.sum));
     rows
 }
 

@@ -1,0 +1,58 @@
+//! Recipes that look for one known fault each: calls that wait, copies and fills that block, GPUs that idle. Rows are what
+//! was found; where CUDA was traced and nothing found, that is an answer.
+
+mod calls;
+mod dx12;
+mod gaps;
+mod memory;
+#[cfg(test)]
+mod tests;
+mod utilisation;
+
+pub(super) use calls::CUDA_API_SYNC;
+pub(super) use dx12::DX12_MEM_OPS;
+pub(super) use gaps::GPU_GAPS;
+pub(super) use memory::{CUDA_MEMCPY_ASYNC, CUDA_MEMCPY_SYNC, CUDA_MEMSET_SYNC};
+pub(super) use utilisation::GPU_TIME_UTIL;
+
+use crate::source::nsys_export::ExportError;
+use crate::spans::Spans;
+use crate::tables::{KERNEL, MEMCPY, MEMSET, PROFILER_OVERHEAD, RUNTIME};
+use crate::trace::{Trace, process_of};
+use std::collections::HashMap;
+
+/// Whether the report has anything of CUDA: a table that is absent then means that there was none of it.
+fn was_traced(trace: &Trace) -> Result<bool, ExportError> {
+    for spec in [&RUNTIME, &KERNEL, &MEMSET, &MEMCPY] {
+        if trace.export().columns(spec, &["start"])?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Says how much was looked at, where nothing came of it.
+fn note_none(trace: &Trace, recipe: &str, what: &str, looked_at: usize, found: usize) {
+    if found == 0 {
+        trace.note(format!("{recipe}: {what} looked at, and none found: {looked_at}"));
+    }
+}
+
+/// When the profiler itself kept a process busy.
+fn overheads(trace: &Trace) -> Result<HashMap<i64, Vec<(i64, i64)>>, ExportError> {
+    let mut of_process: HashMap<i64, Vec<(i64, i64)>> = HashMap::new();
+    let Some(rows) = trace.rows(&PROFILER_OVERHEAD, &["start", "end", "globalTid"])? else {
+        return Ok(of_process);
+    };
+    let (starts, ends, tids) = (rows.ints("start")?, rows.ints("end")?, rows.maybe_ints("globalTid")?);
+    for row in 0..rows.len() {
+        // What belongs to no process explains no gap of one.
+        let Some(tid) = tids.get(row) else { continue };
+        of_process.entry(process_of(tid)).or_default().push((starts[row], ends[row]));
+    }
+    Ok(of_process)
+}
+
+fn united(spans: Option<&Vec<(i64, i64)>>) -> Spans {
+    Spans::of(spans.into_iter().flatten().copied())
+}

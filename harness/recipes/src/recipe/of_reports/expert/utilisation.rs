@@ -1,0 +1,187 @@
+//! Regions of time in which a GPU was little used.
+
+use super::{note_none, overheads};
+use crate::busy::{Busy, Operation};
+use crate::recipe::of_reports::{Kind, ReportRecipe};
+use crate::report::{ArgumentSpec, Takes};
+use crate::sheet::{Column, Quantity, Sheet};
+use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, PROFILER_OVERHEAD};
+
+pub(in super::super) const GPU_TIME_UTIL: ReportRecipe = ReportRecipe {
+    name: "gpu_time_util",
+    title: "Regions of Little Use",
+    about: "regions of time in which a GPU was little used",
+    definition: "per process and GPU: from the beginning of the first operation to the end of the last one time is cut into \
+                 equal chunks; a chunk's use is the time that operations (kernels, copies, fills, whole graphs) and the \
+                 profiler's own overhead in the process have in it, added up, so that it may exceed 100 %, of its length. \
+                 Chunks below the threshold are told, the least used first; those that follow one another are one region, \
+                 with their use together. No more chunks are cut than there are nanoseconds, or 1,000,000. A filter by time \
+                 cuts operations",
+    arguments: &[THRESHOLD, CHUNKS],
+    tables: &[&KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE, &PROFILER_OVERHEAD],
+    kind: Kind::Rows {
+        of: |trace, arguments| {
+            let Some(busy) = Busy::read(trace)? else { return Ok(None) };
+            let overheads = overheads(trace)?;
+            let threshold = arguments.number(&THRESHOLD) as f64;
+            let mut found: Vec<(Region, Option<i64>, i64)> = Vec::new();
+            for gpu in &busy.gpus {
+                let spans = gpu.operations.iter().map(Operation::span);
+                let Some((first, last)) =
+                    spans.clone().reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
+                else {
+                    continue;
+                };
+                let overhead = gpu.process.and_then(|process| overheads.get(&process));
+                let mut chunks = Chunks::cut(first, last, arguments.number(&CHUNKS));
+                spans.chain(overhead.into_iter().flatten().copied()).for_each(|span| chunks.add(span));
+                found.extend(
+                    chunks.below(threshold).into_iter().map(|region| (region, gpu.pid(), gpu.device)),
+                );
+            }
+            found.sort_by(|(one, ..), (two, ..)| one.use_percent().total_cmp(&two.use_percent()));
+            note_none(trace, GPU_TIME_UTIL.name, "operations", busy.rows as usize, found.len());
+            let (plain, ns) = (Quantity::Plain, Quantity::Nanoseconds);
+            let columns = vec![
+                Column::decimals(
+                    "In Use",
+                    Quantity::Percent,
+                    found.iter().map(|(one, ..)| one.use_percent()),
+                ),
+                Column::integers("Start", ns, found.iter().map(|(one, ..)| one.start)),
+                Column::integers(
+                    "Duration",
+                    ns,
+                    found.iter().map(|(one, ..)| one.end.wrapping_sub(one.start)),
+                ),
+                Column::maybe_integers("PID", plain, found.iter().map(|(_, pid, _)| *pid)),
+                Column::integers("Device", plain, found.iter().map(|(.., device)| *device)),
+            ];
+            Ok(Some(Sheet { name: GPU_TIME_UTIL.name, title: GPU_TIME_UTIL.title, columns }))
+        },
+    },
+};
+
+const THRESHOLD: ArgumentSpec = ArgumentSpec {
+    name: "threshold",
+    about: "chunks that are used less, in percent, are told",
+    takes: Takes::Number(50),
+    choice: None,
+};
+
+const CHUNKS: ArgumentSpec = ArgumentSpec {
+    name: "chunks",
+    about: "into so many chunks the time of each GPU is cut, at least one",
+    takes: Takes::Number(30),
+    choice: None,
+};
+
+const MOST_CHUNKS: u64 = 1_000_000;
+
+struct Chunks {
+    /// Where chunks begin, and where the last one ends.
+    edges: Vec<i64>,
+    /// What spans have in the chunks in which they begin or end.
+    partly: Vec<u128>,
+    /// How many more spans cover a chunk wholly than the one before it.
+    wholly: Vec<i64>,
+}
+
+struct Region {
+    start: i64,
+    end: i64,
+    used: u128,
+}
+
+impl Region {
+    fn use_percent(&self) -> f64 {
+        100.0 * self.used as f64 / (self.end.wrapping_sub(self.start) as u64) as f64
+    }
+}
+
+impl Chunks {
+    /// Nothing is cut of a span without a moment.
+    fn cut(first: i64, last: i64, chunks: u64) -> Chunks {
+        let length = last.wrapping_sub(first) as u64;
+        let chunks = chunks.clamp(1, MOST_CHUNKS).min(length);
+        let edge = |at: u64| {
+            let behind = u128::from(length) * u128::from(at) / u128::from(chunks.max(1));
+            first.wrapping_add(behind as i64)
+        };
+        let edges: Vec<i64> = (0..=chunks).map(edge).collect();
+        Chunks { edges, partly: vec![0; chunks as usize], wholly: vec![0; chunks as usize + 1] }
+    }
+
+    fn add(&mut self, (start, end): (i64, i64)) {
+        let count = self.partly.len();
+        let (start, end) = (start.max(self.edges[0]), end.min(self.edges[count]));
+        if start >= end {
+            return;
+        }
+        // The chunk in which it begins, and the one in which its last moment lies.
+        let from = self.edges.partition_point(|edge| *edge <= start) - 1;
+        let to = self.edges.partition_point(|edge| *edge < end) - 1;
+        let within = |from: i64, to: i64| u128::from(to.wrapping_sub(from) as u64);
+        if from == to {
+            self.partly[from] += within(start, end);
+            return;
+        }
+        self.partly[from] += within(start, self.edges[from + 1]);
+        self.partly[to] += within(self.edges[to], end);
+        self.wholly[from + 1] += 1;
+        self.wholly[to] -= 1;
+    }
+
+    fn below(&self, threshold: f64) -> Vec<Region> {
+        let mut regions: Vec<Region> = Vec::new();
+        let mut covering = 0;
+        for (at, partly) in self.partly.iter().enumerate() {
+            covering += self.wholly[at];
+            let (start, end) = (self.edges[at], self.edges[at + 1]);
+            let length = end.wrapping_sub(start) as u64;
+            let chunk = Region { start, end, used: partly + covering as u128 * u128::from(length) };
+            if chunk.use_percent() >= threshold {
+                continue;
+            }
+            match regions.last_mut().filter(|last| last.end == start) {
+                Some(last) => (last.end, last.used) = (end, last.used + chunk.used),
+                None => regions.push(chunk),
+            }
+        }
+        regions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn every_chunk_has_what_spans_have_in_it(
+            spans in proptest::collection::vec((-10i64..120, 0i64..80), 0..20),
+            chunks in 0u64..40,
+        ) {
+            let mut cut = Chunks::cut(0, 100, chunks);
+            spans.iter().for_each(|(start, ns)| cut.add((*start, start + ns)));
+            // All but what is endlessly used is below this, each chunk for itself or together.
+            let seen: u128 = cut.below(f64::INFINITY).iter().map(|region| region.used).sum();
+            let within = |(start, ns): &(i64, i64)| (start + ns).min(100) - (*start).max(0);
+            let expected: i64 = spans.iter().map(within).filter(|ns| *ns > 0).sum();
+            proptest::prop_assert_eq!(seen, expected as u128);
+            proptest::prop_assert_eq!(cut.edges.last(), Some(&100));
+        }
+    }
+
+    #[test]
+    fn chunks_that_follow_one_another_are_one_region() {
+        let mut chunks = Chunks::cut(0, 100, 10);
+        for span in [(0, 10), (10, 14), (20, 21), (40, 100), (50, 60)] {
+            chunks.add(span);
+        }
+        let regions = chunks.below(50.0);
+        let told: Vec<(i64, i64, u128)> = regions.iter().map(|one| (one.start, one.end, one.used)).collect();
+        assert_eq!(told, [(10, 40, 5)]);
+        assert!(Chunks::cut(5, 5, 30).below(50.0).is_empty());
+    }
+}
