@@ -24,6 +24,8 @@ pub struct Busy {
     /// From the first beginning to the last end on any GPU of the report, or what a filter by time leaves of that.
     pub window: (i64, i64),
     pub rows: u64,
+    /// How many of them end before they begin, and are in no GPU's operations.
+    pub backwards: u64,
 }
 
 /// A device as one process sees it: two processes number their devices each for itself.
@@ -94,7 +96,7 @@ impl Busy {
     pub fn read(trace: &Trace) -> Result<Option<Busy>, ExportError> {
         let cut = trace.asked_span();
         let mut gpus: BTreeMap<Place, Vec<Operation>> = BTreeMap::new();
-        let (mut kernels, mut rows) = (Vec::new(), 0);
+        let (mut kernels, mut rows, mut backwards) = (Vec::new(), 0, 0);
         for (at, (spec, what)) in TABLES.into_iter().zip(["kernels", "copies", "fills", "graphs"]).enumerate()
         {
             let is_kernel = spec.name == KERNEL.name;
@@ -121,6 +123,7 @@ impl Busy {
             for row in 0..table.len() {
                 let (start, end) = (columns.starts[row], columns.ends[row]);
                 if end < start {
+                    backwards += 1;
                     continue;
                 }
                 let (from, to) = cut.unwrap_or((i64::MIN, i64::MAX));
@@ -177,7 +180,7 @@ impl Busy {
                 gpu.device
             ));
         }
-        Ok(Some(Busy { gpus, kernels, window, rows }))
+        Ok(Some(Busy { gpus, kernels, window, rows, backwards }))
     }
 }
 

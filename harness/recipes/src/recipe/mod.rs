@@ -1,6 +1,7 @@
 //! The list of recipes, and what a recipe is: a declaration, and a function from one job's files to numbers.
 //! Add one by adding its file and its line in `LIST`.
 
+pub mod breakdown;
 pub mod command;
 pub mod cuda_gpu_kern_sum;
 pub mod efa_traffic;
@@ -20,8 +21,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Every recipe, by the name that suites use.
-pub const LIST: &[RecipeSpec] =
-    &[nccl_tests::SPEC, efa_traffic::SPEC, nic_flows::SPEC, command::SPEC, cuda_gpu_kern_sum::SPEC, nccl_profile::SPEC];
+pub const LIST: &[RecipeSpec] = &[
+    nccl_tests::SPEC,
+    efa_traffic::SPEC,
+    nic_flows::SPEC,
+    command::SPEC,
+    cuda_gpu_kern_sum::SPEC,
+    nccl_profile::SPEC,
+    breakdown::SPEC,
+];
 
 /// What a recipe declares before it computes. The planner, the linter and the manual read this constant.
 pub struct RecipeSpec {

@@ -12,8 +12,8 @@ use super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload};
 use crate::finding::Finding;
 use crate::metric::{Dim, MetricSpec};
 use crate::tables::{
-    DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS, NVTX_PAYLOAD_SCHEMA_ENTRIES,
-    NVTX_PAYLOAD_SCHEMAS, RUNTIME, STRING_IDS,
+    DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS,
+    NVTX_PAYLOAD_SCHEMA_ENTRIES, NVTX_PAYLOAD_SCHEMAS, RUNTIME, STRING_IDS,
 };
 use crate::unit::{Better, Unit};
 use printed::Printed;

@@ -1,0 +1,165 @@
+//! Where the GPUs' time went in a job: computing, communicating with nothing computed beside it, and idle, as parts of the
+//! time from a report's first to its last operation on any GPU. How moments are told apart is told in `busy`.
+
+#[cfg(test)]
+mod tests;
+
+use super::cuda_gpu_kern_sum::loss;
+use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
+use crate::busy::{Busy, Kind, Sets};
+use crate::finding::Finding;
+use crate::metric::{Dim, Dims, MetricSpec};
+use crate::source::nsys_export::ExportError;
+use crate::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, META_DATA_EXPORT, STRING_IDS};
+use crate::trace::Trace;
+use crate::unit::{Better, Unit};
+
+const fn share(name: &'static str, about: &'static str, better: Better, dims: &'static [Dim]) -> MetricSpec {
+    MetricSpec { name, about, unit: Unit::Ratio, better, dims }
+}
+
+const OF_RANK: &[Dim] = &[Dim::Rank, Dim::Node];
+
+const EXPOSED: MetricSpec = share(
+    "gpu.exposed_comm_share",
+    "the part of GPUs' time in which they communicated and computed nothing beside it, over all profiled ranks",
+    Better::Lower,
+    &[],
+);
+const IDLE: MetricSpec = share(
+    "gpu.idle_share",
+    "the part of GPUs' time in which they did nothing, between the first and the last operation of each report",
+    Better::Lower,
+    &[],
+);
+const COMPUTE: MetricSpec = share(
+    "gpu.compute_share",
+    "the part of GPUs' time in which they computed, whatever ran beside it, over all profiled ranks",
+    Better::Higher,
+    &[],
+);
+const RANK_EXPOSED: MetricSpec = share(
+    "rank.exposed_comm_share",
+    "the part of a rank's GPU time in which it communicated and computed nothing beside it",
+    Better::Lower,
+    OF_RANK,
+);
+const RANK_IDLE: MetricSpec =
+    share("rank.idle_share", "the part of a rank's GPU time in which nothing ran", Better::Lower, OF_RANK);
+const RANK_COMPUTE: MetricSpec = share(
+    "rank.compute_share",
+    "the part of a rank's GPU time in which it computed",
+    Better::Higher,
+    OF_RANK,
+);
+
+pub const SPEC: RecipeSpec = RecipeSpec {
+    name: "breakdown",
+    about: "where the time of GPUs went: computing, exposed communication, idle; from the reports of nsys",
+    metrics: &[EXPOSED, IDLE, COMPUTE, RANK_EXPOSED, RANK_IDLE, RANK_COMPUTE],
+    tables: &[&KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE, &STRING_IDS, &DIAGNOSTIC_EVENT, &META_DATA_EXPORT],
+    causes: &[
+        "events-dropped",
+        "target-error",
+        "no-kernels",
+        "report-unreadable",
+        "report-garbled",
+        "graphs-whole",
+    ],
+    run,
+};
+
+/// Nanoseconds of GPUs, added up.
+#[derive(Debug, Clone, Copy, Default)]
+struct Times {
+    window: u128,
+    exposed: u128,
+    idle: u128,
+    compute: u128,
+}
+
+impl Times {
+    fn add(&mut self, other: Times) {
+        self.window += other.window;
+        self.exposed += other.exposed;
+        self.idle += other.idle;
+        self.compute += other.compute;
+    }
+
+    fn tell(&self, specs: [&MetricSpec; 3], dims: &Dims, output: &mut Output) {
+        for (spec, part) in specs.into_iter().zip([self.exposed, self.idle, self.compute]) {
+            output.metrics.push(spec.of(dims.clone(), part as f64 / self.window as f64));
+        }
+    }
+}
+
+fn run(job: &JobInput) -> Output {
+    let mut output = Output::default();
+    let mut all = Times::default();
+    let files: Vec<&InputFile> = job.files_of(FileRole::NsysExport).collect();
+    let mut whole = !files.is_empty();
+    for file in &files {
+        match of_rank(file) {
+            Ok(times) => {
+                all.add(times);
+                if let (Some(rank), Some(node)) = (file.rank, &file.node) {
+                    let dims = job.dims().with(Dim::Rank, rank).with(Dim::Node, node.as_str());
+                    times.tell([&RANK_EXPOSED, &RANK_IDLE, &RANK_COMPUTE], &dims, &mut output);
+                }
+            }
+            Err((code, why)) => {
+                whole = false;
+                let rank = file.rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
+                let finding = Finding::new(code, format!("{rank}{why}")).file(&file.shown);
+                output.findings.push(match &file.node {
+                    Some(node) => finding.node(node.as_str()),
+                    None => finding,
+                });
+            }
+        }
+    }
+    // A share of some of the ranks is no share of the job. Why a report is not there is told by who accounts for them.
+    let missing =
+        job.expected_exports.iter().any(|(rank, _)| !files.iter().any(|file| file.rank == Some(*rank)));
+    if whole && !missing {
+        all.tell([&EXPOSED, &IDLE, &COMPUTE], &job.dims(), &mut output);
+    }
+    output
+}
+
+/// The times of one report, or a code and the reason for which it says nothing.
+fn of_rank(file: &InputFile) -> Result<Times, (&'static str, String)> {
+    let unreadable = |error: ExportError| ("report-unreadable", error.to_string());
+    let trace = Trace::open(&file.path).map_err(unreadable)?;
+    if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
+        return Err((code, format!("the report says itself: {text}")));
+    }
+    let busy = Busy::read(&trace).map_err(unreadable)?;
+    let none = "no kernel was traced; trace `cuda`, and let the window reach the workload's kernels";
+    let Some(busy) = busy else { return Err(("no-kernels", none.to_owned())) };
+    if busy.backwards > 0 {
+        return Err(("report-garbled", format!("rows that end before they begin: {}", busy.backwards)));
+    }
+    if busy.gpus.iter().any(|gpu| gpu.has_whole_graphs()) {
+        let why =
+            "graphs were traced as a whole, so that nobody can tell what ran in them; trace them by node";
+        return Err(("graphs-whole", why.to_owned()));
+    }
+    let is_kernel = |kind: Kind| matches!(kind, Kind::Compute | Kind::Communication);
+    let operations = busy.gpus.iter().flat_map(|gpu| &gpu.operations);
+    // Kernels that all last no time have nothing to share.
+    if operations.filter(|one| is_kernel(one.kind)).all(|one| one.ns() == 0) {
+        return Err(("no-kernels", none.to_owned()));
+    }
+    let mut times = Times::default();
+    for gpu in &busy.gpus {
+        let shares = Sets::of(gpu.operations.iter()).within(busy.window.0, busy.window.1);
+        times.add(Times {
+            window: u128::from(shares.window),
+            exposed: u128::from(shares.communication_alone + shares.communication_memory),
+            idle: u128::from(shares.idle),
+            compute: u128::from(shares.compute()),
+        });
+    }
+    Ok(times)
+}
