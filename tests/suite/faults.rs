@@ -10,6 +10,7 @@ const TABLE: &[(&str, i32, &str)] = &[
     ("nic-missing@rdmap113s0", 1, "culprit p5-002 rdmap113s0"),
     ("gpu-slow=0.5@3", 1, "culprit p5-002 gpu3"),
     ("corrupt@3", 1, "culprit p5-002 gpu3"),
+    ("straggler=20@3", 1, "culprit p5-002 node"),
     // Not measured.
     ("rank-dies", 3, "culprit p5-002 node"),
     ("hang", 3, "culprit p5-002 node"),
@@ -60,6 +61,18 @@ fn a_clock_that_jumps_changes_no_verdict() {
     assert_eq!(summary["counts"], jumped["counts"]);
     let text = jumped["cases"].to_string();
     assert!(text.contains("clock-jump"), "no finding of it");
+}
+
+#[test]
+fn clocks_that_differ_and_graphs_that_launch_change_no_verdict() {
+    let project = Project::new();
+    let healthy = project.harness(&["--suite", "nccl-p5", "-q"]);
+    let counts = project.json("summary.json")["counts"].clone();
+    for fault in ["clock-offset=-50", "clock-drift=50", "graph-launch"] {
+        let ran = project.harness(&["--suite", "nccl-p5", "-q", "--sim-fault", &format!("p5-002:{fault}")]);
+        assert_eq!((healthy.code, ran.code), (Some(0), Some(0)), "{fault}: {}", ran.all());
+        assert_eq!(project.json("summary.json")["counts"], counts, "{fault}");
+    }
 }
 
 #[test]

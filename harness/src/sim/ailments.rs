@@ -18,6 +18,11 @@ pub struct Ailments {
     clock_jump: Vec<usize>,
     connection_drops: Vec<usize>,
     reports: Vec<(usize, Report)>,
+    stragglers: Vec<(usize, u32, f64)>,
+    graph_launch: Vec<usize>,
+    /// How far a clock is ahead, in milliseconds, and how fast it runs, in parts of a million.
+    clock_offset: Vec<(usize, f64)>,
+    clock_drift: Vec<(usize, f64)>,
 }
 
 /// In the order in which they would come about: a job that never starts cannot hang.
@@ -82,6 +87,10 @@ impl Ailments {
                 Fault::WrongRanks => ailments.wrong_ranks.push(node),
                 Fault::ClockJump => ailments.clock_jump.push(node),
                 Fault::ConnectionDrops => ailments.connection_drops.push(node),
+                Fault::Straggler { ms, rank } => ailments.stragglers.push((node, *rank, *ms)),
+                Fault::GraphLaunch => ailments.graph_launch.push(node),
+                Fault::ClockOffset { ms } => ailments.clock_offset.push((node, *ms)),
+                Fault::ClockDrift { ppm } => ailments.clock_drift.push((node, *ppm)),
                 Fault::RankDies => ending(Ending::RankDies),
                 Fault::Hang => ending(Ending::Hang),
                 Fault::NodeFails => ending(Ending::NodeFails),
@@ -178,5 +187,22 @@ impl Ailments {
 
     pub fn clock_jumps(&self, node: usize) -> bool {
         self.clock_jump.contains(&node)
+    }
+
+    /// The ranks that come late, by node and number there, and by how many milliseconds.
+    pub fn stragglers(&self) -> &[(usize, u32, f64)] {
+        &self.stragglers
+    }
+
+    pub fn launches_graphs(&self, node: usize) -> bool {
+        self.graph_launch.contains(&node)
+    }
+
+    /// How far the node's clock is ahead for its faults, in milliseconds, and how fast it runs, in parts of a million.
+    pub fn clock(&self, node: usize) -> (f64, f64) {
+        let sum = |faults: &[(usize, f64)]| {
+            faults.iter().filter(|(at, _)| *at == node).map(|(_, value)| *value).sum()
+        };
+        (sum(&self.clock_offset), sum(&self.clock_drift))
     }
 }

@@ -102,9 +102,7 @@ impl Cluster {
             let there = nodeset::fold(&self.nics);
             return Err(format!("a fault names an unknown NIC, {}: `{device}`", hint(near, there)));
         }
-        if let Fault::GpuSlow { gpu, .. } | Fault::Corrupt { gpu } = fault
-            && *gpu >= self.gpus
-        {
+        if let Some(gpu) = fault.gpu().filter(|gpu| *gpu >= self.gpus) {
             let last = self.gpus.saturating_sub(1);
             return Err(format!("a fault names an unknown GPU, the last is `{last}`: `{gpu}`"));
         }

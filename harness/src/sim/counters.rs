@@ -4,6 +4,7 @@
 //! Counters count since the node's start, and a whole cluster's history is not kept: a total begins at a number of the
 //! device's own and has grown at line rate since pretend time began, so that it never falls from one job to the next.
 
+use super::clock::HostClock;
 use super::cluster::Cluster;
 use super::course::{SAMPLER_FROM_S, STOP_AFTER_S};
 use super::noise;
@@ -28,8 +29,10 @@ pub fn capture(cluster: &Cluster, epoch_s: f64, over: &Over, node: usize) -> Opt
     let boot_cs = 8_640_000 + host % 250_000_000;
     let uptime_cs = |at_s: f64| boot_cs + ((over.start_s + at_s) * 100.0) as u64;
     let jump_s = if course.ailments.clock_jumps(node) { 3600.0 } else { 0.0 };
+    let true_ns = |at_s: f64| ((epoch_s + over.start_s + at_s) * 1e9) as i64;
+    let own = HostClock::of(cluster, &course.ailments, (node, name), true_ns(0.0));
     let clock = |at_s: f64, ahead_s: f64| Clock {
-        wall_us: ((epoch_s + over.start_s + at_s + ahead_s) * 1e6) as u64,
+        wall_us: (own.shows(true_ns(at_s + ahead_s)) / 1000) as u64,
         uptime_cs: uptime_cs(at_s),
     };
     let listed = listed(cluster, over, node);

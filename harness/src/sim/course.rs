@@ -7,7 +7,7 @@ use super::commands;
 use super::model::Group;
 use super::noise::Noise;
 use super::options::Options;
-use super::work::{self, Table, Work, noise_of};
+use super::work::{self, Table, Work, World, noise_of};
 use crate::script::{Gpus, Profile, Run, Sampler, Script, Start, Step};
 use recipes::op::Op;
 
@@ -199,31 +199,32 @@ fn ranks(
         return (refused(op, &why), None);
     }
     let all = 0..nodes.len();
-    let mut world = |nodes: std::ops::Range<usize>, ranks: u32, side_by_side: u32| {
-        let group = Group { nodes: nodes.len() as u32, ranks, side_by_side };
-        work::table(cluster, ailments, &options, nodes, None, group, noise)
+    let mut world = |nodes: std::ops::Range<usize>, first: u32, group: Group| {
+        let world = World { nodes, gpu: None, group, first, per_node };
+        work::table(cluster, ailments, &options, world, noise)
     };
+    let single = |ranks: u32| Group { nodes: 1, ranks, side_by_side: 1 };
     // Ranks that are not wired together, or that look for each other in vain, make a world each, or one a node.
     if run.mpi.is_none() && run.tasks_per_node * nodes.len() as u32 > 1 {
-        let each = all.flat_map(|node| (0..run.tasks_per_node).map(move |_| node));
-        return (Work::Tables(each.map(|node| world(node..node + 1, options.gpus, 1)).collect()), None);
+        let each = all.flat_map(|node| (0..run.tasks_per_node).map(move |_| node)).zip(0u32..);
+        let one = |(node, task)| world(node..node + 1, task * options.gpus, single(options.gpus));
+        return (Work::Tables(each.map(one).collect()), None);
     }
     if ailments.wrong_ranks().is_some() {
+        let half = (per_node / 2).max(1);
         let tables = match nodes.len() {
-            1 => (0..2).map(|_| world(0..1, (per_node / 2).max(1), 1)).collect(),
-            _ => all.map(|node| world(node..node + 1, per_node, 1)).collect(),
+            1 => (0..2).map(|which| world(0..1, which * half, single(half))).collect(),
+            _ => all.map(|node| world(node..node + 1, node as u32 * per_node, single(per_node))).collect(),
         };
         return (Work::Tables(tables), None);
     }
     let total = per_node * nodes.len() as u32;
     let groups = split_mask.map_or(1, |mask| colours(total, mask));
-    let group_ranks = total / groups.max(1);
-    if groups > 1 && !crosses(per_node, split_mask) {
-        // Groups within nodes: nothing leaves a node.
-        let group = Group { nodes: 1, ranks: group_ranks, side_by_side: groups };
-        return (Work::Tables(vec![work::table(cluster, ailments, &options, all, None, group, noise)]), None);
-    }
-    (Work::Tables(vec![world(all, group_ranks, groups)]), None)
+    // Groups within nodes: nothing leaves a node.
+    let inside = groups > 1 && !crosses(per_node, split_mask);
+    let crossed = if inside { 1 } else { nodes.len() as u32 };
+    let group = Group { nodes: crossed, ranks: total / groups.max(1), side_by_side: groups };
+    (Work::Tables(vec![world(all, 0, group)]), None)
 }
 
 /// How many groups a mask makes of so many ranks: those whose masked bits are equal are together.
@@ -262,7 +263,9 @@ fn each_gpu(
         // A world of two where one was asked for is what a stray variable of a launcher makes.
         let ranks = options.gpus * if ailments.has_wrong_ranks(node) { 2 } else { 1 };
         let group = Group { nodes: 1, ranks, side_by_side: 1 };
-        work::table(cluster, ailments, &options, node..node + 1, Some(gpu), group, &mut noise)
+        let (first, per_node) = (node as u32 * cluster.gpus + gpu, cluster.gpus);
+        let world = World { nodes: node..node + 1, gpu: Some(gpu), group, first, per_node };
+        work::table(cluster, ailments, &options, world, &mut noise)
     };
     let tables = (0..nodes.len()).map(|node| (0..gpus.gpus).map(|gpu| one(node, gpu)).collect()).collect();
     (Work::Gpus(tables), None)

@@ -10,7 +10,7 @@ pub struct NodeFault {
     pub fault: Fault,
 }
 
-/// `F` in the written form is the fraction of the healthy rate that is left.
+/// `F` in the written form is the fraction of the healthy rate that is left, `RANK` the number of a rank on its node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
     NicSlow {
@@ -55,11 +55,26 @@ pub enum Fault {
     ConnectionDrops,
     /// Over ssh: it never answers.
     HostUnreachable,
+    /// One rank comes late to every collective; the others wait for it within theirs.
+    Straggler {
+        ms: f64,
+        rank: u32,
+    },
+    /// Kernels are launched by graphs.
+    GraphLaunch,
+    /// The node's clock is ahead, or behind where the number is below 0.
+    ClockOffset {
+        ms: f64,
+    },
+    /// The node's clock runs fast, or slow where the number is below 0.
+    ClockDrift {
+        ppm: f64,
+    },
 }
 
 impl Fault {
     /// Every way to write a fault, for messages and the manual.
-    pub const FORMS: [&'static str; 23] = [
+    pub const FORMS: [&'static str; 27] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -83,6 +98,10 @@ impl Fault {
         "events-dropped",
         "connection-drops",
         "host-unreachable",
+        "straggler=MS@RANK",
+        "graph-launch",
+        "clock-offset=MS",
+        "clock-drift=PPM",
     ];
 
     /// The kind alone, as it begins in the written form.
@@ -111,6 +130,10 @@ impl Fault {
             Fault::EventsDropped => "events-dropped",
             Fault::ConnectionDrops => "connection-drops",
             Fault::HostUnreachable => "host-unreachable",
+            Fault::Straggler { .. } => "straggler",
+            Fault::GraphLaunch => "graph-launch",
+            Fault::ClockOffset { .. } => "clock-offset",
+            Fault::ClockDrift { .. } => "clock-drift",
         }
     }
 
@@ -133,9 +156,11 @@ impl Fault {
         }
     }
 
+    /// The GPU that it concerns; ranks are counted as the GPUs that they drive.
     pub fn gpu(&self) -> Option<u32> {
         match self {
             Fault::GpuSlow { gpu, .. } | Fault::Corrupt { gpu } => Some(*gpu),
+            Fault::Straggler { rank, .. } => Some(*rank),
             _ => None,
         }
     }
@@ -145,8 +170,8 @@ impl Fault {
             Some((head, part)) => (head, Some(part)),
             None => (text, None),
         };
-        let (kind, left) = match head.split_once('=') {
-            Some((kind, left)) => (kind, Some(left)),
+        let (kind, value) = match head.split_once('=') {
+            Some((kind, value)) => (kind, Some(value)),
             None => (head, None),
         };
         let form = Fault::FORMS.iter().find(|form| form.split(['=', '@']).next() == Some(kind));
@@ -159,24 +184,31 @@ impl Fault {
                 None => format!("unknown fault (there are {}): `{kind}`", kinds.join(", ")),
             });
         };
-        if form.contains('=') != left.is_some()
+        if form.contains('=') != value.is_some()
             || form.contains('@') != part.is_some_and(|part| !part.is_empty())
         {
             return Err(format!("a `{kind}` fault is written `NODE:{form}`, not: `{text}`"));
         }
-        let left = match left.map(str::parse::<f64>) {
-            None => 0.0,
-            Some(Ok(left)) if left > 0.0 && left < 1.0 => left,
-            Some(_) => return Err(format!("the fraction left must lie between 0 and 1: `{text}`")),
+        let number = |fits: fn(f64) -> bool, bounds: &str| match value.map(str::parse::<f64>) {
+            Some(Ok(number)) if number.is_finite() && fits(number) => Ok(number),
+            _ => Err(format!("{bounds}: `{text}`")),
+        };
+        let left = || number(|left| left > 0.0 && left < 1.0, "the fraction left must lie between 0 and 1");
+        let late = || {
+            number(
+                |ms| ms > 0.0 && ms <= 10_000.0,
+                "milliseconds of lateness are a number above 0, 10000 at most",
+            )
         };
         let part = part.unwrap_or_default();
         let device = || part.to_owned();
         let gpu = || part.parse::<u32>().map_err(|_| format!("a GPU is a number from 0: `{text}`"));
+        let rank = || part.parse().map_err(|_| format!("a rank of a node is a number from 0: `{text}`"));
         Ok(match kind {
-            "nic-slow" => Fault::NicSlow { left, device: device() },
+            "nic-slow" => Fault::NicSlow { left: left()?, device: device() },
             "nic-dead" => Fault::NicDead { device: device() },
             "nic-missing" => Fault::NicMissing { device: device() },
-            "gpu-slow" => Fault::GpuSlow { left, gpu: gpu()? },
+            "gpu-slow" => Fault::GpuSlow { left: left()?, gpu: gpu()? },
             "corrupt" => Fault::Corrupt { gpu: gpu()? },
             "rank-dies" => Fault::RankDies,
             "hang" => Fault::Hang,
@@ -195,6 +227,20 @@ impl Fault {
             "nsys-old" => Fault::NsysOld,
             "events-dropped" => Fault::EventsDropped,
             "connection-drops" => Fault::ConnectionDrops,
+            "straggler" => Fault::Straggler { ms: late()?, rank: rank()? },
+            "graph-launch" => Fault::GraphLaunch,
+            "clock-offset" => Fault::ClockOffset {
+                ms: number(
+                    |ms| ms != 0.0 && ms.abs() <= 3_600_000.0,
+                    "a clock is off by an hour at most, and not by 0",
+                )?,
+            },
+            "clock-drift" => Fault::ClockDrift {
+                ppm: number(
+                    |ppm| ppm != 0.0 && ppm.abs() <= 1000.0,
+                    "a clock drifts by 1000 ppm at most, and not by 0",
+                )?,
+            },
             _ => Fault::HostUnreachable,
         })
     }
@@ -219,6 +265,9 @@ impl fmt::Display for Fault {
             Fault::NicDead { device } | Fault::NicMissing { device } => write!(f, "{}@{device}", self.kind()),
             Fault::GpuSlow { left, gpu } => write!(f, "gpu-slow={left}@{gpu}"),
             Fault::Corrupt { gpu } => write!(f, "corrupt@{gpu}"),
+            Fault::Straggler { ms, rank } => write!(f, "straggler={ms}@{rank}"),
+            Fault::ClockOffset { ms } => write!(f, "clock-offset={ms}"),
+            Fault::ClockDrift { ppm } => write!(f, "clock-drift={ppm}"),
             other => f.write_str(other.kind()),
         }
     }
@@ -239,7 +288,12 @@ mod tests {
         for form in Fault::FORMS {
             let text = format!(
                 "p5-002:{}",
-                form.replace('F', "0.4").replace("DEV", "rdmap113s0").replace("@N", "@3")
+                form.replace("=F", "=0.4")
+                    .replace("=MS", "=2.5")
+                    .replace("=PPM", "=-20")
+                    .replace("DEV", "rdmap113s0")
+                    .replace("@RANK", "@3")
+                    .replace("@N", "@3")
             );
             assert_eq!(NodeFault::parse(&text).map(|fault| fault.to_string()), Ok(text));
         }
@@ -257,6 +311,11 @@ mod tests {
             ("p5-002:nic-dead", "NODE:nic-dead@DEV"),
             ("p5-002:hang@3", "NODE:hang"),
             ("p5-002:corrupt@x", "a GPU is a number"),
+            ("p5-002:straggler=5", "NODE:straggler=MS@RANK"),
+            ("p5-002:straggler=-5@1", "above 0"),
+            ("p5-002:straggler=5@x", "a rank of a node is a number"),
+            ("p5-002:clock-offset=inf", "an hour at most"),
+            ("p5-002:clock-drift=0", "not by 0"),
         ];
         for (text, told) in mistakes {
             let message = NodeFault::parse(text).expect_err(text);

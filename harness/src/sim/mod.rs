@@ -32,6 +32,9 @@
 //! | nsys-missing, nsys-old | profiled ranks of the node run bare | - | - | as nccl-tests |
 //! | events-dropped | the node's reports say that they lack events | - | - | as nccl-tests |
 //! | clock-jump | the node's wall clock is an hour ahead at the end of its capture; uptime is right | the same | the same | the same |
+//! | straggler | each collective MS longer, whichever its size; in its report the rank's kernels begin late | - | - | - |
+//! | graph-launch | in its reports what is timed is launched by graphs | - | - | - |
+//! | clock-offset, clock-drift | the node's wall clock is off in reports and captures | the same | the same | the same |
 //! | connection-drops | over ssh: the answer to the start is lost, and 25 s in the middle of the job | the same | the same | the same |
 //! | host-unreachable | over ssh: no answer, ever; nothing starts there | the same | the same | the same |
 //!
@@ -42,6 +45,7 @@
 
 mod ailments;
 mod calendar;
+mod clock;
 mod cluster;
 mod commands;
 mod counters;
@@ -57,6 +61,7 @@ mod options;
 mod outputs;
 mod over_ssh;
 mod programs;
+mod rounds;
 mod said;
 mod slurm;
 mod ssh;
@@ -279,7 +284,8 @@ impl World {
         }
         // The tables of a report lie in a folder of their own, below the job's.
         let (folder, _) = folder.rsplit_once('/')?;
-        nsys::file(&self.cluster, self.over.get(folder)?, &path[folder.len() + 1..]).map(|(_, bytes)| bytes)
+        let name = &path[folder.len() + 1..];
+        nsys::file(&self.cluster, self.epoch_s, self.over.get(folder)?, name).map(|(_, bytes)| bytes)
     }
 }
 

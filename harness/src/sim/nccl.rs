@@ -47,22 +47,24 @@ fn head(cluster: &Cluster, table: &Table, nodes: &[String], noise: &mut Noise) -
     let mut text = format!(
         "# nccl-tests version 2.17.6 nccl-headers=22707 nccl-library=22707\n\
          # Collective test starting: {program}\n\
-         # nThread 1 nGpus {} minBytes {} maxBytes {} step: {step} warmup iters: {} iters: {} agg iters: 1 \
-         validation: {} graph: 0\n#\n# Using devices\n",
+         # nThread 1 nGpus {} minBytes {} maxBytes {} step: {step} warmup iters: {} iters: {} agg iters: {} \
+         validation: {} graph: {}\n#\n# Using devices\n",
         options.gpus,
         options.min_bytes,
         options.max_bytes,
         options.warmup,
         options.iterations,
+        options.aggregated,
         u8::from(options.check),
+        options.graph_launches,
     );
-    let hosts = nodes.get(table.nodes.clone()).unwrap_or_default();
+    let hosts = nodes.get(table.world.nodes.clone()).unwrap_or_default();
     let per_node = (table.ranks as usize / hosts.len().max(1)).max(1);
-    let first_pid = 20_000 + noise.whole() % 200_000;
+    let first_pid = first_pid(noise);
     for rank in 0..table.ranks as usize {
         let host = hosts.get(rank / per_node).map_or("", String::as_str);
         let local = rank % per_node;
-        let gpu = table.gpu.map_or(local, |gpu| gpu as usize + local);
+        let gpu = table.world.gpu.map_or(local, |gpu| gpu as usize + local);
         // One process may drive several GPUs.
         let pid = first_pid + (rank / options.gpus.max(1) as usize) as u64;
         // Infallible: writing to a string.
@@ -83,8 +85,14 @@ fn head(cluster: &Cluster, table: &Table, nodes: &[String], noise: &mut Noise) -
     text
 }
 
-fn group_of(table: &Table, rank: usize) -> usize {
-    match table.group.side_by_side {
+/// The number of the first rank's process.
+pub fn first_pid(noise: &mut Noise) -> u64 {
+    20_000 + noise.whole() % 200_000
+}
+
+/// Which of the groups side by side a rank is in.
+pub fn group_of(table: &Table, rank: usize) -> usize {
+    match table.world.group.side_by_side {
         0 | 1 => 0,
         groups => rank % groups as usize,
     }
@@ -122,8 +130,8 @@ fn half(table: &Table, bytes: u64, time_us: f64, wrong: Option<u64>) -> String {
 
 fn bandwidth(table: &Table, bytes: u64, time_us: f64) -> (f64, f64) {
     let op = table.options.op;
-    let algbw = op.algbw_gb_s(bytes, table.group.ranks, time_us);
-    (algbw, algbw * op.bus_factor(table.group.ranks))
+    let algbw = op.algbw_gb_s(bytes, table.world.group.ranks, time_us);
+    (algbw, algbw * op.bus_factor(table.world.group.ranks))
 }
 
 fn foot(table: &Table) -> String {

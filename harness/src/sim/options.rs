@@ -10,7 +10,11 @@ pub struct Options {
     pub max_bytes: u64,
     pub step: Step,
     pub iterations: u32,
+    /// Operations of one iteration, in one group.
+    pub aggregated: u32,
     pub warmup: u32,
+    /// How often a graph of all iterations is launched; 0 where there is no graph.
+    pub graph_launches: u32,
     pub dtype: String,
     pub redop: String,
     pub check: bool,
@@ -31,7 +35,9 @@ impl Options {
             max_bytes: 32 << 20,
             step: Step::Bytes(1 << 20),
             iterations: 20,
+            aggregated: 1,
             warmup: 1,
+            graph_launches: 0,
             dtype: "float".to_owned(),
             redop: "sum".to_owned(),
             check: true,
@@ -83,6 +89,15 @@ impl Options {
         sizes
     }
 
+    /// What runs before the first row: from the least size to the greatest by doubling, whatever the step.
+    pub fn warmup_sizes(&self) -> Vec<u64> {
+        if self.warmup == 0 {
+            return Vec::new();
+        }
+        let doubled = |size: &u64| size.checked_mul(2).filter(|next| next > size && *next <= self.max_bytes);
+        std::iter::successors(Some(self.min_bytes), doubled).collect()
+    }
+
     pub fn element_bytes(&self) -> u64 {
         match self.dtype.as_str() {
             "int8" | "uint8" | "char" | "f8e4m3" | "f8e5m2" => 1,
@@ -99,7 +114,9 @@ impl Options {
             'i' => self.step = Step::Bytes(bytes(value)?),
             'f' => self.step = Step::Factor(value.parse().ok()?),
             'n' => self.iterations = value.parse().ok()?,
+            'm' => self.aggregated = value.parse().ok().filter(|number| *number > 0)?,
             'w' => self.warmup = value.parse().ok()?,
+            'G' => self.graph_launches = value.parse().ok()?,
             'c' => self.check = value.parse::<u32>().ok()? > 0,
             'g' => self.gpus = value.parse().ok()?,
             'd' => self.dtype = value.to_owned(),
@@ -164,6 +181,10 @@ mod tests {
         assert_eq!((options.iterations, options.warmup, options.check, options.gpus), (50, 5, false, 8));
         assert_eq!(options.element_bytes(), 2);
         assert_eq!(read("").map(|options| options.sizes()), Ok(vec![32 << 20]));
+        assert_eq!(options.warmup_sizes(), options.sizes());
+        assert_eq!(read("-b 8 -e 32 -i 8 -w 1").map(|options| options.warmup_sizes()), Ok(vec![8, 16, 32]));
+        assert_eq!(read("-b 8 -e 32 -w 0").map(|options| options.warmup_sizes()), Ok(Vec::new()));
+        assert_eq!(read("-m 4 -G 2").map(|options| (options.aggregated, options.graph_launches)), Ok((4, 2)));
         assert_eq!(read("-b 1.5G -e 2G -i 512M").map(|options| options.sizes()), Ok(vec![3 << 29, 1 << 31]));
     }
 
@@ -175,6 +196,7 @@ mod tests {
             ("stray", "invalid option"),
             ("-b", "requires an argument"),
             ("-n many", "invalid value for 'n'"),
+            ("-m 0", "invalid value for 'm'"),
             ("-b 2 -e 1", "'e' is below 'b'"),
         ] {
             let message = read(line).expect_err(line);

@@ -31,7 +31,7 @@ pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<
             if let Some(node) = course.nodes.iter().position(|node| files::counters(node) == name) {
                 return capture(cluster, epoch_s, over, node);
             }
-            if let Some((node, bytes)) = nsys::file(cluster, over, name) {
+            if let Some((node, bytes)) = nsys::file(cluster, epoch_s, over, name) {
                 let garbled = name.ends_with(".txt") && ailments.garbled(node);
                 return Some(if garbled { mangle(bytes) } else { bytes });
             }
@@ -72,8 +72,12 @@ fn breaks_off(ailments: &Ailments) -> bool {
 
 fn table_text(cluster: &Cluster, over: &Over, table: &Table, breaks: bool) -> String {
     let course = &over.course;
-    let mut noise =
-        noise_of(cluster, &course.case, &course.job, &format!("pid{:?}{:?}", table.nodes, table.gpu));
+    let mut noise = noise_of(
+        cluster,
+        &course.case,
+        &course.job,
+        &format!("pid{:?}{:?}", table.world.nodes, table.world.gpu),
+    );
     let rows = rows_done(over, table);
     match breaks {
         true => nccl::broken_off(cluster, table, &course.nodes, rows, &mut noise),
@@ -141,7 +145,7 @@ fn part(cluster: &Cluster, over: &Over, name: &str, started: bool) -> Option<Vec
             let (node, table, is_out) = tables.iter().enumerate().find_map(|(node, tables)| {
                 let host = over.course.nodes.get(node)?;
                 tables.iter().find_map(|table| {
-                    let gpu = table.gpu?;
+                    let gpu = table.world.gpu?;
                     let is_out = files::gpu_out(gpu, host) == name;
                     (is_out || files::gpu_err(gpu, host) == name).then_some((node, table, is_out))
                 })

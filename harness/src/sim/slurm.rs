@@ -3,6 +3,7 @@
 
 use super::ailments::Ending;
 use super::course::{Course, Own};
+use super::nsys::Kept;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -69,6 +70,7 @@ pub struct Over {
     pub how: How,
     /// In seconds from its start.
     pub interrupted_s: Option<f64>,
+    pub reports: Kept,
 }
 
 /// Slurm's MinJobAge.
@@ -236,6 +238,7 @@ impl Slurm {
             run_s: end_s - start_s,
             how,
             interrupted_s: job.interrupted_s.map(|at| at - start_s),
+            reports: Kept::default(),
         })
     }
 }

@@ -286,6 +286,7 @@ impl Job {
             run_s: (end_s - start_s).max(0.0),
             how,
             interrupted_s: asked_s.filter(|_| self.stopped.is_some()).map(|at_s| at_s - start_s),
+            reports: Default::default(),
         })
     }
 }

@@ -71,7 +71,7 @@ pub fn nic_courses(cluster: &Cluster, over: &Over, node: usize) -> Vec<NicCourse
     let idle = || vec![NicCourse::default(); cluster.nics.len()];
     match &course.work {
         Work::Tables(tables) => match tables.as_slice() {
-            [table] if table.group.nodes > 1 => collective(cluster, over, table, node, stop_s),
+            [table] if table.world.group.nodes > 1 => collective(cluster, over, table, node, stop_s),
             // Worlds within nodes move nothing between them.
             _ => idle(),
         },
@@ -100,24 +100,17 @@ pub fn nic_courses(cluster: &Cluster, over: &Over, node: usize) -> Vec<NicCourse
 fn collective(cluster: &Cluster, over: &Over, table: &Table, node: usize, stop_s: f64) -> Vec<NicCourse> {
     let course = &over.course;
     let op = table.options.op;
-    let crossing = Crossing::of(op, table.group, cluster.gpus);
-    let repeats = table.repeats();
-    let mut now = course.work_from_s;
-    let mut pieces = Vec::with_capacity(table.rows.len() * 2);
-    for (row, end) in table.rows.iter().zip(table.ends()) {
-        let unit = crossing.unit_bytes(op, row.bytes) * repeats;
-        for time_us in [row.out_us, row.in_us] {
-            let to = now + repeats * time_us * 1e-6;
-            pieces.push((now, to, unit));
-            now = to;
-        }
-        now = course.work_from_s + end;
-    }
-    let steps = std::rc::Rc::new(Steps::new(pieces.into_iter(), stop_s));
+    let crossing = Crossing::of(op, table.world.group, cluster.gpus);
+    let pieces = table.rounds().into_iter().map(|round| {
+        let from = course.work_from_s + round.from_s;
+        let unit = crossing.unit_bytes(op, round.bytes) * f64::from(round.operations());
+        (from, from + round.seconds(), unit)
+    });
+    let steps = std::rc::Rc::new(Steps::new(pieces, stop_s));
     // Whole units, divided into reads or writes and messages before they are handed to nodes: the same on both ends.
     let unit = steps.total as u64;
     let small = unit / 1000 * 7;
-    let (sent, received) = crossing.units((node - table.nodes.start) as u32);
+    let (sent, received) = crossing.units((node - table.world.nodes.start) as u32);
     let split = |units: u64, bytes: u64| work::split(cluster, &course.ailments, node, units * bytes);
     let ways = [
         split(sent, unit - small),

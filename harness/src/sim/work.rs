@@ -29,13 +29,35 @@ pub enum Work {
 /// One world of ranks and the rows that it prints.
 pub struct Table {
     pub options: Options,
+    pub world: World,
+    pub ranks: u32,
+    /// What runs before the first row.
+    pub warmup: Vec<Warm>,
+    pub rows: Vec<Row>,
+    /// Ranks of this world that come late to every collective, and by how much.
+    pub late: Vec<(u32, f64)>,
+}
+
+/// Who runs a program of nccl-tests together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct World {
     /// Of the job's nodes.
     pub nodes: Range<usize>,
     /// Nothing for a world of its own on one GPU.
     pub gpu: Option<u32>,
-    pub ranks: u32,
     pub group: Group,
-    pub rows: Vec<Row>,
+    /// Among all the ranks of the job, the one that is this world's first.
+    pub first: u32,
+    /// Ranks of the job on each node.
+    pub per_node: u32,
+}
+
+/// Operations of one size before the first row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Warm {
+    pub bytes: u64,
+    pub count: u64,
+    pub us: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,77 +79,70 @@ pub struct FlowCourse {
 }
 
 impl Table {
-    /// Each row's end, in seconds from the first.
-    pub fn ends(&self) -> Vec<f64> {
-        let mut now = 0.0;
-        self.rows
-            .iter()
-            .map(|row| {
-                now += self.repeats() * (row.out_us + row.in_us) * 1e-6 + ROW_S;
-                now
-            })
-            .collect()
-    }
-
-    pub fn seconds(&self) -> f64 {
-        self.ends().last().copied().unwrap_or_default()
-    }
-
-    /// How often an operation runs for one half of a row: warm-up, measured, and the one that is checked.
-    pub fn repeats(&self) -> f64 {
-        f64::from(self.options.warmup)
-            + f64::from(self.options.iterations)
-            + f64::from(u8::from(self.options.check))
-    }
-
     pub fn has_wrong(&self) -> bool {
         self.rows.iter().any(|row| row.wrong > 0)
     }
 }
-
-/// Between two rows: buffers are set, ranks meet.
-const ROW_S: f64 = 0.02;
 
 /// The table of one world of ranks, at the pace of the slowest NIC and GPU in it.
 pub fn table(
     cluster: &Cluster,
     ailments: &Ailments,
     options: &Options,
-    nodes: Range<usize>,
-    gpu: Option<u32>,
-    group: Group,
+    world: World,
     noise: &mut Noise,
 ) -> Table {
+    let (nodes, group) = (world.nodes.clone(), world.group);
     let crossing = Crossing::of(options.op, group, cluster.gpus);
-    let left = match gpu {
+    let left = match world.gpu {
         Some(gpu) => ailments.gpu_left(nodes.start, gpu),
         None => ailments.least_gpu_left(nodes.clone()),
     };
     let nic_us = slowest_nic(cluster, ailments, &crossing, nodes.clone());
-    let corrupt = match gpu {
+    let corrupt = match world.gpu {
         Some(gpu) => ailments.is_corrupt(nodes.start, gpu),
         None => ailments.any_corrupt(nodes.clone()),
     };
+    let late = late(ailments, &world);
+    // Operations of one group wait once.
+    let late_us = late.iter().map(|(_, us)| *us).fold(0.0, f64::max) / f64::from(options.aggregated);
     let whole = noise.factor(0.01);
     let latency = cluster.model.time_us(options.op, 0, group);
+    let time_us = |bytes: u64, row: f64| {
+        let healthy = cluster.model.time_us(options.op, bytes, group);
+        let needed = nic_us * crossing.unit_bytes(options.op, bytes);
+        // A slow GPU slows what it computes and copies, not the wait for the first byte.
+        let paced = latency.min(healthy) + (healthy - latency).max(0.0) / left;
+        (paced * whole * row).max(needed * row) + late_us
+    };
     let mut rows = Vec::new();
     for asked in options.sizes() {
         let (bytes, count) = sized(options, asked, group.ranks);
-        let healthy = cluster.model.time_us(options.op, bytes, group);
-        let needed = nic_us * crossing.unit_bytes(options.op, bytes);
-        let mut half = || {
-            let row = noise.factor(0.003);
-            // A slow GPU slows what it computes and copies, not the wait for the first byte.
-            let paced = latency.min(healthy) + (healthy - latency).max(0.0) / left;
-            (paced * whole * row).max(needed * row)
-        };
+        let mut half = || time_us(bytes, noise.factor(0.003));
         let (out_us, in_us) = (half(), half());
         let wrong =
             if corrupt && options.check && bytes > 0 { 1 + noise.whole() % (count / 64 + 1) } else { 0 };
         rows.push(Row { bytes, count, out_us, in_us, wrong });
     }
+    let warm = |asked: u64| {
+        let (bytes, count) = sized(options, asked, group.ranks);
+        Warm { bytes, count, us: time_us(bytes, 1.0) }
+    };
+    let warmup = options.warmup_sizes().into_iter().map(warm).collect();
     let ranks = group.ranks * group.side_by_side.max(1);
-    Table { options: options.clone(), nodes, gpu, ranks, group, rows }
+    Table { options: options.clone(), world, ranks, warmup, rows, late }
+}
+
+/// Ranks of a world that come late. One that is alone in its group keeps nobody waiting.
+fn late(ailments: &Ailments, world: &World) -> Vec<(u32, f64)> {
+    let ranks = world.group.ranks * world.group.side_by_side.max(1);
+    let of_world = |(node, rank, ms): &(usize, u32, f64)| {
+        let of_job = (*rank < world.per_node).then_some(*node as u32 * world.per_node + rank)?;
+        let own = of_job.checked_sub(world.first).filter(|own| *own < ranks)?;
+        Some((own, ms * 1e3))
+    };
+    let is_alone = world.gpu.is_some() || world.group.ranks < 2;
+    ailments.stragglers().iter().filter(|_| !is_alone).filter_map(of_world).collect()
 }
 
 /// The time that the slowest NIC needs for its share of a unit of one byte: the plugin fixes the shares, so all others

@@ -114,7 +114,9 @@ fn faults(dice: &mut Dice, instance: &Instance, nodes: u64, via: &str) -> Vec<St
         let device = *dice.of_list(instance.nics);
         let gpu = dice.number(0, instance.gpus - 1).to_string();
         let fault = form.replace("=F", &format!("={fraction}")).replace("@DEV", &format!("@{device}"));
-        let fault = fault.replace("@N", &format!("@{gpu}"));
+        let fault = fault.replace("@N", &format!("@{gpu}")).replace("@RANK", &format!("@{gpu}"));
+        let (ms, ppm) = (*dice.of_list(&["0.2", "5", "50"]), *dice.of_list(&["-50", "20"]));
+        let fault = fault.replace("=MS", &format!("={ms}")).replace("=PPM", &format!("={ppm}"));
         faults.push(format!("n{}:{fault}", dice.number(1, nodes)));
     }
     faults

@@ -18,6 +18,7 @@ pub const KERNEL: TableSpec = TableSpec {
         optional("mangledName", Kind::Integer),
         optional("greenContextId", Kind::Integer),
         optional("graphNodeId", Kind::Integer),
+        optional("graphId", Kind::Integer),
         optional("gridX", Kind::Integer),
         optional("gridY", Kind::Integer),
         optional("gridZ", Kind::Integer),

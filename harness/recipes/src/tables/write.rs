@@ -1,6 +1,10 @@
 //! Writes tables as an export into a Parquet folder has them. A pretend profiler writes through the same declarations
 //! that the recipes read.
 
+mod columns;
+
+pub use columns::Columns;
+
 use super::KernelRow;
 use polars::prelude::*;
 

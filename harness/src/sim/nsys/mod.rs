@@ -1,26 +1,41 @@
 //! What nsys leaves of a profiled rank: its account, as `profile.sh` writes it, the report, and the tables that it was
-//! exported to. What the kernels were is told in `kernels`; how a report can go wrong is an ailment of its node.
+//! exported to. What they hold is told in `report`; how a report can go wrong is an ailment of its node.
 
-mod kernels;
+mod collective;
+mod events;
+mod nccl_tests;
+mod payload;
+mod report;
+mod seen;
 
 use super::ailments::{Ending, Report};
 use super::cluster::Cluster;
 use super::slurm::{How, Over};
-use super::work::Work;
 use crate::digest::sha256;
 use crate::profile::account::file_name;
 use crate::script::Profile;
-use recipes::tables::write;
+use report::NamedTables;
+use std::cell::RefCell;
 use std::fmt::Write;
+use std::rc::Rc;
 
 /// A release that knows none of what profiles need.
 const OLD: &str = "2023.2.1";
 /// From the start of nsys to the first kernel.
 pub(super) const FIRST_KERNEL_S: f64 = 6.0;
 
+/// In whole nanoseconds.
+fn ns(seconds: f64) -> i64 {
+    (seconds * 1e9) as i64
+}
+
+/// The tables of one report, kept for who asks for them one after the other.
+#[derive(Default)]
+pub struct Kept(RefCell<Option<(u32, Rc<NamedTables>)>>);
+
 /// The file of that name and the node that left it, if a profiled rank of the job did. Tables lie in a folder below the
 /// job's.
-pub fn file(cluster: &Cluster, over: &Over, name: &str) -> Option<(usize, Vec<u8>)> {
+pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<(usize, Vec<u8>)> {
     let profile = over.course.profile.as_ref()?;
     let rank = rank_of(name)?;
     let one = Rank::of(cluster, over, profile, rank)?;
@@ -28,11 +43,12 @@ pub fn file(cluster: &Cluster, over: &Over, name: &str) -> Option<(usize, Vec<u8
         return None;
     }
     if name == file_name(rank) {
-        return Some((one.node, one.account().into_bytes()));
+        return Some((one.node, one.account(epoch_s).into_bytes()));
     }
-    let (report, tables) = one.files()?;
+    let report = one.report()?;
     if let Some(table) = name.strip_prefix(&format!("{}_pqtdir/", one.report_name())) {
-        return tables.into_iter().find(|(known, _)| known == table).map(|(_, bytes)| (one.node, bytes));
+        let tables = one.tables(epoch_s);
+        return tables.iter().find(|(known, _)| known == table).map(|(_, bytes)| (one.node, bytes.clone()));
     }
     (name == format!("{}.nsys-rep", one.report_name())).then_some((one.node, report))
 }
@@ -44,7 +60,7 @@ pub fn chatter(cluster: &Cluster, over: &Over) -> String {
     let mut text = String::new();
     for rank in profile.ranks.of(profile.tasks, per_node) {
         let Some(one) = Rank::of(cluster, over, profile, rank) else { continue };
-        if one.files().is_none() {
+        if one.report().is_none() {
             continue;
         }
         let name = one.report_name();
@@ -68,9 +84,6 @@ fn rank_of(name: &str) -> Option<u32> {
 fn tasks_per_node(over: &Over, profile: &Profile) -> u32 {
     (profile.tasks / over.course.nodes.len().max(1) as u32).max(1)
 }
-
-/// The tables of a report, each by the name of its file.
-type NamedTables = Vec<(String, Vec<u8>)>;
 
 /// One profiled rank of a job that is over.
 struct Rank<'a> {
@@ -125,18 +138,34 @@ impl<'a> Rank<'a> {
         format!("{}.step0.try0.rank{}.{}", self.profile.name, self.rank, self.host())
     }
 
-    /// The report and its tables, where there are any.
-    fn files(&self) -> Option<(Vec<u8>, NamedTables)> {
+    /// The report itself, where there is one.
+    fn report(&self) -> Option<Vec<u8>> {
         if !self.ended_itself() || self.outside_window() {
             return None;
         }
         let whole = format!("a pretend report of rank {} on {}\n", self.rank, self.host());
         match self.ailing() {
             Some(Report::NsysMissing | Report::NsysOld | Report::Missing) => None,
-            Some(Report::Empty) => Some((Vec::new(), Vec::new())),
-            Some(Report::Truncated) => Some((whole.as_bytes()[..12].to_vec(), Vec::new())),
-            Some(Report::EventsDropped) | None => Some((whole.into_bytes(), self.tables())),
+            Some(Report::Empty) => Some(Vec::new()),
+            Some(Report::Truncated) => Some(whole.as_bytes()[..12].to_vec()),
+            Some(Report::EventsDropped) | None => Some(whole.into_bytes()),
         }
+    }
+
+    /// Its tables, which a broken one does not have.
+    fn tables(&self, epoch_s: f64) -> Rc<NamedTables> {
+        if matches!(self.ailing(), Some(Report::Empty | Report::Truncated)) {
+            return Rc::default();
+        }
+        let mut kept = self.over.reports.0.borrow_mut();
+        if let Some((rank, tables)) = kept.as_ref()
+            && *rank == self.rank
+        {
+            return tables.clone();
+        }
+        let tables = Rc::new(report::tables(self, epoch_s));
+        *kept = Some((self.rank, tables.clone()));
+        tables
     }
 
     /// nccl-tests call no profiler, and a short workload ends before a long delay.
@@ -165,49 +194,7 @@ impl<'a> Rank<'a> {
         traced.is_some_and(|list| list.split(',').any(|traced| traced == what))
     }
 
-    fn tables(&self) -> Vec<(String, Vec<u8>)> {
-        if self.profile.export == "none" {
-            return Vec::new();
-        }
-        let wanted = |name: &str| {
-            self.profile.tables.is_empty() || self.profile.tables.iter().any(|table| table == name)
-        };
-        let rows = if self.traces("cuda") { self.kernels() } else { Vec::new() };
-        let (names, rows) = kernels::named(rows);
-        let mut diagnostics = vec![(1, format!("Number of CUDA events collected: \t{}.", rows.len()))];
-        if self.ailing() == Some(Report::EventsDropped) {
-            diagnostics.push((
-                3,
-                "Not all CUDA events might have been collected: 4096 events were dropped.".to_owned(),
-            ));
-        }
-        let mut tables = Vec::new();
-        // A table without a row is not exported: exports are lazy.
-        if !rows.is_empty() {
-            tables.push(("CUPTI_ACTIVITY_KIND_KERNEL", write::kernels(&rows)));
-        }
-        tables.push(("StringIds", write::strings(&names)));
-        tables.push(("DIAGNOSTIC_EVENT", write::diagnostics(&diagnostics)));
-        tables.push(("META_DATA_EXPORT", write::meta("3.20.0", &self.profile.version.to_string())));
-        let tables = tables.into_iter().filter(|(name, _)| wanted(name));
-        tables.filter_map(|(name, bytes)| Some((format!("{name}.parquet"), bytes.ok()?))).collect()
-    }
-
-    fn kernels(&self) -> Vec<kernels::Kernel> {
-        let Work::Tables(worlds) = &self.over.course.work else { return Vec::new() };
-        let Some(world) = worlds.iter().find(|world| world.nodes.contains(&self.node)) else {
-            return Vec::new();
-        };
-        let course = &self.over.course;
-        let what = format!("kernels{}", self.rank);
-        let mut noise = super::work::noise_of(self.cluster, &course.case, &course.job, &what);
-        let (from, to) = self.window();
-        let mut kernels = kernels::of_world(world, self.local, &mut noise);
-        kernels.retain(|kernel| kernel.end_ns as f64 >= from * 1e9 && (kernel.start_ns as f64) < to * 1e9);
-        kernels
-    }
-
-    fn account(&self) -> String {
+    fn account(&self, epoch_s: f64) -> String {
         let mut text = format!("profile 1\nrank {} {}\nnode {}\n", self.rank, self.local, self.host());
         let mut say = |line: String| {
             text.push_str(&line);
@@ -240,15 +227,15 @@ impl<'a> Rank<'a> {
         }
         say(format!("seconds {:.2}", self.seconds()));
         say("exit 0".to_owned());
-        match self.files() {
+        match self.report() {
             None => say(format!("missing nsys left no {name}.nsys-rep")),
-            Some((report, tables)) => {
+            Some(report) => {
                 say(format!("report-file {} {} {name}.nsys-rep", report.len(), sha256(&report)));
                 let broken = matches!(self.ailing(), Some(Report::Empty | Report::Truncated));
                 let form = self.profile.export.split(',').next().unwrap_or_default();
                 say(format!("export {form} {}", u8::from(broken)));
-                for (table, bytes) in tables {
-                    say(format!("table {} {} {name}_pqtdir/{table}", bytes.len(), sha256(&bytes)));
+                for (table, bytes) in self.tables(epoch_s).iter() {
+                    say(format!("table {} {} {name}_pqtdir/{table}", bytes.len(), sha256(bytes)));
                 }
             }
         }

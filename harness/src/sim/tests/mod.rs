@@ -1,6 +1,7 @@
 //! A bench for tests of the pretend cluster: it submits jobs as a launcher does, and reads what they leave.
 //! What must hold is said in the files beside this one.
 
+mod evidence;
 mod faults;
 mod law;
 mod same_seed;
