@@ -7,6 +7,7 @@ use crate::profile::{NsysVersion, Ranks};
 use crate::script::Profile;
 use recipes::source::nsys_export::{Export, Rows};
 use recipes::tables;
+use std::io::Write;
 
 const PAIR: &str = "p5-[001-002]";
 const TABLES: [&str; 7] = [
@@ -79,15 +80,20 @@ struct Seen {
 impl Seen {
     async fn of(bench: &Bench, rank: u32, node: &str) -> Seen {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("r_pqtdir");
-        std::fs::create_dir(&path).expect("made");
+        let mut named = tempfile::Builder::new();
+        let export = named.prefix("r_pqtdir").rand_bytes(0).tempdir_in(folder.path()).expect("made");
+        let mut files = Vec::new();
         for table in TABLES {
             let name = format!("c.j.step0.try0.rank{rank}.{node}_pqtdir/{table}.parquet");
             if let Some(bytes) = bench.get("c", "j", &name).await {
-                std::fs::write(path.join(format!("{table}.parquet")), bytes).expect("written");
+                let mut named = tempfile::Builder::new();
+                let file = named.prefix(table).suffix(".parquet").rand_bytes(0).tempfile_in(export.path());
+                let mut file = file.expect("made");
+                file.write_all(&bytes).expect("written");
+                files.push(file);
             }
         }
-        let export = Export::open(&path).expect("an export");
+        let export = Export::open(export.path()).expect("an export");
         let strings = read(&export, &tables::STRING_IDS).expect("strings");
         let names: BTreeMap<i64, String> = (strings.ints("id").expect("ids").iter().enumerate())
             .map(|(row, id)| (*id, text(&strings, "value", row).expect("a string")))
