@@ -27,7 +27,7 @@ fn is_about(doubt: &Doubt, assertion: &PlannedAssertion) -> bool {
     let agrees = |asked: &Dims| {
         doubt.dims.iter().all(|(dim, value)| asked.get(dim).is_none_or(|asked| asked == value))
     };
-    assertion.metric.starts_with(&doubt.metrics)
+    doubt.metrics.contains(&assertion.metric)
         && agrees(&assertion.dims)
         && (assertion.parts.is_empty() || assertion.parts.iter().any(agrees))
 }

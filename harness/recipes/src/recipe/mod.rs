@@ -143,8 +143,8 @@ pub struct NotComparable {
 /// other: its other numbers stand.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Doubt {
-    /// How the names of their metrics begin.
-    pub metrics: String,
+    /// The names of their metrics.
+    pub metrics: Vec<String>,
     /// Of which rows, as far as it is not about all.
     pub dims: Dims,
     /// In a word.

@@ -13,13 +13,16 @@ use crate::nccl::sequence::Placement;
 const PART: f64 = 0.05;
 const PER_OPERATION_US: f64 = 5.0;
 
-const NCCL: &str = "nccl.";
+/// All that was concluded from the time of a row. Whether data came out right is another matter.
+fn of_time() -> Vec<String> {
+    ["nccl.busbw", "nccl.algbw", "nccl.time", TIME.name, RATIO.name, BUSBW.name].map(str::to_owned).to_vec()
+}
 
 /// A rank that called otherwise than nccl-tests does for what was printed.
 pub fn differs(file: &InputFile, why: String, output: &mut Output) {
     let finding = told(file, "profile-calls-disagree", why);
     output.doubts.push(Doubt {
-        metrics: NCCL.to_owned(),
+        metrics: of_time(),
         dims: Dims::new(),
         cause: finding.code.clone(),
         why: format!("{}: {}", file.shown, finding.message),
@@ -55,7 +58,7 @@ pub fn rows(job: &JobInput, printed: &Printed, ranks: &[OfRank], output: &mut Ou
                 .with(Dim::SizeBytes, row.size_bytes)
                 .with(Dim::Place, row.place);
             let cause = "profile-time-disagrees".to_owned();
-            output.doubts.push(Doubt { metrics: NCCL.to_owned(), dims, cause, why });
+            output.doubts.push(Doubt { metrics: of_time(), dims, cause, why });
         }
     }
 }
