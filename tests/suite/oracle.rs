@@ -3,7 +3,7 @@
 //! skipped where that is not there.
 
 use recipes::report::{Arguments, find};
-use recipes::sheet::{Headings, Quantity, Sheet, TimeUnit, Values};
+use recipes::sheet::{Headings, List, Quantity, Sheet, TimeUnit, Values};
 use recipes::trace::Trace;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -268,6 +268,7 @@ fn cells(values: &Values, quantity: Quantity) -> Vec<Cell> {
     let real = |number: &Option<f64>| number.map_or(Cell::None, |number| Cell::Real(number / unit, step));
     match values {
         Values::Texts(all) => all.iter().map(|cell| text(cell.as_deref())).collect(),
+        Values::Lists(all) => all.iter().map(|cell| text(cell.as_ref().map(List::shown))).collect(),
         Values::Integers(all) => all.iter().map(whole).collect(),
         Values::Decimals(all) => all.iter().map(real).collect(),
     }

@@ -1,6 +1,6 @@
 //! Values of many groups, laid side by side by group in one pass, so that each group's figures come from one slice.
 
-use super::Stats;
+use super::{Keeps, Stats};
 use rayon::prelude::*;
 
 /// The group of a row that belongs to none.
@@ -40,6 +40,11 @@ impl Grouped {
 
     /// Of each group; of one without a value there are none.
     pub fn stats(&mut self) -> Vec<Option<Stats>> {
+        self.kept()
+    }
+
+    /// The same for whatever is kept of values.
+    pub fn kept<K: Keeps>(&mut self) -> Vec<Option<K>> {
         let mut slices = Vec::with_capacity(self.ends.len());
         let (mut rest, mut begin) = (self.values.as_mut_slice(), 0);
         for end in &self.ends {
@@ -47,7 +52,7 @@ impl Grouped {
             slices.push(group);
             (rest, begin) = (others, *end);
         }
-        slices.into_par_iter().map(Stats::of_mut).collect()
+        slices.into_par_iter().map(K::of).collect()
     }
 
     /// The values of one group, in the order of their rows.

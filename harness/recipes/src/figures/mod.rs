@@ -1,9 +1,11 @@
 //! The figures that summaries give of a group's values, as summaries of nsys define them: the deviation with n - 1 and
 //! 0 for one value, the median as the mean of the two in the middle, quartiles by linear interpolation.
 
+mod gathered;
 mod grouped;
 mod tally;
 
+pub use gathered::{Figure, Gathered, Keeps, Told};
 pub use grouped::{Grouped, NO_GROUP};
 pub use tally::Tally;
 

@@ -2,15 +2,15 @@
 
 use super::api::api_name;
 use super::kernels::{BASE, MANGLED, name_column, names};
+use super::measured::{Group, Shows, Word, columns, sort};
 use super::summary::fitting;
 use super::{Arguments, ReportSpec};
-use crate::figures::{Grouped, NO_GROUP, Stats};
+use crate::figures::{Figure, Gathered, Grouped, Keeps, NO_GROUP};
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::source::nsys_export::{ExportError, Rows};
 use crate::tables::{KERNEL, RUNTIME, STRING_IDS};
 use crate::trace::launches::{Calls, Launch};
 use crate::trace::{Keys, Part, Trace, pid_of, tid_of};
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -24,8 +24,11 @@ pub(super) const CUDA_KERN_EXEC_SUM: ReportSpec = ReportSpec {
     arguments: &[BASE, MANGLED],
     tables: &[&KERNEL, &RUNTIME, &STRING_IDS],
     run: |trace, arguments| {
-        let Some(launches) = Launches::read(trace, arguments, &["deviceId"])? else { return Ok(None) };
-        summary(&launches)
+        let Some(mut groups) = launches_by_name(trace, arguments)? else { return Ok(None) };
+        sort(&mut groups);
+        let name = "cuda_kern_exec_sum";
+        let columns = columns(&groups, LAUNCHED_SHOWS, |value| fitting(name, value).map(Some))?;
+        Ok(Some(Sheet { name, title: "CUDA Kernel Launch & Exec Time Summary", columns }))
     },
 };
 
@@ -105,8 +108,12 @@ impl Times<'_> {
     }
 }
 
-fn summary(launches: &Launches) -> Result<Option<Sheet>, ExportError> {
-    let report = CUDA_KERN_EXEC_SUM.name;
+/// Launches by thread, device, call and kernel. Measures: T, A, Q and K.
+pub(crate) fn launches_by_name<K: Keeps>(
+    trace: &Trace,
+    arguments: &Arguments,
+) -> Result<Option<Vec<Group<K>>>, ExportError> {
+    let Some(launches) = Launches::read(trace, arguments, &["deviceId"])? else { return Ok(None) };
     let pairs = &launches.pairs;
     let calls = launches.calls.rows();
     let tids = calls.maybe_ints("globalTid")?;
@@ -123,68 +130,66 @@ fn summary(launches: &Launches) -> Result<Option<Sheet>, ExportError> {
     ]);
     let times = launches.times()?;
     let (mut of_row, groups) = (keys.of_row, keys.groups);
-    let stats = |of_row: &[u32], value: &dyn Fn(&Launch) -> u64| {
+    let kept = |of_row: &[u32], value: &dyn Fn(&Launch) -> u64| {
         let values: Vec<u64> = pairs.iter().map(value).collect();
-        Grouped::new(of_row, &values, groups.len()).stats()
+        Grouped::new(of_row, &values, groups.len()).kept::<K>()
     };
-    let total = stats(&of_row, &|pair| times.total(pair));
-    let call = stats(&of_row, &|pair| times.of_call(pair));
-    let kernel = stats(&of_row, &|pair| times.of_kernel(pair));
+    let total = kept(&of_row, &|pair| times.total(pair));
+    let call = kept(&of_row, &|pair| times.of_call(pair));
+    let kernel = kept(&of_row, &|pair| times.of_kernel(pair));
     for (group, pair) in of_row.iter_mut().zip(pairs) {
         if times.in_queue(pair).is_none() {
             *group = NO_GROUP;
         }
     }
-    let queue = stats(&of_row, &|pair| times.in_queue(pair).unwrap_or_default());
-    let words = |group: usize| {
-        let [thread, device, call, kernel] = groups[group][..] else { return (0, 0, "", "") };
-        let (tid, device) = (threads.labels[thread as usize], devices.labels[device as usize]);
-        let call = launches.call_names.labels[call as usize].as_str();
-        (tid, device, call, launches.kernel_names.labels[kernel as usize].as_str())
-    };
-    let mut order: Vec<usize> = (0..groups.len()).collect();
-    let sum = |group: usize| total[group].as_ref().map(|stats| stats.total);
-    order.sort_by_cached_key(|group| (Reverse(sum(*group)), words(*group)));
-    let plain = Quantity::Plain;
-    let count = |of: &[Option<Stats>]| {
-        let counts = order.iter().map(|group| of[*group].as_ref().map_or(0, |stats| stats.count as i64));
-        counts.collect::<Vec<i64>>()
-    };
-    let mut columns = vec![
-        Column::integers("PID", plain, order.iter().map(|group| pid_of(words(*group).0))),
-        Column::integers("TID", plain, order.iter().map(|group| tid_of(words(*group).0))),
-        Column::integers("DevId", plain, order.iter().map(|group| words(*group).1)),
-        Column::integers("Count", plain, count(&total)),
-        Column::integers("QCount", plain, count(&queue)),
-    ];
-    for (letter, all) in [("T", &total), ("A", &call), ("Q", &queue), ("K", &kernel)] {
-        let some: Vec<Option<&Stats>> = order.iter().map(|group| all[*group].as_ref()).collect();
-        let real = |name: &str, value: fn(&Stats) -> f64| {
-            let values = some.iter().map(|stats| stats.map(value));
-            Column::maybe_decimals(&format!("{letter}{name}"), Quantity::Nanoseconds, values)
-        };
-        let whole = |name: &str, value: fn(&Stats) -> u64| {
-            let values =
-                some.iter().map(|stats| stats.map(|stats| fitting(report, value(stats))).transpose());
-            let values: Vec<Option<i64>> = values.collect::<Result<_, ExportError>>()?;
-            Ok::<_, ExportError>(Column::maybe_integers(
-                &format!("{letter}{name}"),
-                Quantity::Nanoseconds,
-                values,
-            ))
-        };
-        columns.extend([
-            real("Avg", |stats| stats.mean),
-            real("Med", |stats| stats.median),
-            whole("Min", |stats| stats.min)?,
-            whole("Max", |stats| stats.max)?,
-            real("StdDev", |stats| stats.stddev),
-        ]);
-    }
-    columns.push(Column::texts("API Name", order.iter().map(|group| words(*group).2)));
-    columns.push(Column::texts("Kernel Name", order.iter().map(|group| words(*group).3)));
-    Ok(Some(Sheet { name: report, title: CUDA_KERN_EXEC_SUM.title, columns }))
+    let queue = kept(&of_row, &|pair| times.in_queue(pair).unwrap_or_default());
+    let text = |part: &Part<String>, number: u32| Word::Text(part.labels[number as usize].clone());
+    let measures = total.into_iter().zip(call).zip(queue).zip(kernel);
+    let measured = groups.iter().zip(measures).map(|(group, (((total, call), queue), kernel))| {
+        let tid = threads.labels[group[0] as usize];
+        let words = vec![
+            Word::Number(pid_of(tid)),
+            Word::Number(tid_of(tid)),
+            Word::Number(devices.labels[group[1] as usize]),
+            text(&launches.call_names, group[2]),
+            text(&launches.kernel_names, group[3]),
+        ];
+        let measures = [total, call, queue, kernel].map(|kept| kept.map(Gathered::All));
+        Group { words, measures: measures.into() }
+    });
+    Ok(Some(measured.collect()))
 }
+
+/// Of `launches_by_name`.
+pub(crate) const LAUNCHED_SHOWS: &[Shows] = &[
+    Shows::Number("PID", 0),
+    Shows::Number("TID", 1),
+    Shows::Number("DevId", 2),
+    Shows::plain("Count", 0, Figure::Count),
+    Shows::plain("QCount", 2, Figure::Count),
+    Shows::ns("TAvg", 0, Figure::Mean),
+    Shows::ns("TMed", 0, Figure::Median),
+    Shows::ns("TMin", 0, Figure::Min),
+    Shows::ns("TMax", 0, Figure::Max),
+    Shows::ns("TStdDev", 0, Figure::Deviation),
+    Shows::ns("AAvg", 1, Figure::Mean),
+    Shows::ns("AMed", 1, Figure::Median),
+    Shows::ns("AMin", 1, Figure::Min),
+    Shows::ns("AMax", 1, Figure::Max),
+    Shows::ns("AStdDev", 1, Figure::Deviation),
+    Shows::ns("QAvg", 2, Figure::Mean),
+    Shows::ns("QMed", 2, Figure::Median),
+    Shows::ns("QMin", 2, Figure::Min),
+    Shows::ns("QMax", 2, Figure::Max),
+    Shows::ns("QStdDev", 2, Figure::Deviation),
+    Shows::ns("KAvg", 3, Figure::Mean),
+    Shows::ns("KMed", 3, Figure::Median),
+    Shows::ns("KMin", 3, Figure::Min),
+    Shows::ns("KMax", 3, Figure::Max),
+    Shows::ns("KStdDev", 3, Figure::Deviation),
+    Shows::Text("API Name", 3),
+    Shows::Text("Kernel Name", 4),
+];
 
 fn each(launches: &Launches) -> Result<Sheet, ExportError> {
     let report = CUDA_KERN_EXEC_TRACE.name;

@@ -2,16 +2,17 @@
 //! last, gaps included.
 
 use super::ReportSpec;
-use super::pushpop::shallow_enough;
+use super::measured::{Group, Shows, Word, columns, sort};
+use super::projected_rows;
 use super::summary::fitting;
-use crate::figures::Grouped;
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::figures::{Figure, Gathered, Grouped, Keeps};
+use crate::sheet::Sheet;
 use crate::source::nsys_export::ExportError;
 use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS, TableSpec};
-use crate::trace::nesting::{Place, path, places, threads};
+use crate::trace::nesting::{Place, Thread, places, threads};
 use crate::trace::nvtx::{Ranges, Style};
-use crate::trace::projection::{Work, project};
-use crate::trace::{Keys, Part, Trace, pid_of, tid_of};
+use crate::trace::projection::{Launched, Work};
+use crate::trace::{Keys, Part, Trace};
 use std::cmp::Reverse;
 
 const TABLES: &[&TableSpec] = &[&NVTX_EVENTS, &STRING_IDS, &RUNTIME, &KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE];
@@ -27,10 +28,7 @@ pub(super) const NVTX_GPU_PROJ_TRACE: ReportSpec = ReportSpec {
     data: DATA,
     arguments: &[],
     tables: TABLES,
-    run: |trace, _| {
-        let Some(all) = Projected::read(trace)? else { return Ok(None) };
-        all.each().map(Some)
-    },
+    run: |trace, _| projected_rows::published(trace),
 };
 
 pub(super) const NVTX_GPU_PROJ_SUM: ReportSpec = ReportSpec {
@@ -42,26 +40,36 @@ pub(super) const NVTX_GPU_PROJ_SUM: ReportSpec = ReportSpec {
     arguments: &[],
     tables: TABLES,
     run: |trace, _| {
-        let Some(all) = Projected::read(trace)? else { return Ok(None) };
-        all.by_name().map(Some)
+        let Some(mut groups) = projected_by_name(trace)? else { return Ok(None) };
+        sort(&mut groups);
+        let name = "nvtx_gpu_proj_sum";
+        let columns = columns(&groups, PROJECTED_SHOWS, |value| fitting(name, value).map(Some))?;
+        Ok(Some(Sheet { name, title: "NVTX GPU Projection Summary", columns }))
     },
 };
 
-struct Projected {
-    ranges: Ranges,
-    places: Vec<Option<Place>>,
+pub(super) struct Projected {
+    pub(super) ranges: Ranges,
+    pub(super) places: Vec<Option<Place>>,
     /// The ranges that launched something, in the order of their projections.
-    work: Vec<(usize, Work)>,
+    pub(super) work: Vec<(usize, Work)>,
     /// Of each range how many of them stand in it directly.
-    children: Vec<i64>,
+    pub(super) children: Vec<i64>,
+    threads: Vec<Thread>,
+    launched: Option<Launched>,
 }
 
 impl Projected {
-    fn read(trace: &Trace) -> Result<Option<Projected>, ExportError> {
+    /// Nothing where there are no ranges.
+    pub(super) fn read(trace: &Trace) -> Result<Option<Projected>, ExportError> {
         let Some(ranges) = Ranges::read(trace)? else { return Ok(None) };
         let threads = threads(&ranges);
         let places = places(&ranges, &threads);
-        let all = project(trace, &ranges, &threads)?;
+        let launched = Launched::read(trace)?;
+        let all = match &launched {
+            Some(launched) => launched.within(&ranges, &threads)?,
+            None => Vec::new(),
+        };
         let across = ranges.end_tid.iter().flatten().count();
         if across > 0 {
             trace.note(format!("NVTX: ranges that end on another thread, not projected: {across}"));
@@ -75,125 +83,69 @@ impl Projected {
                 children[parent] += 1;
             }
         }
-        Ok((!work.is_empty()).then_some(Projected { ranges, places, work, children }))
+        Ok(Some(Projected { ranges, places, work, children, threads, launched }))
     }
 
-    fn each(&self) -> Result<Sheet, ExportError> {
-        let report = NVTX_GPU_PROJ_TRACE.name;
-        let (ranges, work) = (&self.ranges, &self.work);
-        let place = |row: usize| self.places[row];
-        shallow_enough(report, work.iter().filter_map(|(row, _)| Some(place(*row)?.level)))?;
-        let (plain, time) = (Quantity::Plain, Quantity::Nanoseconds);
-        let of = |value: &dyn Fn(usize) -> i64| work.iter().map(|(row, _)| value(*row)).collect::<Vec<_>>();
-        let of_place = |value: &dyn Fn(Place) -> Option<i64>| {
-            work.iter().map(|(row, _)| place(*row).and_then(value)).collect::<Vec<_>>()
-        };
-        let long: Result<Vec<i64>, _> = work.iter().map(|(_, work)| fitting(report, work.ns())).collect();
-        let lasted: Result<Vec<i64>, _> =
-            work.iter().map(|(row, _)| fitting(report, ranges.ns(*row))).collect();
-        let columns = vec![
-            Column::texts("Name", work.iter().map(|(row, _)| ranges.label(*row))),
-            Column::integers("Projected Start", time, work.iter().map(|(_, work)| work.start)),
-            Column::integers("Projected Duration", time, long?),
-            Column::integers("Orig Start", time, of(&|row| ranges.start[row])),
-            Column::integers("Orig Duration", time, lasted?),
-            Column::texts("Style", work.iter().map(|(row, _)| ranges.style[*row].name())),
-            Column::integers("PID", plain, of(&|row| pid_of(ranges.global_tid[row]))),
-            Column::integers("TID", plain, of(&|row| tid_of(ranges.global_tid[row]))),
-            Column::integers("NumGPUOps", plain, work.iter().map(|(_, work)| work.operations as i64)),
-            Column::maybe_integers("Lvl", plain, of_place(&|place| Some(place.level as i64))),
-            Column::integers("NumChild", plain, of(&|row| self.children[row])),
-            Column::integers("RangeId", plain, of(&|row| ranges.id[row])),
-            Column::maybe_integers(
-                "ParentId",
-                plain,
-                of_place(&|place| place.parent.map(|parent| ranges.id[parent])),
-            ),
-            Column::maybe_texts(
-                "RangeStack",
-                work.iter().map(|(row, _)| place(*row).map(|_| path(ranges, &self.places, *row))),
-            ),
-        ];
-        Ok(Sheet { name: report, title: NVTX_GPU_PROJ_TRACE.title, columns })
+    /// What threads launched outside all their ranges, in the order of their numbers.
+    pub(super) fn outside(&self) -> Result<Vec<(i64, Work)>, ExportError> {
+        match &self.launched {
+            Some(launched) => launched.outside(&self.ranges, &self.threads),
+            None => Ok(Vec::new()),
+        }
     }
 
-    fn by_name(&self) -> Result<Sheet, ExportError> {
-        let report = NVTX_GPU_PROJ_SUM.name;
+    fn by_name<K: Keeps>(&self) -> Vec<Group<K>> {
         let (ranges, work) = (&self.ranges, &self.work);
         let names: Vec<u32> = work.iter().map(|(row, _)| ranges.label.of_row[*row]).collect();
         let is_started = |row: usize| i64::from(ranges.style[row] == Style::StartEnd);
         let styles = Part::numbers(work.iter().map(|(row, _)| is_started(*row)));
         let keys = Keys::by(&[&names, &styles.of_row]);
         let projected: Vec<u64> = work.iter().map(|(_, work)| work.ns()).collect();
-        let stats = Grouped::new(&keys.of_row, &projected, keys.groups.len()).stats();
-        let mut sums: Vec<Sums> = vec![Sums::default(); keys.groups.len()];
+        let kept = Grouped::new(&keys.of_row, &projected, keys.groups.len()).kept::<K>();
+        let mut sums: Vec<[(u64, u128); 4]> = vec![Default::default(); keys.groups.len()];
         for ((row, work), group) in work.iter().zip(&keys.of_row) {
-            let sums = &mut sums[*group as usize];
-            sums.range_ns += u128::from(ranges.ns(*row));
-            sums.operations += u128::from(work.operations);
-            sums.children += self.children[*row] as u128;
-            if let Some(place) = self.places[*row] {
-                (sums.levels, sums.placed) = (sums.levels + place.level as u128, sums.placed + 1);
+            // Only push/pop ranges have a level.
+            let level = self.places[*row].map(|place| place.level as u64);
+            let values =
+                [Some(ranges.ns(*row)), Some(work.operations), level, Some(self.children[*row] as u64)];
+            for ((count, total), value) in sums[*group as usize].iter_mut().zip(values) {
+                *count += u64::from(value.is_some());
+                *total += u128::from(value.unwrap_or_default());
             }
         }
-        let words = |group: usize| {
-            let (name, style) = (keys.groups[group][0], keys.groups[group][1]);
-            let style = if styles.labels[style as usize] == 1 { Style::StartEnd } else { Style::PushPop };
-            (ranges.label.labels[name as usize].as_str(), style.name())
-        };
-        // Every group has a row, so that each has its figures.
-        let mut rows: Vec<_> = stats.into_iter().zip(sums).enumerate().collect();
-        rows.sort_by_key(|(group, (stats, _))| {
-            (Reverse(stats.as_ref().map(|stats| stats.total)), words(*group))
+        let groups = keys.groups.iter().zip(kept).zip(sums).map(|((group, kept), sums)| {
+            let style = if styles.labels[group[1] as usize] == 1 { Style::StartEnd } else { Style::PushPop };
+            let words = [ranges.label.labels[group[0] as usize].as_str(), style.name()];
+            let mut measures = vec![kept.map(Gathered::All)];
+            measures.extend(sums.map(|(count, total)| (count > 0).then_some(Gathered::Sum { count, total })));
+            Group { words: words.map(|word| Word::Text(word.to_owned())).into(), measures }
         });
-        let mut columns = Vec::new();
-        let (plain, time) = (Quantity::Plain, Quantity::Nanoseconds);
-        columns.push(Column::texts("Range", rows.iter().map(|(group, _)| words(*group).0)));
-        columns.push(Column::texts("Style", rows.iter().map(|(group, _)| words(*group).1)));
-        let stats: Vec<_> = rows.iter().filter_map(|(_, (stats, _))| stats.as_ref()).collect();
-        let sums: Vec<_> = rows.iter().map(|(_, (_, sums))| sums).collect();
-        let whole = |name: &str, quantity, values: Vec<u128>| {
-            let values: Result<Vec<i64>, _> =
-                values.into_iter().map(|value| fitting(report, value)).collect();
-            Ok::<_, ExportError>(Column::integers(name, quantity, values?))
-        };
-        let mean = |name: &str, value: &dyn Fn(&Sums) -> u128| {
-            let counts = stats.iter().map(|stats| stats.count);
-            let means = sums.iter().zip(counts).map(|(sums, count)| value(sums) as f64 / count as f64);
-            Column::decimals(name, plain, means)
-        };
-        columns.extend([
-            whole("Total Proj Time", time, stats.iter().map(|stats| stats.total).collect())?,
-            whole("Total Range Time", time, sums.iter().map(|sums| sums.range_ns).collect())?,
-            whole("Range Instances", plain, stats.iter().map(|stats| u128::from(stats.count)).collect())?,
-            Column::decimals("Proj Avg", time, stats.iter().map(|stats| stats.mean)),
-            Column::decimals("Proj Med", time, stats.iter().map(|stats| stats.median)),
-            whole("Proj Min", time, stats.iter().map(|stats| u128::from(stats.min)).collect())?,
-            whole("Proj Max", time, stats.iter().map(|stats| u128::from(stats.max)).collect())?,
-            Column::decimals("Proj StdDev", time, stats.iter().map(|stats| stats.stddev)),
-            whole("Total GPU Ops", plain, sums.iter().map(|sums| sums.operations).collect())?,
-            mean("Avg GPU Ops", &|sums| sums.operations),
-            Column::maybe_decimals(
-                "Avg Range Lvl",
-                plain,
-                sums.iter().map(|sums| (sums.placed > 0).then(|| sums.levels as f64 / sums.placed as f64)),
-            ),
-            mean("Avg Num Child", &|sums| sums.children),
-        ]);
-        Ok(Sheet { name: report, title: NVTX_GPU_PROJ_SUM.title, columns })
+        groups.collect()
     }
 }
 
-/// Of the ranges of one name and style.
-#[derive(Debug, Clone, Default)]
-struct Sums {
-    range_ns: u128,
-    operations: u128,
-    children: u128,
-    /// Only push/pop ranges have a level.
-    levels: u128,
-    placed: u64,
+/// Ranges by name and style. Measures: the projection, the range itself, operations, level, children.
+pub(crate) fn projected_by_name<K: Keeps>(trace: &Trace) -> Result<Option<Vec<Group<K>>>, ExportError> {
+    Ok(Projected::read(trace)?.map(|all| all.by_name()).filter(|groups| !groups.is_empty()))
 }
+
+/// Of `projected_by_name`.
+pub(crate) const PROJECTED_SHOWS: &[Shows] = &[
+    Shows::Text("Range", 0),
+    Shows::Text("Style", 1),
+    Shows::ns("Total Proj Time", 0, Figure::Total),
+    Shows::ns("Total Range Time", 1, Figure::Total),
+    Shows::plain("Range Instances", 0, Figure::Count),
+    Shows::ns("Proj Avg", 0, Figure::Mean),
+    Shows::ns("Proj Med", 0, Figure::Median),
+    Shows::ns("Proj Min", 0, Figure::Min),
+    Shows::ns("Proj Max", 0, Figure::Max),
+    Shows::ns("Proj StdDev", 0, Figure::Deviation),
+    Shows::plain("Total GPU Ops", 2, Figure::Total),
+    Shows::plain("Avg GPU Ops", 2, Figure::Mean),
+    Shows::plain("Avg Range Lvl", 3, Figure::Mean),
+    Shows::plain("Avg Num Child", 4, Figure::Mean),
+];
 
 #[cfg(test)]
 mod tests {

@@ -61,6 +61,31 @@ pub enum Values {
     Decimals(Vec<Option<f64>>),
     /// Rows of one word may share it: traces have few words and very many rows.
     Texts(Vec<Option<Arc<str>>>),
+    /// Several numbers in one cell.
+    Lists(Vec<Option<List>>),
+}
+
+/// Numbers, and how they look where a cell holds text: `[6, 7]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct List {
+    numbers: Arc<[i64]>,
+    shown: Arc<str>,
+}
+
+impl From<Vec<i64>> for List {
+    fn from(numbers: Vec<i64>) -> List {
+        List { shown: format!("{numbers:?}").into(), numbers: numbers.into() }
+    }
+}
+
+impl List {
+    pub fn numbers(&self) -> &[i64] {
+        &self.numbers
+    }
+
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
 }
 
 impl Values {
@@ -69,6 +94,7 @@ impl Values {
             Values::Integers(all) => all.len(),
             Values::Decimals(all) => all.len(),
             Values::Texts(all) => all.len(),
+            Values::Lists(all) => all.len(),
         }
     }
 
@@ -82,6 +108,7 @@ impl Values {
             Values::Integers(_) => Values::Integers(Vec::new()),
             Values::Decimals(_) => Values::Decimals(Vec::new()),
             Values::Texts(_) => Values::Texts(Vec::new()),
+            Values::Lists(_) => Values::Lists(Vec::new()),
         }
     }
 
@@ -91,6 +118,7 @@ impl Values {
             (Values::Integers(all), Values::Integers(more)) => all.extend(more),
             (Values::Decimals(all), Values::Decimals(more)) => all.extend(more),
             (Values::Texts(all), Values::Texts(more)) => all.extend(more.iter().cloned()),
+            (Values::Lists(all), Values::Lists(more)) => all.extend(more.iter().cloned()),
             (_, other) => self.append_empty(other.len()),
         }
     }
@@ -100,6 +128,7 @@ impl Values {
             Values::Integers(all) => all.extend(std::iter::repeat_n(None, rows)),
             Values::Decimals(all) => all.extend(std::iter::repeat_n(None, rows)),
             Values::Texts(all) => all.extend(std::iter::repeat_n(None, rows)),
+            Values::Lists(all) => all.extend(std::iter::repeat_n(None, rows)),
         }
     }
 }
@@ -146,6 +175,11 @@ impl Column {
     pub fn maybe_texts<T: Into<Arc<str>>>(name: &str, values: impl IntoIterator<Item = Option<T>>) -> Column {
         let values = values.into_iter().map(|value| value.map(Into::into)).collect();
         Column { name: name.to_owned(), quantity: Quantity::Plain, values: Values::Texts(values) }
+    }
+
+    pub fn maybe_lists(name: &str, values: impl IntoIterator<Item = Option<Vec<i64>>>) -> Column {
+        let values = values.into_iter().map(|value| value.map(List::from)).collect();
+        Column { name: name.to_owned(), quantity: Quantity::Plain, values: Values::Lists(values) }
     }
 
     pub fn integers(name: &str, quantity: Quantity, values: impl IntoIterator<Item = i64>) -> Column {

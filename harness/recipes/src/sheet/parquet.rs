@@ -1,6 +1,6 @@
 //! A sheet as Parquet: plain numbers, unrounded, each column's unit in the file's metadata under `unit.<column>`.
 
-use super::{Quantity, Sheet, Values};
+use super::{List, Quantity, Sheet, Values};
 use polars::prelude::*;
 
 /// The same sheet gives the same bytes.
@@ -13,6 +13,7 @@ pub fn bytes(sheet: &Sheet) -> Result<Vec<u8>, String> {
             Values::Texts(all) => {
                 StringChunked::from_iter_options(name, all.iter().map(|text| text.as_deref())).into_column()
             }
+            Values::Lists(all) => lists(name, all),
         }
     });
     let units = sheet.columns.iter().filter_map(|column| {
@@ -37,6 +38,18 @@ pub fn bytes(sheet: &Sheet) -> Result<Vec<u8>, String> {
     write().map_err(|error| error.to_string())
 }
 
+fn lists(name: PlSmallStr, all: &[Option<List>]) -> Column {
+    let numbers = all.iter().flatten().map(|list| list.numbers().len()).sum();
+    let mut built = ListPrimitiveChunkedBuilder::<Int64Type>::new(name, all.len(), numbers, DataType::Int64);
+    for list in all {
+        match list {
+            Some(list) => built.append_slice(list.numbers()),
+            None => built.append_null(),
+        }
+    }
+    built.finish().into_column()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,6 +65,7 @@ mod tests {
                 SheetColumn::decimals("Avg", Quantity::Nanoseconds, [1.0 / 3.0, 2.0]),
                 SheetColumn::maybe_integers("Min", Quantity::Plain, [None, Some(5)]),
                 SheetColumn::texts("Name", ["a,\"b\"", "\u{1b}[31m"]),
+                SheetColumn::maybe_lists("Stack", [None, Some(vec![6, 7])]),
             ],
         };
         let written = bytes(&sheet).expect("written");
@@ -63,6 +77,10 @@ mod tests {
         let frame = reader.finish().expect("read");
         assert_eq!(frame.column("Avg").expect("there").f64().expect("numbers").get(0), Some(1.0 / 3.0));
         assert_eq!(frame.column("Min").expect("there").i64().expect("numbers").get(0), None);
+        let stacks = frame.column("Stack").expect("there").list().expect("lists").clone();
+        assert!(stacks.get_as_series(0).is_none());
+        let stack = stacks.get_as_series(1).expect("a list");
+        assert_eq!(stack.i64().expect("numbers").to_vec(), [Some(6), Some(7)]);
         assert_eq!(frame.column("Name").expect("there").str().expect("texts").get(1), Some("\u{1b}[31m"));
     }
 }

@@ -3,6 +3,7 @@
 
 use super::nvtx::{Ranges, Style};
 use std::cmp::Reverse;
+use std::fmt::Write;
 
 /// The ranges of one thread that begin and end on it, both styles: the earlier first, of two with one beginning the
 /// longer.
@@ -67,13 +68,20 @@ pub fn places(ranges: &Ranges, threads: &[Thread]) -> Vec<Option<Place>> {
     places
 }
 
-/// `:1:5:7`: the ids of a range and of those in which it stands, the outermost first.
+/// The ids of a range and of those in which it stands, the outermost first.
+pub fn ids(ranges: &Ranges, places: &[Option<Place>], range: usize) -> Vec<i64> {
+    let parent = |row: &usize| places[*row].and_then(|place| place.parent);
+    let mut ids: Vec<i64> = std::iter::successors(Some(range), parent).map(|row| ranges.id[row]).collect();
+    ids.reverse();
+    ids
+}
+
+/// The same as `:1:5:7`.
 pub fn path(ranges: &Ranges, places: &[Option<Place>], range: usize) -> String {
-    let mut rows = vec![range];
-    let mut at = range;
-    while let Some(parent) = places[at].and_then(|place| place.parent) {
-        rows.push(parent);
-        at = parent;
+    let mut path = String::new();
+    for id in ids(ranges, places, range) {
+        // A string takes whatever is written to it.
+        let _ = write!(path, ":{id}");
     }
-    rows.iter().rev().map(|row| format!(":{}", ranges.id[*row])).collect()
+    path
 }

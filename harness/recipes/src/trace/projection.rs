@@ -7,7 +7,7 @@ use super::nesting::{Stack, Thread};
 use super::nvtx::{Ranges, Style};
 use crate::source::nsys_export::ExportError;
 use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Operations on GPUs taken together: from the beginning of the first to the end of the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,42 +56,85 @@ pub fn innermost(
 
 /// Of each range what it launched; of one that launched nothing, nothing.
 pub fn project(trace: &Trace, ranges: &Ranges, threads: &[Thread]) -> Result<Vec<Option<Work>>, ExportError> {
-    let mut of_range = vec![None; ranges.len()];
-    let Some(calls) = Calls::read(trace, &[])? else { return Ok(of_range) };
-    let work = launched(trace, &calls)?;
-    let by_thread = by_thread(&calls, threads, |call| work[call].operations > 0)?;
-    let (starts, ends) = (calls.rows().ints("start")?, calls.rows().ints("end")?);
-    for (thread, calls) in threads.iter().zip(by_thread) {
-        let mut sums = Sums::until(thread.ranges.iter().map(|range| ranges.end[*range]).collect());
-        let mut later = calls.len();
-        // From the last beginning to the first: all calls that are in by then begin within the range, or behind it.
-        for range in thread.ranges.iter().rev() {
-            while later > 0 && starts[calls[later - 1] as usize] >= ranges.start[*range] {
-                later -= 1;
-                let call = calls[later] as usize;
-                sums.add(ends[call], work[call]);
-            }
-            let sum = sums.within(ranges.end[*range]);
-            of_range[*range] = (sum.operations > 0).then_some(sum);
-        }
+    match Launched::read(trace)? {
+        Some(launched) => launched.within(ranges, threads),
+        None => Ok(vec![None; ranges.len()]),
     }
-    Ok(of_range)
 }
 
-/// Of each call what it launched.
-fn launched(trace: &Trace, calls: &Calls) -> Result<Vec<Work>, ExportError> {
-    let mut work = vec![Work::NONE; calls.rows().len()];
-    let tables = [(&KERNEL, "kernels"), (&MEMCPY, "copies"), (&MEMSET, "fills"), (&GRAPH_TRACE, "graphs")];
-    for (table, what) in tables {
-        let columns = ["start", "end", "correlationId", "globalPid"];
-        let Some(operations) = trace.rows(table, &columns)? else { continue };
-        let (starts, ends) = (operations.ints("start")?, operations.ints("end")?);
-        for launch in calls.launches(trace, what, &operations)? {
-            let row = launch.operation as usize;
-            work[launch.call as usize].add(Work { operations: 1, start: starts[row], end: ends[row] });
+/// The calls of a report, and of each what it launched.
+pub struct Launched {
+    calls: Calls,
+    work: Vec<Work>,
+}
+
+impl Launched {
+    /// `None` where the report has no calls.
+    pub fn read(trace: &Trace) -> Result<Option<Launched>, ExportError> {
+        let Some(calls) = Calls::read(trace, &[])? else { return Ok(None) };
+        let mut work = vec![Work::NONE; calls.rows().len()];
+        let tables =
+            [(&KERNEL, "kernels"), (&MEMCPY, "copies"), (&MEMSET, "fills"), (&GRAPH_TRACE, "graphs")];
+        for (table, what) in tables {
+            let columns = ["start", "end", "correlationId", "globalPid"];
+            let Some(operations) = trace.rows(table, &columns)? else { continue };
+            let (starts, ends) = (operations.ints("start")?, operations.ints("end")?);
+            for launch in calls.launches(trace, what, &operations)? {
+                let row = launch.operation as usize;
+                work[launch.call as usize].add(Work { operations: 1, start: starts[row], end: ends[row] });
+            }
         }
+        Ok(Some(Launched { calls, work }))
     }
-    Ok(work)
+
+    pub fn within(&self, ranges: &Ranges, threads: &[Thread]) -> Result<Vec<Option<Work>>, ExportError> {
+        let mut of_range = vec![None; ranges.len()];
+        let by_thread = by_thread(&self.calls, threads, |call| self.work[call].operations > 0)?;
+        let (starts, ends) = (self.calls.rows().ints("start")?, self.calls.rows().ints("end")?);
+        for (thread, calls) in threads.iter().zip(by_thread) {
+            let mut sums = Sums::until(thread.ranges.iter().map(|range| ranges.end[*range]).collect());
+            let mut later = calls.len();
+            // From the last beginning to the first: all calls that are in by then begin within the range, or behind it.
+            for range in thread.ranges.iter().rev() {
+                while later > 0 && starts[calls[later - 1] as usize] >= ranges.start[*range] {
+                    later -= 1;
+                    let call = calls[later] as usize;
+                    sums.add(ends[call], self.work[call]);
+                }
+                let sum = sums.within(ranges.end[*range]);
+                of_range[*range] = (sum.operations > 0).then_some(sum);
+            }
+        }
+        Ok(of_range)
+    }
+
+    /// What calls within no range launched, by thread: threads without ranges too, in the order of their numbers.
+    pub fn outside(&self, ranges: &Ranges, threads: &[Thread]) -> Result<Vec<(i64, Work)>, ExportError> {
+        let (starts, ends) = (self.calls.rows().ints("start")?, self.calls.rows().ints("end")?);
+        let by_thread = by_thread(&self.calls, threads, |call| self.work[call].operations > 0)?;
+        let mut inside = vec![false; starts.len()];
+        for (thread, calls) in threads.iter().zip(by_thread) {
+            let mut begun = thread.ranges.iter().peekable();
+            let mut latest = None;
+            for call in calls {
+                let call = call as usize;
+                while let Some(range) = begun.next_if(|range| ranges.start[**range] <= starts[call]) {
+                    latest = latest.max(Some(ranges.end[*range]));
+                }
+                inside[call] = latest.is_some_and(|latest| latest >= ends[call]);
+            }
+        }
+        let tids = self.calls.rows().maybe_ints("globalTid")?;
+        let mut of_thread: BTreeMap<i64, Work> = BTreeMap::new();
+        for (call, work) in
+            self.work.iter().enumerate().filter(|(call, work)| work.operations > 0 && !inside[*call])
+        {
+            if let Some(tid) = tids.get(call) {
+                of_thread.entry(tid).or_insert(Work::NONE).add(*work);
+            }
+        }
+        Ok(of_thread.into_iter().collect())
+    }
 }
 
 /// Of each thread its calls among those that are wanted, the earlier first.

@@ -10,6 +10,10 @@ mod kernel_classes;
 mod network;
 mod nvlink;
 mod overlap;
+mod measures;
+mod projections;
+#[cfg(test)]
+mod projections_tests;
 mod samples;
 mod summaries;
 mod survey;
@@ -35,6 +39,10 @@ pub const LIST: &[ReportRecipe] = &[
     summaries::NVTX_SUM,
     summaries::OSRT_SUM,
     summaries::MPI_SUM,
+    projections::NVTX_GPU_PROJ_SUM,
+    projections::NVTX_GPU_PROJ_TRACE,
+    projections::NVTX_KERN_SUM,
+    projections::CUDA_KERN_EXEC_SUM,
     network::NETWORK_SUM,
     nvlink::NVLINK_SUM,
     breakdown::BREAKDOWN,

@@ -11,7 +11,7 @@ use crate::trace::{Filter, Trace};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 /// One report, in the order in which reports are numbered.
 #[derive(Debug, Clone)]
@@ -89,12 +89,28 @@ struct Report {
 /// By input of a person and words of a group. Summaries make no difference between inputs.
 type Tallies = BTreeMap<(usize, Vec<String>), Tally>;
 
+/// What all reports add to.
+struct OfAll {
+    tallies: Mutex<Tallies>,
+    together: Mutex<together::Taken>,
+}
+
+impl OfAll {
+    fn begin(recipe: &ReportRecipe) -> OfAll {
+        let together = match &recipe.kind {
+            Kind::Together(recipe) => recipe.begin(),
+            Kind::Summary { .. } | Kind::Rows { .. } | Kind::Diff => Box::new(()),
+        };
+        OfAll { tallies: Mutex::default(), together: Mutex::new(together) }
+    }
+}
+
 /// All recipes over all reports. Each report is opened once for all of them.
 pub fn survey(survey: &Survey) -> Result<Vec<Outcome>, String> {
     let done = Mutex::new(Progress { reports: 0, of: survey.inputs.len(), rows: 0 });
     let pool = rayon::ThreadPoolBuilder::new().num_threads(survey.jobs.max(1)).build();
     let pool = pool.map_err(|error| format!("no threads to read with: {error}"))?;
-    let of_all: Vec<Mutex<Tallies>> = survey.asked.iter().map(|_| Mutex::default()).collect();
+    let of_all: Vec<OfAll> = survey.asked.iter().map(|(recipe, _)| OfAll::begin(recipe)).collect();
     let reports: Vec<Report> = pool.install(|| {
         survey
             .inputs
@@ -102,7 +118,7 @@ pub fn survey(survey: &Survey) -> Result<Vec<Outcome>, String> {
             .map(|input| {
                 let report = read(survey, input, &of_all);
                 let rows: u64 = report.taken.iter().map(Taken::rows).sum();
-                let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
                 done.reports += 1;
                 done.rows += rows;
                 (survey.progress)(&done);
@@ -112,13 +128,12 @@ pub fn survey(survey: &Survey) -> Result<Vec<Outcome>, String> {
     });
     let ranks = ranks(&reports);
     let outcomes = survey.asked.iter().zip(of_all).enumerate().map(|(at, ((recipe, arguments), all))| {
-        let all = all.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         outcome(survey, recipe, arguments, at, &reports, &ranks, all)
     });
     Ok(outcomes.collect())
 }
 
-fn read(survey: &Survey, input: &Input, of_all: &[Mutex<Tallies>]) -> Report {
+fn read(survey: &Survey, input: &Input, of_all: &[OfAll]) -> Report {
     let opened = Trace::open(&input.path).and_then(|trace| match survey.filter {
         Some(filter) => trace.filtered(filter),
         None => Ok(trace),
@@ -135,11 +150,11 @@ fn read(survey: &Survey, input: &Input, of_all: &[Mutex<Tallies>]) -> Report {
         // The two sides of a comparison are kept apart.
         let side = if matches!(recipe.kind, Kind::Diff) { input.side } else { 0 };
         let add = |words: &[String], tally: Tally| {
-            let mut all = all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut all = all.tallies.lock().unwrap_or_else(PoisonError::into_inner);
             all.entry((side, words.to_vec())).or_default().add(tally);
         };
         let summary = diff::summary_of(recipe, arguments);
-        let taken = take(&trace, summary, arguments, &add).and_then(|taken| match taken {
+        let taken = take(&trace, summary, arguments, &add, &all.together).and_then(|taken| match taken {
             Taken::Nothing => looked_at(&trace, input, summary, arguments),
             taken => Ok(taken),
         });
@@ -162,6 +177,7 @@ fn take(
     recipe: &ReportRecipe,
     arguments: &Arguments,
     add: &dyn Fn(&[String], Tally),
+    all: &Mutex<together::Taken>,
 ) -> Result<Taken, ExportError> {
     match &recipe.kind {
         Kind::Summary { groups, .. } => {
@@ -179,7 +195,7 @@ fn take(
             Ok(Taken::Groups { stats, rows })
         }
         Kind::Rows { of } => Ok(of(trace, arguments)?.map_or(Taken::Nothing, Taken::Sheet)),
-        Kind::Together(recipe) => Ok(match recipe.take(trace, arguments)? {
+        Kind::Together(recipe) => Ok(match recipe.take(trace, arguments, all)? {
             Some((part, rows)) => Taken::Part { part, rows },
             None => Taken::Nothing,
         }),
@@ -262,8 +278,10 @@ fn outcome(
     at: usize,
     reports: &[Report],
     (ranks, from): &(Vec<i64>, &'static str),
-    all: Tallies,
+    all: OfAll,
 ) -> Outcome {
+    let OfAll { tallies, together } = all;
+    let all = tallies.into_inner().unwrap_or_else(PoisonError::into_inner);
     let of = |report: usize| &reports[report].taken[at];
     let shown = |report: usize| survey.inputs[report].shown.as_str();
     let unreadable = (0..reports.len()).filter_map(|report| match of(report) {
@@ -319,8 +337,9 @@ fn outcome(
                 _ => None,
             });
             let parts: Vec<Of<&together::Taken>> = parts.collect();
-            if !parts.is_empty() {
-                let made = recipe.make(parts, arguments);
+            if !parts.is_empty() || (looked > 0 && recipe.tells_of_none()) {
+                let all = together.into_inner().unwrap_or_else(PoisonError::into_inner);
+                let made = recipe.make(all, parts, arguments);
                 tables.extend(made.tables);
                 notes.extend(made.notes);
             }
@@ -391,7 +410,7 @@ fn sheet(
 }
 
 /// Tables of several reports as one, behind the rank of each row's report; a column that a report lacks is empty there.
-fn below_each_other(sheets: &[(i64, &Sheet)]) -> Option<Sheet> {
+pub(super) fn below_each_other(sheets: &[(i64, &Sheet)]) -> Option<Sheet> {
     let (_, first) = sheets.first()?;
     let mut names: Vec<&Column> = Vec::new();
     for column in sheets.iter().flat_map(|(_, sheet)| &sheet.columns) {

@@ -6,6 +6,7 @@ use crate::sheet::Sheet;
 use crate::source::nsys_export::ExportError;
 use crate::trace::Trace;
 use std::any::Any;
+use std::sync::Mutex;
 
 /// What was taken from one report, of which nothing but its recipe knows the type.
 pub type Taken = Box<dyn Any + Send + Sync>;
@@ -15,11 +16,21 @@ pub trait Together: Sync {
     /// The names of the tables that it may give.
     fn tables(&self) -> &'static [&'static str];
 
+    /// What all reports add to while they are read, one at a time and in no order; nothing for most recipes.
+    fn begin(&self) -> Taken {
+        Box::new(())
+    }
+
     /// Nothing where the report has nothing of what is looked for; else what was taken, and of how many rows.
-    fn take(&self, trace: &Trace, arguments: &Arguments) -> Share<Taken>;
+    fn take(&self, trace: &Trace, arguments: &Arguments, all: &Mutex<Taken>) -> Share<Taken>;
 
     /// In the order in which reports are numbered; those that had nothing are not among them.
-    fn make(&self, reports: Vec<Of<&Taken>>, arguments: &Arguments) -> Made;
+    fn make(&self, all: Taken, reports: Vec<Of<&Taken>>, arguments: &Arguments) -> Made;
+
+    /// Whether tables without a row say something, where reports were looked at and had nothing.
+    fn tells_of_none(&self) -> bool {
+        false
+    }
 }
 
 /// One report, and what was taken from it.
@@ -42,7 +53,7 @@ pub struct Made {
 }
 
 /// From one report, and of how many rows.
-type Share<T> = Result<Option<(T, u64)>, ExportError>;
+pub(super) type Share<T> = Result<Option<(T, u64)>, ExportError>;
 
 pub struct Across<T> {
     pub tables: &'static [&'static str],
@@ -55,11 +66,11 @@ impl<T: Any + Send + Sync> Together for Across<T> {
         self.tables
     }
 
-    fn take(&self, trace: &Trace, arguments: &Arguments) -> Share<Taken> {
+    fn take(&self, trace: &Trace, arguments: &Arguments, _: &Mutex<Taken>) -> Share<Taken> {
         Ok((self.take)(trace, arguments)?.map(|(taken, rows)| (Box::new(taken) as Taken, rows)))
     }
 
-    fn make(&self, reports: Vec<Of<&Taken>>, arguments: &Arguments) -> Made {
+    fn make(&self, _: Taken, reports: Vec<Of<&Taken>>, arguments: &Arguments) -> Made {
         // All of them were taken by this very recipe, so that none is left out here.
         let reports = reports.into_iter().filter_map(|report| {
             let taken = report.taken.downcast_ref::<T>()?;

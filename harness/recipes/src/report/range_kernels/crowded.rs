@@ -2,11 +2,11 @@
 //! weighed by the number of its ranges, so that the work does not grow with that number.
 
 use super::{Launched, Within};
-use crate::figures::Tally;
+use crate::figures::Keeps;
 use std::collections::BTreeMap;
 
 /// The same as to look at each kernel once for each of its ranges; spans in the order of their beginnings.
-pub(super) fn within(launched: &[Launched], spans: &[(i64, i64)]) -> Vec<Within> {
+pub(super) fn within<K: Keeps>(launched: &[Launched], spans: &[(i64, i64)]) -> Vec<Within<K>> {
     let mut begun = Begun::new(spans);
     let mut next = 0;
     let mut of_name: BTreeMap<u32, OfName> = BTreeMap::new();
@@ -24,7 +24,7 @@ pub(super) fn within(launched: &[Launched], spans: &[(i64, i64)]) -> Vec<Within>
     }
     let found = of_name.into_iter().filter_map(|(name, of_name)| {
         let ranges = of_name.ranges(spans);
-        Some(Within { name, ranges, stats: Tally::weighed(of_name.ns).stats()? })
+        Some(Within { name, ranges, kept: K::of_weighed(of_name.ns)? })
     });
     found.collect()
 }
@@ -120,10 +120,10 @@ mod tests {
                     ranges += u64::from(!ns.is_empty());
                     all.extend(ns);
                 }
-                expected.extend(Stats::of(&all).map(|stats| Within { name, ranges, stats }));
+                expected.extend(Stats::of(&all).map(|kept| Within { name, ranges, kept }));
             }
-            proptest::prop_assert_eq!(within(&launched, &spans), expected.as_slice());
-            let mut either = super::super::within(&launched, &spans);
+            proptest::prop_assert_eq!(within::<Stats>(&launched, &spans), expected.as_slice());
+            let mut either = super::super::within::<Stats>(&launched, &spans);
             either.sort_by_key(|one| one.name);
             proptest::prop_assert_eq!(either, expected);
         }

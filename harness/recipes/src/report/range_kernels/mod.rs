@@ -3,10 +3,11 @@
 mod crowded;
 
 use super::kernels::{BASE, MANGLED, name_column, names};
+use super::measured::{Group, Shows, Word, columns, sort};
 use super::summary::fitting;
 use super::{Arguments, ReportSpec};
-use crate::figures::{Grouped, Stats};
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::figures::{Figure, Gathered, Grouped, Keeps};
+use crate::sheet::Sheet;
 use crate::source::nsys_export::ExportError;
 use crate::tables::{KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
 use crate::trace::launches::Calls;
@@ -14,7 +15,6 @@ use crate::trace::nesting::{Thread, threads};
 use crate::trace::nvtx::{Ranges, Style};
 use crate::trace::{Part, Trace, pid_of, tid_of};
 use rayon::prelude::*;
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 pub(super) const NVTX_KERN_SUM: ReportSpec = ReportSpec {
@@ -26,26 +26,70 @@ pub(super) const NVTX_KERN_SUM: ReportSpec = ReportSpec {
     arguments: &[BASE, MANGLED],
     tables: &[&NVTX_EVENTS, &STRING_IDS, &RUNTIME, &KERNEL],
     run: |trace, arguments| {
-        let Some(ranges) = Ranges::read(trace)? else { return Ok(None) };
-        let threads = threads(&ranges);
-        let Some(kernels) = Kernels::read(trace, arguments, &threads)? else { return Ok(None) };
-        let mut groups: BTreeMap<(usize, bool, u32), Vec<usize>> = BTreeMap::new();
-        for (number, thread) in threads.iter().enumerate() {
-            for row in &thread.ranges {
-                let is_started = ranges.style[*row] == Style::StartEnd;
-                let label = ranges.label.of_row[*row];
-                groups.entry((number, is_started, label)).or_default().push(*row);
-            }
-        }
-        let groups: Vec<_> = groups.into_iter().collect();
-        let found = groups.par_iter().map(|((thread, _, _), rows)| {
-            let spans = rows.iter().map(|row| (ranges.start[*row], ranges.end[*row]));
-            within(&kernels.of_thread[*thread], &spans.collect::<Vec<_>>())
-        });
-        let found: Vec<Vec<Within>> = found.collect();
-        told(&ranges, &kernels.labels, groups.iter().map(|(_, rows)| rows[0]).zip(found))
+        let Some(mut groups) = kernels_by_range(trace, arguments)? else { return Ok(None) };
+        sort(&mut groups);
+        let name = "nvtx_kern_sum";
+        let columns = columns(&groups, RANGE_SHOWS, |value| fitting(name, value).map(Some))?;
+        Ok(Some(Sheet { name, title: "NVTX Range Kernel Summary", columns }))
     },
 };
+
+/// Kernels within ranges, by range, style, thread and kernel. Measures: the kernels' time, and how many ranges have one.
+pub(crate) fn kernels_by_range<K: Keeps>(
+    trace: &Trace,
+    arguments: &Arguments,
+) -> Result<Option<Vec<Group<K>>>, ExportError> {
+    let Some(ranges) = Ranges::read(trace)? else { return Ok(None) };
+    let threads = threads(&ranges);
+    let Some(kernels) = Kernels::read(trace, arguments, &threads)? else { return Ok(None) };
+    let mut groups: BTreeMap<(usize, bool, u32), Vec<usize>> = BTreeMap::new();
+    for (number, thread) in threads.iter().enumerate() {
+        for row in &thread.ranges {
+            let is_started = ranges.style[*row] == Style::StartEnd;
+            let label = ranges.label.of_row[*row];
+            groups.entry((number, is_started, label)).or_default().push(*row);
+        }
+    }
+    let groups: Vec<_> = groups.into_iter().collect();
+    let found = groups.par_iter().map(|((thread, _, _), rows)| {
+        let spans = rows.iter().map(|row| (ranges.start[*row], ranges.end[*row]));
+        within(&kernels.of_thread[*thread], &spans.collect::<Vec<_>>())
+    });
+    let found: Vec<Vec<Within<K>>> = found.collect();
+    let mut measured = Vec::new();
+    for ((_, rows), within) in groups.iter().zip(found) {
+        let row = rows[0];
+        let text = |text: &str| Word::Text(text.to_owned());
+        measured.extend(within.into_iter().map(|one| Group {
+            words: vec![
+                text(ranges.label(row)),
+                text(ranges.style[row].name()),
+                Word::Number(pid_of(ranges.global_tid[row])),
+                Word::Number(tid_of(ranges.global_tid[row])),
+                text(&kernels.labels[one.name as usize]),
+            ],
+            measures: vec![Some(Gathered::All(one.kept)), Gathered::sum([one.ranges])],
+        }));
+    }
+    Ok((!measured.is_empty()).then_some(measured))
+}
+
+/// Of `kernels_by_range`.
+pub(crate) const RANGE_SHOWS: &[Shows] = &[
+    Shows::Text("NVTX Range", 0),
+    Shows::Text("Style", 1),
+    Shows::Number("PID", 2),
+    Shows::Number("TID", 3),
+    Shows::plain("NVTX Inst", 1, Figure::Total),
+    Shows::plain("Kern Inst", 0, Figure::Count),
+    Shows::bare("Total Time", 0, Figure::Total),
+    Shows::bare("Avg", 0, Figure::Mean),
+    Shows::bare("Med", 0, Figure::Median),
+    Shows::bare("Min", 0, Figure::Min),
+    Shows::bare("Max", 0, Figure::Max),
+    Shows::bare("StdDev", 0, Figure::Deviation),
+    Shows::Text("Kernel Name", 4),
+];
 
 /// One kernel and one call that launched it.
 struct Launched {
@@ -92,15 +136,15 @@ impl Kernels {
 
 /// The kernels of one name within ranges.
 #[derive(Debug, PartialEq)]
-struct Within {
+struct Within<K> {
     name: u32,
     /// How many of the ranges have one.
     ranges: u64,
-    stats: Stats,
+    kept: K,
 }
 
 /// What lies within ranges of one name: spans in the order of their beginnings.
-fn within(launched: &[Launched], spans: &[(i64, i64)]) -> Vec<Within> {
+fn within<K: Keeps>(launched: &[Launched], spans: &[(i64, i64)]) -> Vec<Within<K>> {
     let run = |(start, end): &(i64, i64)| {
         let from = launched.partition_point(|one| one.call.0 < *start);
         from..from.max(launched.partition_point(|one| one.call.0 <= *end))
@@ -124,60 +168,16 @@ fn within(launched: &[Launched], spans: &[(i64, i64)]) -> Vec<Within> {
             ranges[*name as usize] += 1;
         }
     }
-    let stats = Grouped::new(&names.of_row, &ns, names.labels.len()).stats();
-    let found = names.labels.iter().zip(ranges).zip(stats);
-    let found = found
-        .filter_map(|((name, ranges), stats)| Some(Within { name: *name as u32, ranges, stats: stats? }));
+    let kept = Grouped::new(&names.of_row, &ns, names.labels.len()).kept();
+    let found = names.labels.iter().zip(ranges).zip(kept);
+    let found =
+        found.filter_map(|((name, ranges), kept)| Some(Within { name: *name as u32, ranges, kept: kept? }));
     found.collect()
 }
 
 /// Ranges of one name seldom stand in one another. Where each kernel would be looked at more often than this, it is
 /// weighed instead.
 const MOST_LOOKS: usize = 4;
-
-/// Of each group of ranges one of them, and what lies within them.
-fn told(
-    ranges: &Ranges,
-    labels: &[String],
-    found: impl Iterator<Item = (usize, Vec<Within>)>,
-) -> Result<Option<Sheet>, ExportError> {
-    let report = NVTX_KERN_SUM.name;
-    let mut rows: Vec<(usize, Within)> =
-        found.flat_map(|(row, all)| all.into_iter().map(move |one| (row, one))).collect();
-    if rows.is_empty() {
-        return Ok(None);
-    }
-    rows.sort_by_key(|(row, one)| {
-        let words = (ranges.label(*row), ranges.style[*row].name(), ranges.global_tid[*row]);
-        (Reverse(one.stats.total), words, labels[one.name as usize].as_str())
-    });
-    let (plain, bare) = (Quantity::Plain, Quantity::BareNanoseconds);
-    let tid = |value: fn(i64) -> i64| rows.iter().map(move |(row, _)| value(ranges.global_tid[*row]));
-    let real = |name: &str, value: fn(&Stats) -> f64| {
-        Column::decimals(name, bare, rows.iter().map(|(_, one)| value(&one.stats)))
-    };
-    let whole = |name: &str, value: fn(&Stats) -> u128| {
-        let values: Result<Vec<i64>, _> =
-            rows.iter().map(|(_, one)| fitting(report, value(&one.stats))).collect();
-        Ok::<_, ExportError>(Column::integers(name, bare, values?))
-    };
-    let columns = vec![
-        Column::texts("NVTX Range", rows.iter().map(|(row, _)| ranges.label(*row))),
-        Column::texts("Style", rows.iter().map(|(row, _)| ranges.style[*row].name())),
-        Column::integers("PID", plain, tid(pid_of)),
-        Column::integers("TID", plain, tid(tid_of)),
-        Column::integers("NVTX Inst", plain, rows.iter().map(|(_, one)| one.ranges as i64)),
-        Column::integers("Kern Inst", plain, rows.iter().map(|(_, one)| one.stats.count as i64)),
-        whole("Total Time", |stats| stats.total)?,
-        real("Avg", |stats| stats.mean),
-        real("Med", |stats| stats.median),
-        whole("Min", |stats| u128::from(stats.min))?,
-        whole("Max", |stats| u128::from(stats.max))?,
-        real("StdDev", |stats| stats.stddev),
-        Column::texts("Kernel Name", rows.iter().map(|(_, one)| labels[one.name as usize].as_str())),
-    ];
-    Ok(Some(Sheet { name: report, title: NVTX_KERN_SUM.title, columns }))
-}
 
 #[cfg(test)]
 mod tests {

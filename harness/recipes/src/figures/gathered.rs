@@ -1,0 +1,149 @@
+//! What a summary keeps of the values of one group: figures of them for a table of one report, or a tally that other
+//! reports' values can be added to; where only a mean is told, their number and sum alone.
+
+use super::{Stats, Tally};
+
+/// Figures, or what figures can be made of later.
+pub trait Keeps: Sized + Send {
+    /// Nothing of no values; the values may be left in another order.
+    fn of(values: &mut [u64]) -> Option<Self>;
+
+    /// Of values with how often each came.
+    fn of_weighed(values: Vec<(u64, u64)>) -> Option<Self>;
+}
+
+impl Keeps for Stats {
+    fn of(values: &mut [u64]) -> Option<Stats> {
+        Stats::of_mut(values)
+    }
+
+    fn of_weighed(values: Vec<(u64, u64)>) -> Option<Stats> {
+        Tally::weighed(values).stats()
+    }
+}
+
+impl Keeps for Tally {
+    fn of(values: &mut [u64]) -> Option<Tally> {
+        (!values.is_empty()).then(|| Tally::of(values))
+    }
+
+    fn of_weighed(values: Vec<(u64, u64)>) -> Option<Tally> {
+        (!values.is_empty()).then(|| Tally::weighed(values))
+    }
+}
+
+/// Of at least one value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Gathered<K> {
+    All(K),
+    Sum { count: u64, total: u128 },
+}
+
+/// One thing that is told of the values of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figure {
+    Count,
+    Total,
+    Mean,
+    Median,
+    Min,
+    Max,
+    Deviation,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Told {
+    Whole(u128),
+    Real(f64),
+}
+
+impl<K> Gathered<K> {
+    /// Nothing of no values.
+    pub fn sum(values: impl IntoIterator<Item = u64>) -> Option<Gathered<K>> {
+        let add = |(count, total), value| (count + 1, total + u128::from(value));
+        let (count, total) = values.into_iter().fold((0, 0), add);
+        (count > 0).then_some(Gathered::Sum { count, total })
+    }
+}
+
+impl Gathered<Tally> {
+    /// Takes in what another report has of the same measure: both are of one kind.
+    pub fn add(&mut self, other: Gathered<Tally>) {
+        match (self, other) {
+            (Gathered::All(tally), Gathered::All(more)) => tally.add(more),
+            (Gathered::Sum { count, total }, Gathered::Sum { count: more, total: of_more }) => {
+                (*count, *total) = (*count + more, *total + of_more);
+            }
+            (one, other) => debug_assert!(false, "two kinds of one measure: {one:?}, {other:?}"),
+        }
+    }
+
+    pub fn figures(&mut self) -> Option<Gathered<Stats>> {
+        match self {
+            Gathered::All(tally) => tally.stats().map(Gathered::All),
+            Gathered::Sum { count, total } => Some(Gathered::Sum { count: *count, total: *total }),
+        }
+    }
+}
+
+impl Gathered<Stats> {
+    pub fn total(&self) -> u128 {
+        match self {
+            Gathered::All(stats) => stats.total,
+            Gathered::Sum { total, .. } => *total,
+        }
+    }
+
+    /// What a sum does not know is not told.
+    pub fn told(&self, figure: Figure) -> Option<Told> {
+        let (stats, count) = match self {
+            Gathered::All(stats) => (Some(stats), stats.count),
+            Gathered::Sum { count, .. } => (None, *count),
+        };
+        Some(match figure {
+            Figure::Count => Told::Whole(u128::from(count)),
+            Figure::Total => Told::Whole(self.total()),
+            Figure::Mean => Told::Real(self.total() as f64 / count as f64),
+            Figure::Median => Told::Real(stats?.median),
+            Figure::Min => Told::Whole(u128::from(stats?.min)),
+            Figure::Max => Told::Whole(u128::from(stats?.max)),
+            Figure::Deviation => Told::Real(stats?.stddev),
+        })
+    }
+}
+
+impl Figure {
+    pub const fn is_whole(self) -> bool {
+        matches!(self, Figure::Count | Figure::Total | Figure::Min | Figure::Max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(values: &[u64]) -> Gathered<Tally> {
+        Gathered::All(Tally::of(values))
+    }
+
+    #[test]
+    fn parts_together_are_all_their_values_and_a_sum_tells_what_it_can() {
+        let mut one = all(&[1, 5]);
+        one.add(all(&[9]));
+        let figures = one.figures().expect("values");
+        assert_eq!(figures.told(Figure::Median), Some(Told::Real(5.0)));
+        assert_eq!(figures.told(Figure::Max), Some(Told::Whole(9)));
+        let mut sum = Gathered::<Tally>::sum([1, 5]).expect("values");
+        sum.add(Gathered::sum([9]).expect("a value"));
+        let figures = sum.figures().expect("values");
+        assert_eq!((figures.told(Figure::Mean), figures.total()), (Some(Told::Real(5.0)), 15));
+        assert_eq!((figures.told(Figure::Median), figures.told(Figure::Min)), (None, None));
+    }
+
+    #[test]
+    fn of_no_values_nothing_is_kept() {
+        assert_eq!(Gathered::<Stats>::sum([]), None);
+        assert!(<Tally as Keeps>::of(&mut []).is_none() && <Stats as Keeps>::of(&mut []).is_none());
+        assert!(<Tally as Keeps>::of_weighed(Vec::new()).is_none());
+    }
+}

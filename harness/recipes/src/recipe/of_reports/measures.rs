@@ -1,0 +1,119 @@
+//! Summaries that tell several measures of each group, of all reports together and of each: their medians and deviations
+//! are of all values, whatever the order in which reports were read.
+
+use super::together::{Share, Taken, Together};
+use super::{Made, Of};
+use crate::figures::{Gathered, Stats, Tally};
+use crate::report::{Arguments, Group, Shows, Word, measured_columns, sort_measured};
+use crate::sheet::{Column, Quantity, Sheet};
+use crate::source::nsys_export::ExportError;
+use crate::trace::Trace;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::{Mutex, PoisonError};
+
+pub(super) struct Measures {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub groups: fn(&Trace, &Arguments) -> Result<Option<Vec<Group<Tally>>>, ExportError>,
+    pub shows: &'static [Shows],
+    /// Words that mean something within one report alone, such as threads: all reports together are not told apart by
+    /// them.
+    pub of_one_report: &'static [usize],
+}
+
+/// By the words that mean the same everywhere; in place of another stands none.
+type All = BTreeMap<Vec<Option<Word>>, Vec<Option<Gathered<Tally>>>>;
+
+impl Measures {
+    fn shared(&self, words: &[Word]) -> Vec<Option<Word>> {
+        let word = |(at, word): (usize, &Word)| (!self.of_one_report.contains(&at)).then(|| word.clone());
+        words.iter().enumerate().map(word).collect()
+    }
+
+    fn sheet(&self, mut columns: Vec<Column>, groups: &[Group<Stats>], shows: &[Shows]) -> Sheet {
+        // A sum that no cell can hold is not told.
+        let fit = |value| Ok::<_, Infallible>(i64::try_from(value).ok());
+        columns.extend(match measured_columns(groups, shows, fit) {
+            Ok(columns) => columns,
+            Err(never) => match never {},
+        });
+        Sheet { name: self.name, title: self.title, columns }
+    }
+}
+
+impl Together for Measures {
+    fn tables(&self) -> &'static [&'static str] {
+        &["all_stats", "rank_stats"]
+    }
+
+    fn begin(&self) -> Taken {
+        Box::new(All::new())
+    }
+
+    fn take(&self, trace: &Trace, arguments: &Arguments, all: &Mutex<Taken>) -> Share<Taken> {
+        let Some(groups) = (self.groups)(trace, arguments)? else { return Ok(None) };
+        let mut of_report: Vec<Group<Stats>> = Vec::new();
+        let (mut rows, mut of_all) = (0, Vec::new());
+        for mut group in groups {
+            let figures = |gathered: &mut Option<Gathered<Tally>>| gathered.as_mut()?.figures();
+            let measures: Vec<Option<Gathered<Stats>>> = group.measures.iter_mut().map(figures).collect();
+            if let Some(Some(Gathered::All(stats))) = measures.first() {
+                rows += stats.count;
+            }
+            of_all.push((self.shared(&group.words), group.measures));
+            of_report.push(Group { words: group.words, measures });
+        }
+        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(all) = all.downcast_mut::<All>() {
+            for (words, measures) in of_all {
+                add(all.entry(words).or_default(), measures);
+            }
+        }
+        sort_measured(&mut of_report);
+        Ok(Some((Box::new(of_report), rows)))
+    }
+
+    fn make(&self, all: Taken, reports: Vec<Of<&Taken>>, _: &Arguments) -> Made {
+        let all = all.downcast::<All>().map(|all| *all).unwrap_or_default();
+        let together = all.into_iter().map(|(words, measures)| Group {
+            words: words.into_iter().map(|word| word.unwrap_or(Word::Number(0))).collect(),
+            measures: measures.into_iter().map(|gathered| gathered?.figures()).collect(),
+        });
+        let mut together: Vec<Group<Stats>> = together.collect();
+        sort_measured(&mut together);
+        let is_shared = |shows: &&Shows| match shows {
+            Shows::Text(_, at) | Shows::Number(_, at) => !self.of_one_report.contains(at),
+            Shows::Figure { .. } => true,
+        };
+        let shared: Vec<Shows> = self.shows.iter().filter(is_shared).copied().collect();
+        let (mut ranks, mut each) = (Vec::new(), Vec::new());
+        for report in &reports {
+            if let Some(groups) = report.taken.downcast_ref::<Vec<Group<Stats>>>() {
+                ranks.extend(groups.iter().map(|_| report.rank));
+                each.extend(groups.iter().cloned());
+            }
+        }
+        let ranks = vec![Column::integers("Rank", Quantity::Plain, ranks)];
+        let tables = vec![
+            ("all_stats", self.sheet(Vec::new(), &together, &shared)),
+            ("rank_stats", self.sheet(ranks, &each, self.shows)),
+        ];
+        Made { tables, notes: Vec::new() }
+    }
+
+    fn tells_of_none(&self) -> bool {
+        true
+    }
+}
+
+fn add(all: &mut Vec<Option<Gathered<Tally>>>, measures: Vec<Option<Gathered<Tally>>>) {
+    all.resize_with(all.len().max(measures.len()), || None);
+    for (all, more) in all.iter_mut().zip(measures) {
+        match (all, more) {
+            (Some(all), Some(more)) => all.add(more),
+            (all @ None, more) => *all = more,
+            (Some(_), None) => {}
+        }
+    }
+}

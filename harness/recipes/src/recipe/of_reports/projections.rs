@@ -1,0 +1,105 @@
+//! Ranges by what they launched, and launches of kernels: the tables of statistics of one report, over many.
+
+use super::measures::Measures;
+use super::survey::below_each_other;
+use super::{Across, Kind, Made, ReportRecipe};
+use crate::report::{self, ArgumentSpec, BASE, MANGLED, Takes};
+use crate::sheet::Sheet;
+use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS, TableSpec};
+
+const TABLES: &[&TableSpec] = &[&NVTX_EVENTS, &STRING_IDS, &RUNTIME, &KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE];
+
+pub(super) const NVTX_GPU_PROJ_SUM: ReportRecipe = ReportRecipe {
+    name: "nvtx_gpu_proj_sum",
+    title: "NVTX GPU Projection Summary",
+    about: "ranges by the work that they launched on the GPUs, by name and style",
+    definition: "an operation (kernel, copy, fill, or graph that was traced as a whole) belongs to every range of one \
+                 thread within which its call lies on that thread, borders included; a range is projected from the \
+                 begin of its first operation to the end of its last one, gaps included. Ranges that launched nothing \
+                 do not count, ranges in one another count each, children are those that launched something, and \
+                 start/end ranges have no level",
+    arguments: &[],
+    tables: TABLES,
+    kind: Kind::Together(&Measures {
+        name: "nvtx_gpu_proj_sum",
+        title: "NVTX GPU Projection Summary",
+        groups: |trace, _| report::projected_by_name(trace),
+        shows: report::PROJECTED_SHOWS,
+        of_one_report: &[],
+    }),
+};
+
+const COMPAT: ArgumentSpec = ArgumentSpec {
+    name: "compat",
+    about: "the columns of nsys 2024.5 and later (Text, Start, End, Children Count, Range ID, Parent ID, PID, Range Stack \
+            as a list, Stack Level, TID), and no rows without a range",
+    takes: Takes::Nothing,
+    choice: None,
+};
+
+pub(super) const NVTX_GPU_PROJ_TRACE: ReportRecipe = ReportRecipe {
+    name: "nvtx_gpu_proj_trace",
+    title: "NVTX GPU Projection Trace",
+    about: "each range that launched work, with the time of that work on the GPUs",
+    definition: "projected as in `nvtx_gpu_proj_sum`, in the order of the projections' beginnings. One push/pop stack a \
+                 thread runs over all domains; NumChild counts children that have a row. What a thread launched \
+                 outside all ranges is one row without a name. Times are each report's own",
+    arguments: &[COMPAT],
+    tables: TABLES,
+    kind: Kind::Together(&Across {
+        tables: &["trace"],
+        take: |trace, arguments| {
+            let sheet = match arguments.has(COMPAT.name) {
+                true => report::projected_newer(trace)?,
+                false => report::projected_with_rest(trace)?,
+            };
+            Ok(sheet.map(|sheet: Sheet| {
+                let rows = sheet.height() as u64;
+                (sheet, rows)
+            }))
+        },
+        make: |reports, _| {
+            let sheets: Vec<(i64, &Sheet)> =
+                reports.iter().map(|report| (report.rank, report.taken)).collect();
+            let trace = below_each_other(&sheets).map(|sheet| ("trace", sheet));
+            Made { tables: trace.into_iter().collect(), notes: Vec::new() }
+        },
+    }),
+};
+
+pub(super) const NVTX_KERN_SUM: ReportRecipe = ReportRecipe {
+    name: "nvtx_kern_sum",
+    title: "NVTX Range Kernel Summary",
+    about: "kernels within the ranges that launched them, by range, style and kernel",
+    definition: "a kernel belongs to every range of one thread within which its call lies on that thread, borders \
+                 included: within two ranges of one name it counts twice. NVTX Inst counts ranges that have such a \
+                 kernel. All reports together are not told apart by process and thread",
+    arguments: &[BASE, MANGLED],
+    tables: &[&NVTX_EVENTS, &STRING_IDS, &RUNTIME, &KERNEL],
+    kind: Kind::Together(&Measures {
+        name: "nvtx_kern_sum",
+        title: "NVTX Range Kernel Summary",
+        groups: report::kernels_by_range,
+        shows: report::RANGE_SHOWS,
+        of_one_report: &[2, 3],
+    }),
+};
+
+pub(super) const CUDA_KERN_EXEC_SUM: ReportRecipe = ReportRecipe {
+    name: "cuda_kern_exec_sum",
+    title: "CUDA Kernel Launch & Exec Time Summary",
+    about: "launches of kernels: how long the call took, how long the kernel waited, how long it ran",
+    definition: "of a kernel and the call of its process and correlation. A is the time of the call, Q from its end to \
+                 the kernel's begin where that lies behind it (QCount of Count), K the time of the kernel, T all from \
+                 the begin of the call to the end of both. By call and kernel; of each report by thread and device \
+                 too. Kernels without a call are left out and counted",
+    arguments: &[BASE, MANGLED],
+    tables: &[&KERNEL, &RUNTIME, &STRING_IDS],
+    kind: Kind::Together(&Measures {
+        name: "cuda_kern_exec_sum",
+        title: "CUDA Kernel Launch & Exec Time Summary",
+        groups: report::launches_by_name,
+        shows: report::LAUNCHED_SHOWS,
+        of_one_report: &[0, 1, 2],
+    }),
+};

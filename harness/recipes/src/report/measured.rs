@@ -1,0 +1,107 @@
+//! Summaries that tell several measures of each group, such as the times of a launch: which columns they have, and how
+//! these are made of groups. Tables of one report and recipes over many share them.
+
+use crate::figures::{Figure, Gathered, Stats, Told};
+use crate::sheet::{Column, Quantity};
+use std::cmp::Reverse;
+
+/// What names a group.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Word {
+    Number(i64),
+    Text(String),
+}
+
+/// A group of the rows of a report, and of each measure what is kept of its values.
+#[derive(Debug, Clone)]
+pub struct Group<K> {
+    pub words: Vec<Word>,
+    pub measures: Vec<Option<Gathered<K>>>,
+}
+
+/// One column.
+#[derive(Debug, Clone, Copy)]
+pub enum Shows {
+    /// A word of its group.
+    Text(&'static str, usize),
+    /// A word that is a number.
+    Number(&'static str, usize),
+    Figure {
+        name: &'static str,
+        quantity: Quantity,
+        measure: usize,
+        figure: Figure,
+    },
+}
+
+impl Shows {
+    pub(super) const fn ns(name: &'static str, measure: usize, figure: Figure) -> Shows {
+        Shows::Figure { name, quantity: Quantity::Nanoseconds, measure, figure }
+    }
+
+    pub(super) const fn plain(name: &'static str, measure: usize, figure: Figure) -> Shows {
+        Shows::Figure { name, quantity: Quantity::Plain, measure, figure }
+    }
+
+    pub(super) const fn bare(name: &'static str, measure: usize, figure: Figure) -> Shows {
+        Shows::Figure { name, quantity: Quantity::BareNanoseconds, measure, figure }
+    }
+}
+
+/// The largest total of the first measure first, then by words.
+pub fn sort(groups: &mut [Group<Stats>]) {
+    let total = |group: &Group<Stats>| group.measures.first()?.as_ref().map(Gathered::total);
+    groups.sort_by(|a, b| (Reverse(total(a)), &a.words).cmp(&(Reverse(total(b)), &b.words)));
+}
+
+/// Numbers of values of a measure that a group lacks are zero, all else of it is empty. `fit` says what becomes of a sum
+/// that no cell can hold.
+pub fn columns<E>(
+    groups: &[Group<Stats>],
+    shows: &[Shows],
+    fit: impl Fn(u128) -> Result<Option<i64>, E>,
+) -> Result<Vec<Column>, E> {
+    let column = |shows: &Shows| {
+        Ok(match *shows {
+            Shows::Text(name, at) => Column::maybe_texts(
+                name,
+                groups.iter().map(|group| match group.words.get(at) {
+                    Some(Word::Text(text)) => Some(text.as_str()),
+                    Some(Word::Number(_)) | None => None,
+                }),
+            ),
+            Shows::Number(name, at) => Column::maybe_integers(
+                name,
+                Quantity::Plain,
+                groups.iter().map(|group| match group.words.get(at) {
+                    Some(Word::Number(number)) => Some(*number),
+                    Some(Word::Text(_)) | None => None,
+                }),
+            ),
+            Shows::Figure { name, quantity, measure, figure } => {
+                let told = groups.iter().map(|group| {
+                    let gathered = group.measures.get(measure).and_then(Option::as_ref);
+                    match (gathered, figure) {
+                        (Some(gathered), _) => gathered.told(figure),
+                        (None, Figure::Count) => Some(Told::Whole(0)),
+                        (None, _) => None,
+                    }
+                });
+                if figure.is_whole() {
+                    let whole = told.map(|told| match told {
+                        Some(Told::Whole(value)) => fit(value),
+                        Some(Told::Real(_)) | None => Ok(None),
+                    });
+                    Column::maybe_integers(name, quantity, whole.collect::<Result<Vec<_>, E>>()?)
+                } else {
+                    let real = told.map(|told| match told {
+                        Some(Told::Real(value)) => Some(value),
+                        Some(Told::Whole(_)) | None => None,
+                    });
+                    Column::maybe_decimals(name, quantity, real)
+                }
+            }
+        })
+    };
+    shows.iter().map(column).collect()
+}
