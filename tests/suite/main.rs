@@ -9,6 +9,7 @@ mod bundle;
 mod canary;
 mod command_line;
 mod corpus;
+mod corpus_projections;
 mod corpus_reports;
 mod determinism;
 mod exact;
