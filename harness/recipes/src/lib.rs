@@ -15,6 +15,7 @@ pub mod report;
 pub mod sheet;
 pub mod source;
 pub mod spans;
+pub mod steps;
 pub mod tables;
 pub mod trace;
 pub mod unit;

@@ -49,6 +49,7 @@ pub fn manual(name: &str) -> Result<String, String> {
             let value = match argument.takes {
                 Takes::Nothing => String::new(),
                 Takes::Number(number) => format!("=N (where not given: {number})"),
+                Takes::Span => "=FIRST..LAST".to_owned(),
                 Takes::Text("") => "=TEXT".to_owned(),
                 Takes::Text(other) => format!("=TEXT (where not given: {other})"),
             };

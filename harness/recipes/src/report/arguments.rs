@@ -17,6 +17,8 @@ pub enum Takes {
     Nothing,
     Number(u64),
     Text(&'static str),
+    /// Two whole numbers, `70..75`, the first no greater than the second.
+    Span,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,6 +31,7 @@ enum Given {
     Alone,
     Number(u64),
     Text(String),
+    Span(u64, u64),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,12 +66,21 @@ impl Arguments {
                 (Takes::Number(_), Some(value)) => Given::Number(value.parse().map_err(|_| {
                     BadArgument(format!("`{name}` of `{}` takes a whole number, not: {value}", of))
                 })?),
+                (Takes::Span, Some(value)) => span(value).ok_or_else(|| {
+                    BadArgument(format!(
+                        "`{name}` of `{}` takes two whole numbers, the lesser first, as in `{name}=70..75`, not: {value}",
+                        of
+                    ))
+                })?,
                 (Takes::Text(_), Some(value)) if !value.is_empty() => Given::Text(value.to_owned()),
                 (Takes::Nothing, Some(_)) => {
                     return Err(BadArgument(format!("`{name}` of `{}` takes no value", of)));
                 }
                 (Takes::Number(_), None) => {
                     return Err(BadArgument(format!("`{name}` of `{}` takes a number: `{name}=N`", of)));
+                }
+                (Takes::Span, None) => {
+                    return Err(BadArgument(format!("`{name}` of `{}` takes a span: `{name}=70..75`", of)));
                 }
                 (Takes::Text(_), _) => {
                     return Err(BadArgument(format!("`{name}` of `{}` takes a value: `{name}=...`", of)));
@@ -111,7 +123,21 @@ impl Arguments {
         }
     }
 
+    /// The last one given counts; there is none where none is given.
+    pub fn span(&self, spec: &ArgumentSpec) -> Option<(u64, u64)> {
+        match self.last(spec) {
+            Some(Given::Span(first, last)) => Some((*first, *last)),
+            _ => None,
+        }
+    }
+
     fn last(&self, spec: &ArgumentSpec) -> Option<&Given> {
         self.given.iter().rev().find(|(given, _)| *given == spec.name).map(|(_, given)| given)
     }
+}
+
+fn span(text: &str) -> Option<Given> {
+    let (first, last) = text.split_once("..")?;
+    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+    (first <= last).then_some(Given::Span(first, last))
 }

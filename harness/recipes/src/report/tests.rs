@@ -66,3 +66,17 @@ fn arguments_are_those_that_a_report_declares() {
     assert_eq!(read(&["ticks_threshold=5"]).expect("a number").number(spec), 5);
     assert!(read(&["ticks_threshold"]).is_err() && read(&["ticks_threshold=x"]).is_err());
 }
+
+#[test]
+fn a_span_is_two_numbers_the_lesser_first() {
+    const KNOWN: &[ArgumentSpec] =
+        &[ArgumentSpec { name: "window", about: "steps", takes: Takes::Span, choice: None }];
+    let read = |word: &str| Arguments::read("steps", KNOWN, &[word]);
+    assert_eq!(read("window=70..75").expect("a span").span(&KNOWN[0]), Some((70, 75)));
+    assert_eq!(read("window=7..7").expect("a span").span(&KNOWN[0]), Some((7, 7)));
+    assert_eq!(Arguments::default().span(&KNOWN[0]), None);
+    for word in ["window", "window=", "window=70", "window=75..70", "window=a..b", "window=-1..3"] {
+        let error = read(word).expect_err(word).to_string();
+        assert!(error.contains("window=70..75"), "{error}");
+    }
+}

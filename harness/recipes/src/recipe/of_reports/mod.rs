@@ -15,6 +15,9 @@ mod projections;
 #[cfg(test)]
 mod projections_tests;
 mod samples;
+mod steps;
+#[cfg(test)]
+mod steps_tests;
 mod summaries;
 mod survey;
 #[cfg(test)]
@@ -43,6 +46,7 @@ pub const LIST: &[ReportRecipe] = &[
     projections::NVTX_GPU_PROJ_TRACE,
     projections::NVTX_KERN_SUM,
     projections::CUDA_KERN_EXEC_SUM,
+    steps::STEPS,
     network::NETWORK_SUM,
     nvlink::NVLINK_SUM,
     breakdown::BREAKDOWN,

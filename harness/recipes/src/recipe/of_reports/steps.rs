@@ -1,0 +1,261 @@
+//! Steps of a run: where each rank's begin and end, how long they take, and whether ranks agree. How steps are found is told
+//! in `crate::steps`.
+
+use super::{Across, Kind, Made, Of, ReportRecipe};
+use crate::report::{ArgumentSpec, Arguments, Takes};
+use crate::sheet::{Column, Quantity, Sheet};
+use crate::steps::{Asked, Figures, Found, Source, Step, Window, figures, of_trace, window};
+use crate::tables::{GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
+use std::collections::BTreeMap;
+
+pub(super) const STEPS: ReportRecipe = ReportRecipe {
+    name: "steps",
+    title: "Steps",
+    about: "the steps of a run that repeats itself: how long each took on each rank, how much they differ, whether they \
+            grow, and whether those are there that were asked for",
+    definition: "by the first of these that a report has. Ranges: those of one name on one thread, a number taken out of \
+                 the name, that come three times or more, cover half of the time and come at even distances; such as are \
+                 called step, iteration or batch before others, numbered ones before others. Capture: from each call that \
+                 starts the profiler to the next that stops it, where three or more do. Kernels: the busiest stream cut \
+                 before each run of the rarest kernel between whose runs the others come equally often, where the order \
+                 of kernels repeats at all; the time of such a step is from its first kernel to the next step's, so that \
+                 the last one has none. Confidence is, of ranges, the part of the time that they cover times the evenness \
+                 of their distances; of kernels the part of a step that is as in the others, in the mean. The slope is \
+                 the median of those of all pairs (Theil and Sen), with its interval of 95 %. A window has its first and \
+                 its last step. Times are each report's own",
+    arguments: &[RANGE, RANGES, CAPTURE, KERNELS, WINDOW, SKIP],
+    tables: &[&KERNEL, &RUNTIME, &STRING_IDS, &GRAPH_TRACE, &NVTX_EVENTS],
+    kind: Kind::Together(&Across {
+        tables: &["stats", "steps", "across"],
+        take: |trace, arguments| {
+            let range = Some(arguments.text(&RANGE)).filter(|name| !name.is_empty());
+            let named = [(RANGES, Source::Ranges), (CAPTURE, Source::Capture), (KERNELS, Source::Kernels)];
+            let source = named.iter().find(|(spec, _)| arguments.has(spec.name)).map(|(_, source)| *source);
+            match of_trace(trace, &Asked { range, source })? {
+                Ok(found) => {
+                    found.notes.iter().for_each(|note| trace.note(format!("steps: {note}")));
+                    let rows = found.steps.len() as u64;
+                    Ok(Some((found, rows)))
+                }
+                Err(why) => {
+                    why.into_iter().for_each(|why| trace.note(format!("steps: {why}")));
+                    Ok(None)
+                }
+            }
+        },
+        make,
+    }),
+};
+
+const fn source(name: &'static str, about: &'static str) -> ArgumentSpec {
+    ArgumentSpec { name, about, takes: Takes::Nothing, choice: Some("source") }
+}
+
+const RANGE: ArgumentSpec = ArgumentSpec {
+    name: "range",
+    about: "steps are ranges of this name, `#` or nothing in place of a number",
+    takes: Takes::Text(""),
+    choice: Some("source"),
+};
+const RANGES: ArgumentSpec = source("ranges", "steps are looked for in ranges alone");
+const CAPTURE: ArgumentSpec = source("capture", "steps are what the profiler was started and stopped for");
+const KERNELS: ArgumentSpec = source("kernels", "steps are looked for in the order of kernels alone");
+const WINDOW: ArgumentSpec = ArgumentSpec {
+    name: "window",
+    about: "the steps that were to be profiled, the first and the last one with; what is missing is told",
+    takes: Takes::Span,
+    choice: None,
+};
+const SKIP: ArgumentSpec = ArgumentSpec {
+    name: "skip",
+    about: "so many steps at the beginning, such as a warm-up, are in no figure",
+    takes: Takes::Number(0),
+    choice: None,
+};
+
+fn make(reports: &[Of<&Found>], arguments: &Arguments) -> Made {
+    let skip = usize::try_from(arguments.number(&SKIP)).unwrap_or(usize::MAX);
+    let asked = arguments.span(&WINDOW);
+    let windows: Vec<Option<Window>> = reports
+        .iter()
+        .map(|report| asked.map(|(first, last)| window(first, last, &report.taken.steps)))
+        .collect();
+    let mut notes = disagreements(reports);
+    notes.extend(asked.into_iter().flat_map(|asked| of_windows(asked, reports, &windows)));
+    let tables = vec![
+        ("stats", stats(reports, skip, &windows)),
+        ("steps", each(reports)),
+        ("across", across(reports)),
+    ];
+    Made { tables, notes }
+}
+
+fn sheet(columns: Vec<Column>) -> Sheet {
+    Sheet { name: STEPS.name, title: STEPS.title, columns }
+}
+
+/// A row for each rank.
+fn stats(reports: &[Of<&Found>], skip: usize, windows: &[Option<Window>]) -> Sheet {
+    let (plain, time, part) = (Quantity::Plain, Quantity::Nanoseconds, Quantity::Percent);
+    let of_rank = |report: &Of<&Found>| {
+        let steps: Vec<&Step> = report.taken.steps.iter().skip(skip).collect();
+        figures(&steps)
+    };
+    let all: Vec<Option<Figures>> = reports.iter().map(of_rank).collect();
+    let real = |name: &str, quantity, value: &dyn Fn(&Figures) -> Option<f64>| {
+        Column::maybe_decimals(name, quantity, all.iter().map(|figures| figures.as_ref().and_then(value)))
+    };
+    let whole = |name: &str, value: &dyn Fn(&Figures) -> u64| {
+        let values = all.iter().map(|figures| figures.as_ref().and_then(|of| i64::try_from(value(of)).ok()));
+        Column::maybe_integers(name, time, values)
+    };
+    let count = |name: &str, value: &dyn Fn(&Found) -> usize| {
+        Column::integers(name, plain, reports.iter().map(|report| value(report.taken) as i64))
+    };
+    let mut columns = vec![
+        Column::integers("Rank", plain, reports.iter().map(|report| report.rank)),
+        Column::texts("Source", reports.iter().map(|report| report.taken.source.name())),
+        Column::texts("By", reports.iter().map(|report| report.taken.by.as_str())),
+        count("Steps", &|found| found.steps.iter().filter(|step| step.is_whole()).count()),
+        count("Unlike", &|found| found.steps.iter().filter(|step| !step.is_whole()).count()),
+        Column::decimals("Confidence", part, reports.iter().map(|report| 100.0 * report.taken.confidence)),
+        real("Med", time, &|of| Some(of.stats.median)),
+        real("Avg", time, &|of| Some(of.stats.mean)),
+        real("CV", part, &|of| of.cv.map(|cv| 100.0 * cv)),
+        whole("Min", &|of| of.stats.min),
+        real("P5", time, &|of| Some(of.p5)),
+        real("Q1", time, &|of| Some(of.stats.q1)),
+        real("Q3", time, &|of| Some(of.stats.q3)),
+        real("P95", time, &|of| Some(of.p95)),
+        whole("Max", &|of| of.stats.max),
+        real("Slope", time, &|of| of.slope.map(|slope| slope.slope)),
+        real("Slope Low", time, &|of| of.slope.map(|slope| slope.low)),
+        real("Slope High", time, &|of| of.slope.map(|slope| slope.high)),
+    ];
+    if windows.iter().any(Option::is_some) {
+        let number = |value: fn(&Window) -> i64| windows.iter().map(move |window| window.as_ref().map(value));
+        columns.push(Column::maybe_integers("Asked", plain, number(|window| window.asked as i64)));
+        let is_as_asked = |window: &Window| if window.is_as_asked() { "yes" } else { "no" };
+        let told = windows.iter().map(|window| window.as_ref().map(is_as_asked));
+        columns.push(Column::maybe_texts("As Asked", told));
+        let missing = |window: &Window| window.missing.as_ref().map(listed);
+        let told = windows.iter().map(|window| window.as_ref().and_then(missing));
+        columns.push(Column::maybe_texts("Missing", told));
+    }
+    sheet(columns)
+}
+
+/// A row for each step of each rank.
+fn each(reports: &[Of<&Found>]) -> Sheet {
+    let rows: Vec<(i64, usize, &Step)> = reports
+        .iter()
+        .flat_map(|report| report.taken.steps.iter().enumerate().map(|(at, step)| (report.rank, at, step)))
+        .collect();
+    let (plain, time) = (Quantity::Plain, Quantity::Nanoseconds);
+    let ended = |value: fn(&Step) -> Option<i64>| {
+        rows.iter().map(move |(.., step)| if step.has_end { value(step) } else { None })
+    };
+    sheet(vec![
+        Column::integers("Rank", plain, rows.iter().map(|(rank, ..)| *rank)),
+        Column::integers("Step", plain, rows.iter().map(|(_, at, _)| *at as i64)),
+        Column::maybe_integers("Number", plain, rows.iter().map(|(.., step)| number(step))),
+        Column::integers("Start", time, rows.iter().map(|(.., step)| step.start)),
+        Column::maybe_integers("End", time, ended(|step| Some(step.end))),
+        Column::maybe_integers("Time", time, ended(|step| i64::try_from(step.ns()).ok())),
+        Column::maybe_decimals(
+            "Alike",
+            Quantity::Percent,
+            rows.iter().map(|(.., step)| step.alike.map(|alike| 100.0 * alike)),
+        ),
+    ])
+}
+
+fn number(step: &Step) -> Option<i64> {
+    step.number.and_then(|number| i64::try_from(number).ok())
+}
+
+/// A row for each step over all ranks: by the steps' own numbers where all have one, else by their order.
+fn across(reports: &[Of<&Found>]) -> Sheet {
+    let mut steps = reports.iter().flat_map(|report| &report.taken.steps);
+    let is_numbered = steps.all(|step| number(step).is_some());
+    let mut times: BTreeMap<i64, Vec<(u64, i64)>> = BTreeMap::new();
+    for report in reports {
+        for (at, step) in report.taken.steps.iter().enumerate() {
+            let place = if is_numbered { number(step).unwrap_or_default() } else { at as i64 };
+            let times = times.entry(place).or_default();
+            if step.has_end && step.is_whole() {
+                times.push((step.ns(), report.rank));
+            }
+        }
+    }
+    times.values_mut().for_each(|times| times.sort_unstable());
+    let (plain, time) = (Quantity::Plain, Quantity::Nanoseconds);
+    let of = |value: fn(&[(u64, i64)]) -> Option<i64>| times.values().map(move |times| value(times));
+    let median = |times: &Vec<(u64, i64)>| {
+        let sorted: Vec<u64> = times.iter().map(|(ns, _)| *ns).collect();
+        (!sorted.is_empty()).then(|| crate::steps::quantile(&sorted, 0.5))
+    };
+    sheet(vec![
+        Column::integers(if is_numbered { "Number" } else { "Step" }, plain, times.keys().copied()),
+        Column::integers("Ranks", plain, times.values().map(|times| times.len() as i64)),
+        Column::maybe_integers("Min", time, of(|times| i64::try_from(times.first()?.0).ok())),
+        Column::maybe_decimals("Med", time, times.values().map(median)),
+        Column::maybe_integers("Max", time, of(|times| i64::try_from(times.last()?.0).ok())),
+        Column::maybe_integers("Slowest Rank", plain, of(|times| Some(times.last()?.1))),
+    ])
+}
+
+/// What ranks that ran the same program should agree on.
+fn disagreements(reports: &[Of<&Found>]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut told = |what: &str, of: &dyn Fn(&Found) -> String| {
+        let mut ranks: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+        for report in reports {
+            ranks.entry(of(report.taken)).or_default().push(report.rank);
+        }
+        if ranks.len() > 1 {
+            let parts: Vec<String> =
+                ranks.iter().map(|(value, ranks)| format!("{value} on ranks {}", listed(ranks))).collect();
+            notes.push(format!("steps: ranks do not agree on {what}: {}", parts.join("; ")));
+        }
+    };
+    told("how many steps there are", &|found| found.steps.len().to_string());
+    told("what a step is", &|found| format!("{} `{}`", found.source.name(), found.by));
+    notes
+}
+
+/// What is not as it was asked for: ranks that lack the same stand together.
+fn of_windows(asked: (u64, u64), reports: &[Of<&Found>], windows: &[Option<Window>]) -> Vec<String> {
+    let mut ranks: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+    for (report, window) in reports.iter().zip(windows.iter().flatten()) {
+        if window.is_as_asked() {
+            continue;
+        }
+        let mut told = format!("{} asked for and {} found", window.asked, window.found);
+        match &window.missing {
+            None => told.push_str(", without numbers that would tell which"),
+            Some(missing) if !missing.is_empty() => told.push_str(&format!(", missing: {}", listed(missing))),
+            Some(_) => {}
+        }
+        if !window.beyond.is_empty() {
+            told.push_str(&format!(", not asked for: {}", listed(&window.beyond)));
+        }
+        ranks.entry(told).or_default().push(report.rank);
+    }
+    let (first, last) = asked;
+    let told = ranks.into_iter();
+    told.map(|(told, ranks)| format!("steps: window {first}..{last} on ranks {}: {told}", listed(&ranks)))
+        .collect()
+}
+
+/// More than this are not told one by one.
+const MOST: usize = 16;
+
+fn listed<'a, T: ToString + 'a>(all: impl IntoIterator<Item = &'a T>) -> String {
+    let all: Vec<String> = all.into_iter().map(ToString::to_string).collect();
+    let shown = all.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    match all.len().checked_sub(MOST) {
+        Some(more) if more > 0 => format!("{shown} and {more} more"),
+        _ => shown,
+    }
+}

@@ -1,0 +1,81 @@
+//! Steps of a run that repeats itself, such as the iterations of a training: where they begin and end, found in ranges, in
+//! capture ranges or in the order of kernels, and what their times tell. Which rows of a report these are is told in
+//! `trace`; all else knows no report.
+
+mod capture;
+mod figures;
+mod kernels;
+mod name;
+mod ranges;
+mod slope;
+#[cfg(test)]
+mod tests;
+mod trace;
+mod window;
+
+pub use capture::of_capture;
+pub use figures::{Figures, figures, quantile};
+pub use kernels::{Ran, of_kernels};
+pub use name::{Stem, stem};
+pub use ranges::{Span, asked_for, repeated};
+pub use slope::{Slope, slope};
+pub use trace::{Asked, of_trace};
+pub use window::{Window, window};
+
+/// One step, in nanoseconds of its report.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// As the range's name says, where it does.
+    pub number: Option<u64>,
+    pub start: i64,
+    pub end: i64,
+    /// How much of it is as in the other steps, from 0 to 1; not known of ranges.
+    pub alike: Option<f64>,
+    /// Whether its end is where the next one begins, or its own. Of the last step of kernels only these are known, and not
+    /// how long it went on.
+    pub has_end: bool,
+}
+
+impl Step {
+    /// The distance of any two 64-bit numbers fits.
+    pub fn ns(&self) -> u64 {
+        self.end.wrapping_sub(self.start) as u64
+    }
+
+    /// Whether it is one like the others: one of which most is unlike them is shown, and counts for no figure.
+    pub fn is_whole(&self) -> bool {
+        self.alike.is_none_or(|alike| alike >= HALF)
+    }
+}
+
+const HALF: f64 = 0.5;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Ranges,
+    Capture,
+    Kernels,
+}
+
+impl Source {
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Ranges => "ranges",
+            Source::Capture => "capture",
+            Source::Kernels => "kernels",
+        }
+    }
+}
+
+/// Steps in the order of their beginnings, at least one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    pub source: Source,
+    /// The name of the ranges without a number, or of the kernel with which each step begins.
+    pub by: String,
+    pub steps: Vec<Step>,
+    /// How sure it is that these are steps, from 0 to 1.
+    pub confidence: f64,
+    /// What was left out, and what is not sure.
+    pub notes: Vec<String>,
+}
