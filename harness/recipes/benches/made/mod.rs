@@ -149,3 +149,69 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER NOT NULL, end INTEGER NOT
 
 const KERNEL_INSERT: &str = "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES
  (?1, ?2, ?3, 1, NULL, ?4, ?5, ?6, ?7, ?8, NULL, 1, 1, 32, 128, 1, 1, 256, 1, 1, 0, 0, 0, 0, ?5, 32768, NULL, 0)";
+
+/// A report of a training as one SQLite file: kernels in steps of 32 layers of 4 parts of 6 kernels each, with a range
+/// around every step, layer and part, on four threads by turns. Gives the number of ranges.
+#[allow(dead_code)] // Not every benchmark has ranges.
+pub fn nested(path: &Path, kernels: usize, seed: u64) -> usize {
+    const LAYERS: i64 = 32;
+    const PARTS: i64 = 4;
+    const KERNELS: i64 = 6;
+    let (rows, (strings, launch)) = (rows(kernels, seed), strings());
+    let db = rusqlite::Connection::open(path).expect("made");
+    db.execute_batch(SCHEMA).expect("made");
+    db.execute_batch(NVTX).expect("made");
+    db.execute_batch("BEGIN").expect("begun");
+    let mut kernel = db.prepare(KERNEL_INSERT).expect("prepared");
+    let sql = "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?1, ?2, 0, ?3, ?4, ?5, 0, NULL)";
+    let mut call = db.prepare(sql).expect("prepared");
+    let sql = "INSERT INTO NVTX_EVENTS VALUES (?1, ?2, 59, ?3, ?4, NULL, 0, NULL)";
+    let mut range = db.prepare(sql).expect("prepared");
+    let (mut clocks, mut ranges) = ([1_000_000i64; 4], 0);
+    let mut rows = rows.iter();
+    'steps: for step in 0.. {
+        let (thread, tid) = (step % 4, PROCESS | (4000 + step as i64 % 4));
+        let clock = &mut clocks[thread as usize];
+        let step_start = *clock;
+        for layer in 0..LAYERS {
+            let layer_start = *clock + 500;
+            *clock += 1000;
+            for part in 0..PARTS {
+                let part_start = *clock + 300;
+                *clock += 600;
+                for _ in 0..KERNELS {
+                    let Some(row) = rows.next() else { break 'steps };
+                    let (from, to) = (*clock, *clock + 4000);
+                    *clock += 5000;
+                    let id = row.correlation_id;
+                    call.execute((from, to, tid, id, launch)).expect("put");
+                    // It begins when its stream is free, behind its call.
+                    let start = from + 9000 + row.start % 50_000;
+                    let ids = (row.device_id, row.stream_id, id, row.global_pid);
+                    let end = start + (row.end - row.start);
+                    let names = (row.demangled_name, row.short_name);
+                    kernel.execute((start, end, ids.0, ids.1, ids.2, ids.3, names.0, names.1)).expect("put");
+                }
+                range.execute((part_start, *clock, format!("part {part}"), tid)).expect("put");
+                ranges += 1;
+            }
+            range.execute((layer_start, *clock, format!("layer {layer}"), tid)).expect("put");
+            ranges += 1;
+        }
+        range.execute((step_start, *clock, "step", tid)).expect("put");
+        ranges += 1;
+    }
+    drop((kernel, call, range));
+    let mut put = db.prepare("INSERT INTO StringIds VALUES (?1, ?2)").expect("prepared");
+    for (id, text) in &strings {
+        put.execute((id, text)).expect("put");
+    }
+    drop(put);
+    db.execute_batch("COMMIT").expect("written");
+    ranges
+}
+
+#[allow(dead_code)]
+const NVTX: &str =
+    "CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, text TEXT,
+ globalTid INTEGER, endGlobalTid INTEGER, domainId INTEGER, textId INTEGER);";

@@ -94,7 +94,7 @@ impl Entries<'_> {
         Column::maybe_integers(name, Quantity::Plain, parents)
     }
 
-    fn of_thread<'a>(&'a self, name: &str, value: fn(i64) -> i64) -> Column {
+    fn of_thread(&self, name: &str, value: fn(i64) -> i64) -> Column {
         Column::integers(name, Quantity::Plain, self.rows.iter().map(|(_, tid, _)| value(*tid)))
     }
 

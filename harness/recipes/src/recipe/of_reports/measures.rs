@@ -12,10 +12,13 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};
 
+/// Of one report the rows in groups; nothing where it has none.
+type GroupsOf = fn(&Trace, &Arguments) -> Result<Option<Vec<Group<Tally>>>, ExportError>;
+
 pub(super) struct Measures {
     pub name: &'static str,
     pub title: &'static str,
-    pub groups: fn(&Trace, &Arguments) -> Result<Option<Vec<Group<Tally>>>, ExportError>,
+    pub groups: GroupsOf,
     pub shows: &'static [Shows],
     /// Words that mean something within one report alone, such as threads: all reports together are not told apart by
     /// them.
