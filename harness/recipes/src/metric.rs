@@ -33,10 +33,12 @@ pub enum Dim {
     Class,
     /// The rank of the job whose report it was.
     Rank,
+    /// A step of a run that repeats itself.
+    Step,
 }
 
 impl Dim {
-    pub const ALL: [Dim; 14] = [
+    pub const ALL: [Dim; 15] = [
         Dim::Case,
         Dim::Job,
         Dim::Op,
@@ -51,6 +53,7 @@ impl Dim {
         Dim::Kernel,
         Dim::Class,
         Dim::Rank,
+        Dim::Step,
     ];
 
     pub fn name(self) -> &'static str {
@@ -69,12 +72,13 @@ impl Dim {
             Dim::Kernel => "kernel",
             Dim::Class => "class",
             Dim::Rank => "rank",
+            Dim::Step => "step",
         }
     }
 
     /// Dimensions whose values are whole numbers; the others are words.
     pub fn is_number(self) -> bool {
-        matches!(self, Dim::SizeBytes | Dim::Gpu | Dim::Round | Dim::Rank)
+        matches!(self, Dim::SizeBytes | Dim::Gpu | Dim::Round | Dim::Rank | Dim::Step)
     }
 }
 

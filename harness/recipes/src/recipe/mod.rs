@@ -11,6 +11,7 @@ pub mod nic_flows;
 pub mod nic_rate;
 pub mod of_reports;
 pub mod ring;
+pub mod steps;
 
 use crate::finding::Finding;
 use crate::metric::{Dim, Dims, Metric, MetricSpec};
@@ -29,6 +30,7 @@ pub const LIST: &[RecipeSpec] = &[
     cuda_gpu_kern_sum::SPEC,
     nccl_profile::SPEC,
     breakdown::SPEC,
+    steps::SPEC,
 ];
 
 /// What a recipe declares before it computes. The planner, the linter and the manual read this constant.

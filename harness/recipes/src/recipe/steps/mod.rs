@@ -1,0 +1,143 @@
+//! The steps of a run in a suite: how long each took on each rank, how much they differ and whether they grow. How they are
+//! found is told in `crate::steps`; nobody is asked here what a step is called.
+
+#[cfg(test)]
+mod tests;
+
+use super::cuda_gpu_kern_sum::loss;
+use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
+use crate::finding::Finding;
+use crate::metric::{Dim, Dims, MetricSpec};
+use crate::source::nsys_export::ExportError;
+use crate::steps::{Asked, Figures, Found, figures, of_trace};
+use crate::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
+use crate::trace::Trace;
+use crate::unit::{Better, Unit};
+use std::collections::BTreeMap;
+
+const OF_RANK: &[Dim] = &[Dim::Rank, Dim::Node];
+
+const TIME: MetricSpec = MetricSpec {
+    name: "step.time",
+    about: "how long a step took on a rank; steps are counted from 0 in each report, or by their own numbers",
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    dims: &[Dim::Rank, Dim::Node, Dim::Step],
+};
+const MEDIAN: MetricSpec = MetricSpec {
+    name: "step.time_median",
+    about: "the median of a rank's steps",
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    dims: OF_RANK,
+};
+const CV: MetricSpec = MetricSpec {
+    name: "step.time_cv",
+    about: "how much a rank's steps differ: their deviation in parts of their mean",
+    unit: Unit::Ratio,
+    better: Better::Lower,
+    dims: OF_RANK,
+};
+const SLOPE: MetricSpec = MetricSpec {
+    name: "step.slope",
+    about: "by how much each step of a rank takes longer than the one before; the median over all pairs",
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    dims: OF_RANK,
+};
+const COUNT: MetricSpec = MetricSpec {
+    name: "step.count",
+    about: "how many whole steps a rank's report has",
+    unit: Unit::Count,
+    better: Better::Neither,
+    dims: OF_RANK,
+};
+
+pub const SPEC: RecipeSpec = RecipeSpec {
+    name: "steps",
+    about: "the steps of a run that repeats itself, from the reports of nsys",
+    metrics: &[TIME, MEDIAN, CV, SLOPE, COUNT],
+    tables: &[&KERNEL, &RUNTIME, &STRING_IDS, &GRAPH_TRACE, &NVTX_EVENTS, &DIAGNOSTIC_EVENT],
+    run,
+};
+
+/// For these causes a report gives no times of steps.
+pub const CAUSES: [&str; 4] = ["events-dropped", "target-error", "report-unreadable", "no-steps"];
+
+/// More steps than this are not told one by one; their figures are of all.
+const MOST_STEPS: usize = 2000;
+
+fn run(job: &JobInput) -> Output {
+    let mut output = Output::default();
+    // By how many steps there are, the ranks that have them.
+    let mut counts: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+    for file in job.files_of(FileRole::NsysExport) {
+        let (Some(rank), Some(node)) = (file.rank, &file.node) else { continue };
+        let told = |code: &str, why: String| {
+            Finding::new(code, format!("rank {rank}: {why}")).file(&file.shown).node(node.as_str())
+        };
+        match of_rank(file) {
+            Err(error) => output.findings.push(told("report-unreadable", error.to_string())),
+            Ok(Err((code, why))) => output.findings.push(told(code, why)),
+            Ok(Ok((found, figures))) => {
+                let notes = found.notes.iter().map(|note| told("steps", note.clone()));
+                output.findings.extend(notes);
+                let dims = job.dims().with(Dim::Rank, rank).with(Dim::Node, node.as_str());
+                counts.entry(per_rank(&dims, &found, &figures, &mut output)).or_default().push(rank);
+            }
+        }
+    }
+    if counts.len() > 1 {
+        let parts = counts.iter().map(|(count, ranks)| {
+            let shown: Vec<String> = ranks.iter().take(8).map(u32::to_string).collect();
+            let more = ranks.len().saturating_sub(shown.len());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("{count} on ranks {}{more}", shown.join(", "))
+        });
+        let why = format!("ranks do not have equally many steps: {}", parts.collect::<Vec<_>>().join("; "));
+        output.findings.push(Finding::new("steps-differ", why));
+    }
+    output
+}
+
+/// The steps of a report with their figures, or why there are none.
+type OfRank = Result<(Found, Figures), (&'static str, String)>;
+
+fn of_rank(file: &InputFile) -> Result<OfRank, ExportError> {
+    let trace = Trace::open(&file.path)?;
+    // A step of which events were dropped may be one of another length, and two may look like one.
+    if let Some((code, text)) = loss(trace.export())? {
+        return Ok(Err((code, format!("the report says itself: {text}"))));
+    }
+    let found = match of_trace(&trace, &Asked::default())? {
+        Ok(found) => found,
+        Err(why) => return Ok(Err(("no-steps", format!("no steps to be seen: {}", why.join("; "))))),
+    };
+    let steps: Vec<_> = found.steps.iter().collect();
+    Ok(match figures(&steps) {
+        Some(figures) => Ok((found, figures)),
+        None => Err(("no-steps", "no step is whole".to_owned())),
+    })
+}
+
+/// How many whole steps there are.
+fn per_rank(dims: &Dims, found: &Found, figures: &Figures, output: &mut Output) -> u64 {
+    let whole = found.steps.iter().filter(|step| step.is_whole()).count() as u64;
+    output.metrics.push(COUNT.of(dims.clone(), whole as f64));
+    output.metrics.push(MEDIAN.of(dims.clone(), figures.stats.median));
+    if let Some(cv) = figures.cv {
+        output.metrics.push(CV.of(dims.clone(), cv));
+    }
+    if let Some(slope) = figures.slope {
+        output.metrics.push(SLOPE.of(dims.clone(), slope.slope));
+    }
+    // Numbers of ranges stand once for each step, or they are none.
+    let numbers: Option<Vec<u64>> = found.steps.iter().map(|step| step.number).collect();
+    let numbers = numbers.filter(|numbers| numbers.is_sorted_by(|a, b| a < b));
+    let timed = found.steps.iter().enumerate().filter(|(_, step)| step.is_whole() && step.has_end);
+    for (at, step) in timed.take(MOST_STEPS) {
+        let number = numbers.as_ref().map_or(at as u64, |numbers| numbers[at]);
+        output.metrics.push(TIME.of(dims.clone().with(Dim::Step, number), step.ns() as f64));
+    }
+    whole
+}
