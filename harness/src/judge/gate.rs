@@ -7,7 +7,6 @@ use crate::artefact::{
 };
 use crate::profile::audit::CAUSES as REPORT_CAUSES;
 use recipes::recipe;
-use recipes::recipe::{cuda_gpu_kern_sum, steps};
 use std::collections::BTreeMap;
 
 pub enum Gate {
@@ -222,11 +221,6 @@ fn is_from_reports(metric: &str) -> bool {
 /// Why a recipe may not have given the metric, by its own declaration.
 fn causes_of(metric: &str) -> &'static [&'static str] {
     recipe::metric(metric).map_or(&[], |(recipe, _)| recipe.causes)
-/// Whether a finding tells why a report gives no number.
-fn is_cause(code: &str) -> bool {
-    [&REPORT_CAUSES[..], &cuda_gpu_kern_sum::CAUSES, &steps::CAUSES]
-        .iter()
-        .any(|causes| causes.contains(&code))
 }
 
 /// Why a number is not there.
@@ -244,7 +238,6 @@ fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -
         let own = causes_of(metric);
         let finding = findings.iter().find(|finding| {
             (REPORT_CAUSES.contains(&finding.code.as_str()) || own.contains(&finding.code.as_str()))
-            is_cause(&finding.code)
                 && (node.is_none() || finding.node.is_none() || finding.node.as_deref() == node)
         })?;
         let file = finding.file.as_deref().unwrap_or(job);

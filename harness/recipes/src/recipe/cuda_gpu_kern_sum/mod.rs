@@ -8,7 +8,6 @@ mod tests;
 mod trace;
 
 pub use classes::{CLASSES, class_of, class_of_both, communicates};
-pub use classes::{CLASSES, class_of};
 pub(crate) use loss::{loss, tells_of_loss};
 pub use trace::{Kernels, durations};
 

@@ -7,10 +7,10 @@ mod diagnostics;
 mod diff;
 mod expert;
 mod kernel_classes;
+mod measures;
 mod network;
 mod nvlink;
 mod overlap;
-mod measures;
 mod projections;
 #[cfg(test)]
 mod projections_tests;

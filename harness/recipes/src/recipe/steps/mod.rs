@@ -58,11 +58,9 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     about: "the steps of a run that repeats itself, from the reports of nsys",
     metrics: &[TIME, MEDIAN, CV, SLOPE, COUNT],
     tables: &[&KERNEL, &RUNTIME, &STRING_IDS, &GRAPH_TRACE, &NVTX_EVENTS, &DIAGNOSTIC_EVENT],
+    causes: &["events-dropped", "target-error", "report-unreadable", "no-steps"],
     run,
 };
-
-/// For these causes a report gives no times of steps.
-pub const CAUSES: [&str; 4] = ["events-dropped", "target-error", "report-unreadable", "no-steps"];
 
 /// More steps than this are not told one by one; their figures are of all.
 const MOST_STEPS: usize = 2000;
