@@ -1,5 +1,6 @@
 //! Tables of cases and what must come of them: one row for each way to go red, and for what must stay green.
 
+mod doubts;
 mod evidence;
 mod flows;
 mod gathered;
@@ -423,41 +424,6 @@ fn a_job_on_other_ranks_than_declared_makes_nothing_but_inconclusive() {
         world.jobs.jobs[0].end = Ended::NodeFail;
         assert_eq!(world.status(), Status::Error);
     }
-}
-
-#[test]
-fn numbers_that_another_account_contradicts_are_neither_good_nor_bad() {
-    let doubt = |metrics: &str, size: u64| recipes::recipe::Doubt {
-        metrics: vec![metrics.into()],
-        dims: Dims::new().with(Dim::SizeBytes, size),
-        cause: "profile-disagrees".into(),
-        why: "printed 10 us, profiled 20 us".into(),
-    };
-    for value in [1.0, 100.0] {
-        let mut world = World::new(at_least(10.0)).saw(value);
-        world.case.assertions[0].dims.set(Dim::SizeBytes, 8u64);
-        world.analysis().doubts.push(doubt("nccl.busbw", 8));
-        let verdict = world.one();
-        assert_eq!(
-            (verdict.status, verdict.cause.as_deref()),
-            (Status::Inconclusive, Some("profile-disagrees"))
-        );
-        assert!(verdict.message.contains("printed 10 us, profiled 20 us"), "{}", verdict.message);
-        // Of another size, or of something else: it is judged as ever.
-        for doubted in [doubt("nccl.busbw", 16), doubt("nccl.wrong", 8)] {
-            let mut world = World::new(at_least(10.0));
-            world.case.assertions[0].dims.set(Dim::SizeBytes, 8u64);
-            world.rows.push(row("nccl.busbw", value, &[(Dim::SizeBytes, "8")]));
-            world.analysis().doubts.push(doubted);
-            let status = world.status();
-            assert_eq!(status, if value > 10.0 { Status::Pass } else { Status::Fail });
-        }
-    }
-    // Asked for in parts, one of which is doubted.
-    let mut world = World::new(at_least(10.0)).saw(100.0);
-    world.case.assertions[0].parts = Arc::from([8u64, 16].map(|size| Dims::new().with(Dim::SizeBytes, size)));
-    world.analysis().doubts.push(doubt("nccl.busbw", 16));
-    assert_eq!(world.status(), Status::Inconclusive);
 }
 
 #[test]
