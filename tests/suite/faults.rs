@@ -68,7 +68,7 @@ fn clocks_that_differ_and_graphs_that_launch_change_no_verdict() {
     let project = Project::new();
     let healthy = project.harness(&["--suite", "nccl-p5", "-q"]);
     let counts = project.json("summary.json")["counts"].clone();
-    for fault in ["clock-offset=-50", "clock-drift=50", "graph-launch"] {
+    for fault in ["clock-offset=-50", "clock-drift=50", "graph-launch", "comm-exposed"] {
         let ran = project.harness(&["--suite", "nccl-p5", "-q", "--sim-fault", &format!("p5-002:{fault}")]);
         assert_eq!((healthy.code, ran.code), (Some(0), Some(0)), "{fault}: {}", ran.all());
         assert_eq!(project.json("summary.json")["counts"], counts, "{fault}");

@@ -19,6 +19,7 @@ pub struct Ailments {
     connection_drops: Vec<usize>,
     reports: Vec<(usize, Report)>,
     stragglers: Vec<(usize, u32, f64)>,
+    comm_exposed: Vec<usize>,
     graph_launch: Vec<usize>,
     /// How far a clock is ahead, in milliseconds, and how fast it runs, in parts of a million.
     clock_offset: Vec<(usize, f64)>,
@@ -88,6 +89,7 @@ impl Ailments {
                 Fault::ClockJump => ailments.clock_jump.push(node),
                 Fault::ConnectionDrops => ailments.connection_drops.push(node),
                 Fault::Straggler { ms, rank } => ailments.stragglers.push((node, *rank, *ms)),
+                Fault::CommExposed => ailments.comm_exposed.push(node),
                 Fault::GraphLaunch => ailments.graph_launch.push(node),
                 Fault::ClockOffset { ms } => ailments.clock_offset.push((node, *ms)),
                 Fault::ClockDrift { ppm } => ailments.clock_drift.push((node, *ppm)),
@@ -192,6 +194,10 @@ impl Ailments {
     /// The ranks that come late, by node and number there, and by how many milliseconds.
     pub fn stragglers(&self) -> &[(usize, u32, f64)] {
         &self.stragglers
+    }
+
+    pub fn any_comm_exposed(&self) -> bool {
+        !self.comm_exposed.is_empty()
     }
 
     pub fn launches_graphs(&self, node: usize) -> bool {

@@ -7,6 +7,7 @@ use super::commands;
 use super::model::Group;
 use super::noise::Noise;
 use super::options::Options;
+use super::training::{self, Training};
 use super::work::{self, Table, Work, World, noise_of};
 use crate::script::{Gpus, Profile, Run, Sampler, Script, Start, Step};
 use recipes::op::Op;
@@ -19,6 +20,8 @@ pub struct Course {
     pub spread: Spread,
     pub sampler: Option<Sampler>,
     pub work: Work,
+    /// What the command is, where it is the pretend training program.
+    pub training: Option<Training>,
     /// The profiler around the ranks.
     pub profile: Option<Profile>,
     pub ailments: Ailments,
@@ -78,6 +81,7 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
     let mut split_mask = None;
     let mut unknown_program = None;
     let spread = Spread::of(script);
+    let mut trained = None;
     let mut work = Work::Command { stdout: Vec::new(), stderr: String::new(), code: 0, seconds: 0.0 };
     let mut launch_s = 2.0;
     for step in &script.steps {
@@ -89,9 +93,18 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
             Step::CountersEnd => {}
             Step::Run(run) => {
                 profile = run.profile.clone();
-                (work, unknown_program) =
-                    ranks(cluster, &ailments, &nodes, spread, run, split_mask, &mut noise);
-                if matches!(work, Work::Tables(_)) {
+                match training::read(cluster, &ailments, nodes.len() as u32, run) {
+                    Some(Ok(read)) => {
+                        work = read.work(&nodes, noise_of(cluster, case, job, training::DRAWS));
+                        trained = Some(read);
+                    }
+                    Some(Err(why)) => work = training::refused(&nodes, spread, run, &why),
+                    None => {
+                        (work, unknown_program) =
+                            ranks(cluster, &ailments, &nodes, spread, run, split_mask, &mut noise);
+                    }
+                }
+                if matches!(work, Work::Tables(_)) || trained.is_some() {
                     launch_s = 12.0 + 0.004 * nodes.len() as f64;
                 }
             }
@@ -114,6 +127,7 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
         spread,
         sampler,
         work,
+        training: trained,
         profile,
         ailments,
         work_from_s,

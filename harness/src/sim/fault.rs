@@ -60,6 +60,8 @@ pub enum Fault {
         ms: f64,
         rank: u32,
     },
+    /// Communication of training no longer hides behind computation.
+    CommExposed,
     /// Kernels are launched by graphs.
     GraphLaunch,
     /// The node's clock is ahead, or behind where the number is below 0.
@@ -74,7 +76,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every way to write a fault, for messages and the manual.
-    pub const FORMS: [&'static str; 27] = [
+    pub const FORMS: [&'static str; 28] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -99,6 +101,7 @@ impl Fault {
         "connection-drops",
         "host-unreachable",
         "straggler=MS@RANK",
+        "comm-exposed",
         "graph-launch",
         "clock-offset=MS",
         "clock-drift=PPM",
@@ -131,6 +134,7 @@ impl Fault {
             Fault::ConnectionDrops => "connection-drops",
             Fault::HostUnreachable => "host-unreachable",
             Fault::Straggler { .. } => "straggler",
+            Fault::CommExposed => "comm-exposed",
             Fault::GraphLaunch => "graph-launch",
             Fault::ClockOffset { .. } => "clock-offset",
             Fault::ClockDrift { .. } => "clock-drift",
@@ -228,6 +232,7 @@ impl Fault {
             "events-dropped" => Fault::EventsDropped,
             "connection-drops" => Fault::ConnectionDrops,
             "straggler" => Fault::Straggler { ms: late()?, rank: rank()? },
+            "comm-exposed" => Fault::CommExposed,
             "graph-launch" => Fault::GraphLaunch,
             "clock-offset" => Fault::ClockOffset {
                 ms: number(

@@ -3,8 +3,9 @@
 //!
 //! It is Slurm as a state machine (`slurm`, `programs`), or nodes that are reached one by one over ssh (`ssh`,
 //! `over_ssh`), as the inventory has it; over nodes with GPUs and NICs (`cluster`), whose workloads take
-//! the time that published measurements suggest (`model`, `traffic`, `work`) and leave files in the forms of the real
-//! tools (`outputs`, `nccl`, `counters`, `flows`). The text of a job is read back by the strict grammar of `script`, so
+//! the time that published measurements suggest (`model`, `traffic`, `work`, `rounds`, `training`) and leave files in
+//! the forms of the real tools (`outputs`, `nccl`, `counters`, `flows`, `nsys`), stamped by clocks of their nodes
+//! (`clock`). The text of a job is read back by the strict grammar of `script`, so
 //! what is tested is what would be sent.
 //!
 //! The law: a collective runs at the pace of its slowest NIC or GPU, on all nodes. The plugin fixes each NIC's share of
@@ -17,7 +18,7 @@
 //! | nic-slow | pace of the slow NIC, on all NICs; none on one node | - | F of the rate, both ways | - |
 //! | nic-dead | its counters stand still, its node's others carry its share | - | `not-connected` | - |
 //! | nic-missing | not listed, else as dead | - | `not-connected` | - |
-//! | gpu-slow | time / F beyond the latency | that GPU alone | - | - |
+//! | gpu-slow | time / F beyond the latency | that GPU alone | - | training: what it computes / F |
 //! | corrupt | `#wrong` above 0, FAILED, exit 1 (only where `-c 1`) | that GPU alone | - | - |
 //! | rank-dies | stdout cut, `srun: error: NODE: task N: Killed`, exit 137 | the same | the same | the same |
 //! | hang | no row more, counters at rest, until somebody ends it; INT is ignored | the same | the same | the same |
@@ -32,8 +33,9 @@
 //! | nsys-missing, nsys-old | profiled ranks of the node run bare | - | - | as nccl-tests |
 //! | events-dropped | the node's reports say that they lack events | - | - | as nccl-tests |
 //! | clock-jump | the node's wall clock is an hour ahead at the end of its capture; uptime is right | the same | the same | the same |
-//! | straggler | each collective MS longer, whichever its size; in its report the rank's kernels begin late | - | - | - |
-//! | graph-launch | in its reports what is timed is launched by graphs | - | - | - |
+//! | straggler | each collective MS longer, whichever its size; in its report the rank's kernels begin late | - | - | training: its forward MS longer a step |
+//! | comm-exposed | - | - | - | training: nothing runs beside communication, steps are longer |
+//! | graph-launch | in its reports what is timed is launched by graphs | - | - | training: what it computes |
 //! | clock-offset, clock-drift | the node's wall clock is off in reports and captures | the same | the same | the same |
 //! | connection-drops | over ssh: the answer to the start is lost, and 25 s in the middle of the job | the same | the same | the same |
 //! | host-unreachable | over ssh: no answer, ever; nothing starts there | the same | the same | the same |
@@ -69,6 +71,7 @@ mod ssh;
 mod tests;
 mod timeline;
 mod traffic;
+mod training;
 mod work;
 
 use self::cluster::Cluster;

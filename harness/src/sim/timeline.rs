@@ -7,6 +7,7 @@ use super::flows::directions;
 use super::slurm::Over;
 use super::traffic::Crossing;
 use super::work::{self, Table, Work};
+use recipes::op::Op;
 
 /// One NIC over one job: its totals, and which part of them it has moved at a moment.
 #[derive(Debug, Clone, Default)]
@@ -93,7 +94,17 @@ pub fn nic_courses(cluster: &Cluster, over: &Over, node: usize) -> Vec<NicCourse
             }
             courses
         }
-        Work::Gpus(_) | Work::Command { .. } => idle(),
+        Work::Command { seconds, .. } => match &course.training {
+            Some(training) if training.nodes > 1 => {
+                let (group, bytes) = training.across();
+                let crossing = Crossing::of(Op::AllReduce, group, cluster.gpus);
+                let all = crossing.unit_bytes(Op::AllReduce, bytes) * f64::from(training.steps);
+                let piece = (course.work_from_s, course.work_from_s + seconds, all);
+                carried(cluster, over, &crossing, [piece].into_iter(), (node as u32, node), stop_s)
+            }
+            _ => idle(),
+        },
+        Work::Gpus(_) => idle(),
     }
 }
 
@@ -106,12 +117,26 @@ fn collective(cluster: &Cluster, over: &Over, table: &Table, node: usize, stop_s
         let unit = crossing.unit_bytes(op, round.bytes) * f64::from(round.operations());
         (from, from + round.seconds(), unit)
     });
+    let of_group = (node - table.world.nodes.start) as u32;
+    carried(cluster, over, &crossing, pieces, (of_group, node), stop_s)
+}
+
+/// What each NIC of a node moves of units that cross piece by piece; the node is told as the group counts it, and as
+/// the job does.
+fn carried(
+    cluster: &Cluster,
+    over: &Over,
+    crossing: &Crossing,
+    pieces: impl Iterator<Item = (f64, f64, f64)>,
+    (of_group, node): (u32, usize),
+    stop_s: f64,
+) -> Vec<NicCourse> {
     let steps = std::rc::Rc::new(Steps::new(pieces, stop_s));
     // Whole units, divided into reads or writes and messages before they are handed to nodes: the same on both ends.
     let unit = steps.total as u64;
     let small = unit / 1000 * 7;
-    let (sent, received) = crossing.units((node - table.world.nodes.start) as u32);
-    let split = |units: u64, bytes: u64| work::split(cluster, &course.ailments, node, units * bytes);
+    let (sent, received) = crossing.units(of_group);
+    let split = |units: u64, bytes: u64| work::split(cluster, &over.course.ailments, node, units * bytes);
     let ways = [
         split(sent, unit - small),
         split(sent, small),

@@ -147,7 +147,7 @@ fn late(ailments: &Ailments, world: &World) -> Vec<(u32, f64)> {
 
 /// The time that the slowest NIC needs for its share of a unit of one byte: the plugin fixes the shares, so all others
 /// wait for it.
-fn slowest_nic(cluster: &Cluster, ailments: &Ailments, crossing: &Crossing, nodes: Range<usize>) -> f64 {
+pub fn slowest_nic(cluster: &Cluster, ailments: &Ailments, crossing: &Crossing, nodes: Range<usize>) -> f64 {
     let full = cluster.line_gb_s * NIC_EFFICIENCY * 1e3;
     let first = nodes.start;
     let mut slowest = 0.0f64;

@@ -169,6 +169,7 @@ fn command(dice: &mut Dice, text: &mut String, via: &str) {
         "program = \"sleep\", args = [\"30\"]",
         "program = \"hostname\"",
         "program = \"echo\", args = [\"a b\", \"$HOME\"]",
+        "program = \"python3\", args = [\"train.py\", \"--steps=3\", \"--layers=2\"]",
     ];
     let program = *dice.of_list(&programs);
     let placement = *dice.of_list(&["\"each\"", "\"all\"", "1"]);

@@ -117,9 +117,26 @@ impl Thread {
         self.events.ranges.push(Range { name, start, end, global_tid, of_nccl: true, payload });
     }
 
+    /// A range of the program's own.
+    pub fn range(&mut self, name: impl Into<Name>, start: i64, end: i64) {
+        let (name, end, global_tid) = (name.into(), end.max(start + 1), self.global_tid);
+        self.events.ranges.push(Range { name, start, end, global_tid, of_nccl: false, payload: None });
+    }
+
     /// The number of a graph that is made now.
     pub fn graph(&mut self) -> i64 {
         self.graphs += 1;
         self.graphs
+    }
+}
+
+impl Events {
+    /// Of several processes in one report.
+    pub fn append(&mut self, mut other: Events) {
+        self.processes.append(&mut other.processes);
+        self.kernels.append(&mut other.kernels);
+        self.copies.append(&mut other.copies);
+        self.calls.append(&mut other.calls);
+        self.ranges.append(&mut other.ranges);
     }
 }

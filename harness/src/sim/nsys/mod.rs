@@ -7,6 +7,7 @@ mod nccl_tests;
 mod payload;
 mod report;
 mod seen;
+mod training;
 
 use super::ailments::{Ending, Report};
 use super::cluster::Cluster;

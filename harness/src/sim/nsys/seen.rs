@@ -3,8 +3,9 @@
 
 use super::events::{Events, Kernel};
 use super::nccl_tests::{self, Process};
-use super::{FIRST_KERNEL_S, Rank, ns};
+use super::{FIRST_KERNEL_S, Rank, ns, training};
 use crate::sim::clock::HostClock;
+use crate::sim::training::{DRAWS, Placed, Training, Who};
 use crate::sim::work::{Table, Work, noise_of};
 use crate::sim::{nccl, noise};
 
@@ -28,6 +29,9 @@ impl Seen {
             && let Some(of_task) = of_tables(rank, tables)
         {
             events = of_task;
+        }
+        if let Some(training) = &course.training {
+            events = of_training(rank, training);
         }
         if !rank.traces("cuda") {
             (events.kernels, events.copies, events.calls) = Default::default();
@@ -81,6 +85,36 @@ fn of_tables(rank: &Rank, tables: &[Table]) -> Option<Events> {
     };
     let (shared, own) = (draws(format!("kernels of world {world}")), draws(format!("kernels{}", rank.rank)));
     Some(nccl_tests::events(&process, shared, own))
+}
+
+/// The processes of a task of the training program, each with a GPU of its own.
+fn of_training(rank: &Rank, program: &Training) -> Events {
+    let course = &rank.over.course;
+    let first = rank.rank * program.processes;
+    let own = first..first + program.processes;
+    let mut placed: Vec<Vec<Placed>> = own.clone().map(|_| Vec::new()).collect();
+    program.run(noise_of(rank.cluster, &course.case, &course.job, DRAWS), &mut |one| {
+        let at = one.rank.checked_sub(first).and_then(|at| placed.get_mut(at as usize));
+        at.into_iter().for_each(|placed| placed.push(one));
+    });
+    let mut pid = noise_of(rank.cluster, &course.case, &course.job, "pids");
+    let first_pid = nccl::first_pid(&mut pid);
+    let mut events = Events::default();
+    for (of_job, placed) in own.zip(&placed) {
+        let communicator = |who: Who| {
+            let which = who.which(of_job, program.ranks_per_node).to_string();
+            let words = ["communicator", &course.case, &course.job, &format!("{who:?}"), &which];
+            noise::digest(rank.cluster.seed, &words)
+        };
+        let process = training::Process {
+            rank: of_job,
+            device: i64::from(of_job % program.ranks_per_node),
+            pid: first_pid + u64::from(of_job),
+            communicators: Who::ALL.map(communicator),
+        };
+        events.append(training::events(program, &process, placed));
+    }
+    events
 }
 
 impl Events {

@@ -1,180 +1,17 @@
 //! What must hold among the tables of the profiled ranks of a job of nccl-tests, and between them and what it printed:
 //! a kernel is launched before it runs, all ranks of a collective end together, and what is timed is what was shown.
 
+use super::seen::{Kernel, PAIR, Seen, TABLES, profiled};
 use super::*;
-use crate::profile::nsys::Words;
-use crate::profile::{NsysVersion, Ranks};
-use crate::script::Profile;
-use recipes::source::nsys_export::{Export, Rows};
-use recipes::tables;
-use std::io::Write;
-
-const PAIR: &str = "p5-[001-002]";
-const TABLES: [&str; 7] = [
-    "CUPTI_ACTIVITY_KIND_KERNEL",
-    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-    "CUPTI_ACTIVITY_KIND_RUNTIME",
-    "NVTX_EVENTS",
-    "StringIds",
-    "TARGET_INFO_SESSION_START_TIME",
-    "TARGET_INFO_SYSTEM_ENV",
-];
 
 /// A program of nccl-tests under nsys, on every rank.
-fn profiled(line: &str, tasks_per_node: u32, words: &[&str]) -> Step {
-    let every = ["--trace=cuda,nvtx"].iter().chain(words).map(|word| (*word).to_owned()).collect();
-    let profile = Profile {
-        nsys: "find".to_owned(),
-        version: NsysVersion::new(2025, 3),
-        tasks: tasks_per_node * 2,
-        ranks: Ranks::All,
-        node_ranks: Ranks::None,
-        name: "c.j".to_owned(),
-        export: "parquetdir".to_owned(),
-        tables: TABLES.map(str::to_owned).to_vec(),
-        words: Words { every, once_per_node: Vec::new() },
-    };
-    Step::Run(Run {
-        argv: format!("/opt/nccl-tests/build/{line}").split(' ').map(str::to_owned).collect(),
-        tasks_per_node,
-        mpi: Some("pmix".to_owned()),
-        container: None,
-        profile: Some(profile),
-    })
-}
-
-struct Call {
-    name: String,
-    start: i64,
-    end: i64,
-    correlation: i64,
-}
-
-struct Kernel {
-    name: String,
-    start: i64,
-    end: i64,
-    device: i64,
-    stream: i64,
-    correlation: i64,
-    node: Option<i64>,
-}
-
-struct Range {
-    name: String,
-    start: i64,
-    end: i64,
-    json: Option<serde_json::Value>,
-}
-
-/// One rank's report.
-struct Seen {
-    kernels: Vec<Kernel>,
-    graphs: usize,
-    calls: Vec<Call>,
-    ranges: Vec<Range>,
-    utc_ns: i64,
-    host: String,
-}
-
-impl Seen {
-    async fn of(bench: &Bench, rank: u32, node: &str) -> Seen {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut named = tempfile::Builder::new();
-        let export = named.prefix("r_pqtdir").rand_bytes(0).tempdir_in(folder.path()).expect("made");
-        let mut files = Vec::new();
-        for table in TABLES {
-            let name = format!("c.j.step0.try0.rank{rank}.{node}_pqtdir/{table}.parquet");
-            if let Some(bytes) = bench.get("c", "j", &name).await {
-                let mut named = tempfile::Builder::new();
-                let file = named.prefix(table).suffix(".parquet").rand_bytes(0).tempfile_in(export.path());
-                let mut file = file.expect("made");
-                file.write_all(&bytes).expect("written");
-                files.push(file);
-            }
-        }
-        let export = Export::open(export.path()).expect("an export");
-        let strings = read(&export, &tables::STRING_IDS).expect("strings");
-        let names: BTreeMap<i64, String> = (strings.ints("id").expect("ids").iter().enumerate())
-            .map(|(row, id)| (*id, text(&strings, "value", row).expect("a string")))
-            .collect();
-        let name = |id: i64| names[&id].clone();
-        let kernels = read(&export, &tables::KERNEL).map_or(Vec::new(), |rows| {
-            let int = |column, row: usize| rows.ints(column).expect("numbers")[row];
-            let maybe = |column, row| rows.maybe_ints(column).expect("numbers").get(row);
-            let kernel = |row| Kernel {
-                name: name(int("shortName", row)),
-                start: int("start", row),
-                end: int("end", row),
-                device: int("deviceId", row),
-                stream: int("streamId", row),
-                correlation: maybe("correlationId", row).expect("a number"),
-                node: maybe("graphNodeId", row),
-            };
-            (0..rows.len()).map(kernel).collect()
-        });
-        let rows = read(&export, &tables::RUNTIME).expect("calls");
-        let int = |column, row: usize| rows.ints(column).expect("numbers")[row];
-        let call = |row| Call {
-            name: name(int("nameId", row)),
-            start: int("start", row),
-            end: int("end", row),
-            correlation: rows.maybe_ints("correlationId").expect("numbers").get(row).expect("a number"),
-        };
-        let calls = (0..rows.len()).map(call).collect();
-        let rows = read(&export, &tables::NVTX_EVENTS).expect("ranges");
-        let maybe = |column, row| rows.maybe_ints(column).expect("numbers").get(row);
-        assert_eq!(
-            (rows.ints("eventType").expect("types")[0], text(&rows, "text", 0)),
-            (75, Some("NCCL".into()))
-        );
-        let range = |row| Range {
-            name: maybe("textId", row).map(name).expect("a registered name"),
-            start: rows.ints("start").expect("numbers")[row],
-            end: maybe("end", row).expect("an end"),
-            json: text(&rows, "jsonText", row).map(|text| serde_json::from_str(&text).expect("JSON")),
-        };
-        let ranges = (1..rows.len()).map(range).collect();
-        let session = read(&export, &tables::SESSION_START).expect("a session");
-        let environment = read(&export, &tables::SYSTEM_ENV).expect("an environment");
-        Seen {
-            kernels,
-            graphs: read(&export, &tables::GRAPH_TRACE).map_or(0, |rows| rows.len()),
-            calls,
-            ranges,
-            utc_ns: session.maybe_ints("utcEpochNs").expect("numbers").get(0).expect("a moment"),
-            host: text(&environment, "value", 0).expect("a host"),
-        }
-    }
-
-    fn collectives(&self) -> Vec<&Kernel> {
-        self.kernels.iter().filter(|kernel| kernel.name.starts_with("nccl")).collect()
-    }
-
-    fn launch(&self, kernel: &Kernel) -> &Call {
-        let mut calls = self.calls.iter().filter(|call| call.correlation == kernel.correlation);
-        let call = calls.next().unwrap_or_else(|| panic!("no call launched {}", kernel.name));
-        assert!(calls.next().is_none());
-        call
-    }
-
-    fn payload(&self, function: &str, key: &str) -> Vec<u64> {
-        let ranges = self.ranges.iter().filter(|range| range.name == function);
-        ranges.map(|range| range.json.as_ref().expect("a payload")[key].as_u64().expect("a number")).collect()
-    }
-}
-
-fn read(export: &Export, spec: &'static tables::TableSpec) -> Option<Rows> {
-    export.table(spec).expect("a sound table")
-}
-
-fn text(rows: &Rows, column: &str, row: usize) -> Option<String> {
-    rows.texts(column).expect("texts").get(row).map(str::to_owned)
+fn nccl_tests(line: &str, tasks_per_node: u32, words: &[&str]) -> Step {
+    profiled(&format!("/opt/nccl-tests/build/{line}"), Some("pmix"), tasks_per_node, words)
 }
 
 /// Runs the program on two nodes; the reports of all ranks, and what was printed.
 async fn ran(bench: &Bench, line: &str, tasks: u32, words: &[&str]) -> (Vec<Seen>, Vec<Vec<String>>) {
-    assert_eq!(bench.run("c", "j", PAIR, profiled(line, tasks, words)).await, "COMPLETED");
+    assert_eq!(bench.run("c", "j", PAIR, nccl_tests(line, tasks, words)).await, "COMPLETED");
     let mut seen = Vec::new();
     for rank in 0..2 * tasks {
         seen.push(Seen::of(bench, rank, ["p5-001", "p5-002"][(rank / tasks) as usize]).await);
@@ -464,7 +301,7 @@ fn the_same_seed_leaves_the_same_tables() {
     on_paused_clock(async {
         let tables = async |seed| {
             let bench = Bench::new("p5", PAIR, seed, &[]);
-            bench.run("c", "j", PAIR, profiled(SHORT, 2, &[])).await;
+            bench.run("c", "j", PAIR, nccl_tests(SHORT, 2, &[])).await;
             let mut all = Vec::new();
             for table in TABLES {
                 let name = format!("c.j.step0.try0.rank3.p5-002_pqtdir/{table}.parquet");

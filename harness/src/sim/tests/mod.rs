@@ -6,8 +6,10 @@ mod faults;
 mod law;
 mod same_seed;
 mod scale;
+mod seen;
 mod slurm;
 mod ssh;
+mod training;
 
 use super::PretendReach;
 use super::fault::NodeFault;
