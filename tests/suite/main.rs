@@ -22,6 +22,7 @@ mod job_script;
 mod lease_script;
 mod little;
 mod local_launcher;
+mod nccl_calls;
 mod oracle;
 mod pretend_baselines;
 mod profile_script;

@@ -3,10 +3,12 @@
 
 mod gathered;
 mod grouped;
+mod shape;
 mod tally;
 
 pub use gathered::{Figure, Gathered, Keeps, Told};
 pub use grouped::{Grouped, NO_GROUP};
+pub use shape::{MODES_FROM, modes, quantile};
 pub use tally::Tally;
 
 use rayon::prelude::*;

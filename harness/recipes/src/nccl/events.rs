@@ -10,7 +10,39 @@ use crate::trace::{Trace, process_of};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-pub(super) const DOMAIN: &str = "NCCL";
+const DOMAIN: &str = "NCCL";
+
+/// Whether a range is one of NCCL's. A capture that began after the program did has no name for the domain: then the
+/// names of C functions tell, in a domain that is not the default one.
+pub fn is_of_nccl(domain: &str, domain_id: i64, text: &str) -> bool {
+    domain == DOMAIN || (domain.is_empty() && domain_id != 0 && is_function(text))
+}
+
+/// `ncclAllReduce` and its like.
+fn is_function(text: &str) -> bool {
+    let name = text.strip_prefix("nccl").unwrap_or_default();
+    name.starts_with(|first: char| first.is_ascii_uppercase())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// Where a range stands, as far as its domain tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Where {
+    Inside,
+    /// In a domain of which the report has no name.
+    Perhaps,
+    Elsewhere,
+}
+
+impl Where {
+    fn of(domain: &str, domain_id: i64) -> Where {
+        match domain {
+            DOMAIN => Where::Inside,
+            "" if domain_id != 0 => Where::Perhaps,
+            _ => Where::Elsewhere,
+        }
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
@@ -93,8 +125,8 @@ struct Reader<'a> {
     rows: &'a Rows,
     domains: Domains,
     layouts: Layouts,
-    /// By id of the string, inside and outside the domain.
-    of_string: HashMap<(i64, bool), Meaning>,
+    /// By id of the string.
+    of_string: HashMap<(i64, Where), Meaning>,
     /// Names of ranges, each once: payloads without a declared layout are told apart by them.
     names: Vec<String>,
     refused: BTreeMap<Refusal, (usize, i64)>,
@@ -125,7 +157,7 @@ impl<'a> Reader<'a> {
         let blobs = rows.bytes("binaryData")?;
         let strings = self.trace.strings()?;
         let (mut open, mut backwards) = (0usize, 0usize);
-        let mut last: Option<((i64, i64), bool)> = None;
+        let mut last: Option<((i64, i64), Where)> = None;
         let mut payloads: HashMap<Stored<'_>, Option<Result<Payload, Refusal>>> = HashMap::new();
         let mut events = Vec::new();
         for row in 0..rows.len() {
@@ -136,7 +168,7 @@ impl<'a> Reader<'a> {
             let key = (process_of(tid), domain);
             let inside = match last {
                 Some((known, inside)) if known == key => inside,
-                _ => self.domains.name(tid, domain) == DOMAIN,
+                _ => Where::of(self.domains.name(tid, domain), domain),
             };
             last = Some((key, inside));
             let meaning = match (texts.get(row), text_ids.get(row)) {
@@ -199,15 +231,17 @@ impl<'a> Reader<'a> {
         Ok(events)
     }
 
-    fn meaning(&mut self, text: &str, inside: bool) -> Meaning {
+    fn meaning(&mut self, text: &str, inside: Where) -> Meaning {
         if !text.starts_with("nccl") {
             return None;
         }
         if let Some((function, payload)) = fork::read(text) {
             return Some((Name::Call(function), 0, Some(payload)));
         }
-        if !inside {
-            return None;
+        match inside {
+            Where::Inside => {}
+            Where::Perhaps if is_function(text) => {}
+            Where::Perhaps | Where::Elsewhere => return None,
         }
         let number = match self.names.iter().position(|name| name == text) {
             Some(number) => number,

@@ -16,6 +16,7 @@ pub mod testing;
 mod tests;
 
 pub use communicators::Communicator;
+pub use events::is_of_nccl;
 pub use function::{Function, Reduction};
 pub use payload::{Payload, Refusal};
 

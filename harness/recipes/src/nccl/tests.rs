@@ -188,6 +188,22 @@ fn the_text_of_a_fork_says_what_payloads_say() {
 }
 
 #[test]
+fn a_domain_without_a_name_is_known_by_the_functions_in_it() {
+    let made = Made::begin();
+    made.string(1, "cudaLaunchKernel").string(2, "ncclDevKernel").string(3, "ncclDevKernel");
+    call(&made, 10, "ncclAllReduce", (7, 8), (30, 50), 1);
+    range(&made, (60, 61), 3, "nccl:all_reduce", None);
+    assert_eq!(read(&made.trace()).calls.len(), 1);
+    domain(&made);
+    assert_eq!(read(&made.trace()).calls.len(), 1);
+    // Another name is another domain.
+    let other = Made::begin();
+    other.event(crate::trace::nvtx::DOMAIN, 0, &[("domainId", 3.into()), ("text", "mine".to_owned().into())]);
+    range(&other, (0, 5), 3, "ncclAllReduce", None);
+    assert_eq!(NcclCalls::read(&other.trace()), Ok(None));
+}
+
+#[test]
 fn a_report_without_nccl_tells_nothing_of_it() {
     let made = Made::begin();
     made.string(1, "gemm").string(2, "gemm").kernel((1, 2), 1, 1).range((0, 5), 3, "ncclAllReduce");

@@ -49,6 +49,7 @@ pub struct Ranges {
     pub global_tid: Vec<i64>,
     /// Where a start/end range ended on another thread: that thread.
     pub end_tid: Vec<Option<i64>>,
+    pub domain_id: Vec<i64>,
     /// `domain:name`.
     pub label: Part<String>,
     /// Without the domain.
@@ -159,6 +160,7 @@ impl Ranges {
                 .collect(),
             global_tid: kept.iter().map(|row| tid(*row)).collect(),
             end_tid: kept.iter().map(|row| end_tids.get(*row).filter(|other| *other != tid(*row))).collect(),
+            domain_id: domain.of_row.iter().map(|number| domain.labels[*number as usize]).collect(),
             label: Part { of_row, labels: of_label.labels },
             name,
             id: kept.iter().map(|row| event_ids.get(*row).unwrap_or_else(|| rows.number(*row))).collect(),

@@ -8,6 +8,7 @@ mod diff;
 mod expert;
 mod kernel_classes;
 mod measures;
+mod nccl;
 mod network;
 mod nvlink;
 mod overlap;
@@ -59,6 +60,9 @@ pub const LIST: &[ReportRecipe] = &[
     expert::GPU_GAPS,
     expert::GPU_TIME_UTIL,
     expert::DX12_MEM_OPS,
+    nccl::NCCL_MSG,
+    nccl::NCCL_SUM,
+    nccl::NCCL_GPU_PROJ_SUM,
     diff::DIFF,
     diagnostics::DIAGNOSTICS,
     composite::gpu::CUDA_GPU,
@@ -69,6 +73,8 @@ pub const LIST: &[ReportRecipe] = &[
     composite::calls::NVTX,
     composite::calls::MPI,
     composite::calls::UCX,
+    composite::nccl::NCCL,
+    composite::aws_ofi_nccl::AWS_OFI_NCCL,
     composite::sampled::NIC,
     composite::sampled::IB_SWITCH,
     composite::sampled::GPU_METRICS_TABLE,

@@ -359,7 +359,7 @@ fn outcome(
 }
 
 /// Largest totals first, then by words; ranks, where rows are of ranks, in their order before that.
-fn sheet(
+pub(super) fn sheet(
     recipe: &ReportRecipe,
     quantity: Quantity,
     words: &[&str],

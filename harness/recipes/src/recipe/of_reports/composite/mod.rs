@@ -1,9 +1,11 @@
 //! Tables that other recipes and people's own tools begin with: rows of several tables of a report together, with names
 //! in place of ids and processes and threads told apart. Their names and columns are the published ones.
 
+pub(super) mod aws_ofi_nccl;
 pub(super) mod calls;
 pub(super) mod gpu;
 pub(super) mod joined;
+pub(super) mod nccl;
 pub(super) mod sampled;
 
 use crate::sheet::{Column, Quantity};

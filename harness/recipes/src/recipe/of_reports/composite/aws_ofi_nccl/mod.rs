@@ -1,0 +1,94 @@
+//! What the network plugin of NCCL on AWS wrote of its requests: as ranges and marks, and as text of LTTng where such a
+//! trace lies beside the report. How names of domains are read is told in `domain`.
+
+mod domain;
+mod events;
+mod lttng;
+mod rails;
+#[cfg(test)]
+mod tests;
+
+use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
+use crate::report::Arguments;
+use crate::sheet::{Column, Quantity, Sheet};
+use crate::source::lttng as source;
+use crate::source::nsys_export::ExportError;
+use crate::tables::{NVTX_EVENTS, STRING_IDS};
+use crate::trace::{Trace, pid_of, tid_of};
+use events::Event;
+
+pub const AWS_OFI_NCCL: ReportRecipe = ReportRecipe {
+    name: "AWS_OFI_NCCL",
+    title: "Requests of the AWS OFI NCCL Plugin",
+    about: "sends, receives, writes and control messages of the plugin, by communicator and slot, or by device and rail; \
+            and how evenly rails carried them",
+    definition: "ranges and marks of domains that begin with `aws-ofi-nccl `, and marks of the default domain that the \
+                 plugin writes there, in processes that have such a domain. Ranges without an end were open when the capture \
+                 ended, or their end was lost: they stand in the table without one and are counted by rail. Events have no \
+                 size; a text of LTTng beside the report, as babeltrace prints it, under the report's name with \
+                 `.lttng.txt`, has sizes and rails of each request",
+    arguments: &[],
+    tables: &[&NVTX_EVENTS, &STRING_IDS],
+    kind: Kind::Together(&Across { tables: &["rows", "rails", "lttng", "lttng_rails"], take, make }),
+};
+
+struct Taken {
+    events: Vec<Event>,
+    requests: Vec<source::Event>,
+}
+
+fn take(trace: &Trace, _: &Arguments) -> Result<Option<(Taken, u64)>, ExportError> {
+    let events = events::read(trace)?;
+    let requests = lttng::beside(trace)?;
+    let rows = (events.len() + requests.len()) as u64;
+    Ok((rows > 0).then_some((Taken { events, requests }, rows)))
+}
+
+fn make(reports: &[Of<&Taken>], _: &Arguments) -> Made {
+    let mut made = Made::default();
+    let all: Vec<(i64, &Event)> = reports
+        .iter()
+        .flat_map(|report| report.taken.events.iter().map(|event| (report.rank, event)))
+        .collect();
+    if !all.is_empty() {
+        made.tables.push(("rows", rows(&all)));
+        made.tables.push(("rails", rails::of_events(&AWS_OFI_NCCL, &all)));
+    }
+    let open = all.iter().filter(|(_, event)| event.is_open()).count();
+    if open > 0 {
+        made.notes.push(format!("AWS_OFI_NCCL: ranges without an end: {open} of {}", all.len()));
+    }
+    let requests: Vec<(i64, &source::Event)> = reports
+        .iter()
+        .flat_map(|report| report.taken.requests.iter().map(|event| (report.rank, event)))
+        .collect();
+    if !requests.is_empty() {
+        made.tables.push(("lttng", lttng::rows(&AWS_OFI_NCCL, &requests)));
+        made.tables.push(("lttng_rails", rails::of_requests(&AWS_OFI_NCCL, &requests)));
+    }
+    made
+}
+
+fn rows(all: &[(i64, &Event)]) -> Sheet {
+    let (plain, time) = (Quantity::Plain, Quantity::Nanoseconds);
+    let number = |name: &str, quantity, value: &dyn Fn(&Event) -> Option<i64>| {
+        Column::maybe_integers(name, quantity, all.iter().map(|(_, event)| value(event)))
+    };
+    let columns = vec![
+        Column::integers("Rank", plain, all.iter().map(|(rank, _)| *rank)),
+        Column::texts("kind", all.iter().map(|(_, event)| event.place.kind())),
+        Column::maybe_texts("comm", all.iter().map(|(_, event)| event.place.handle.clone())),
+        number("slot", plain, &|event| event.place.slot),
+        number("dev", plain, &|event| event.place.dev),
+        number("rail", plain, &|event| event.place.rail),
+        Column::texts("event", all.iter().map(|(_, event)| event.name.as_str())),
+        number("start", time, &|event| Some(event.start)),
+        number("end", time, &|event| event.end),
+        number("duration", time, &Event::ns),
+        Column::maybe_texts("open", all.iter().map(|(_, event)| event.is_open().then_some("yes"))),
+        number("pid", plain, &|event| Some(pid_of(event.global_tid))),
+        number("tid", plain, &|event| Some(tid_of(event.global_tid))),
+        number("end tid", plain, &|event| event.end_tid.map(tid_of)),
+    ];
+    Sheet { name: AWS_OFI_NCCL.name, title: AWS_OFI_NCCL.title, columns }
+}

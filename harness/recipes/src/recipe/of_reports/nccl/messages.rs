@@ -1,0 +1,184 @@
+//! Calls of all reports as messages: which of them are the same message on several ranks, which were measured, and how
+//! long their kernels took.
+
+use super::msg::{AGGREGATED, CHECKS, ITERATIONS, OUT_OF_PLACE, RANKS, WARMUP};
+use crate::nccl::sequence::{Difference, Part, Place, Placement, Plan, assign, plan_of};
+use crate::nccl::{Call, Function, NcclCalls};
+use crate::recipe::of_reports::Of;
+use crate::report::Arguments;
+use crate::trace::process_of;
+use std::collections::{BTreeMap, HashMap};
+
+/// What messages have in common whose times are held together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub function: Function,
+    pub communicator: Option<u64>,
+    pub ranks: Option<u32>,
+    pub bytes: Option<u64>,
+    pub placement: Option<Placement>,
+}
+
+impl Key {
+    pub fn total_bytes(&self) -> Option<u64> {
+        self.function.total_bytes(self.bytes?, self.ranks)
+    }
+}
+
+/// One call on one rank.
+pub(super) struct Message<'a> {
+    /// Which of the reports.
+    pub report: u32,
+    pub call: &'a Call,
+    /// Which of the keys.
+    pub key: u32,
+    /// How manieth call of its key on its rank, from 0.
+    pub instance: u32,
+    pub place: Option<Place>,
+    /// Whether its time counts.
+    pub counts: bool,
+    /// From the first of its kernels to the last, where it has some.
+    pub span: Option<(i64, i64)>,
+    /// Whether its kernels are no other call's.
+    pub alone: bool,
+}
+
+impl Message<'_> {
+    /// The time that it took by itself.
+    pub fn ns(&self) -> Option<u64> {
+        let (start, end) = self.span.filter(|_| self.alone)?;
+        Some(end.wrapping_sub(start) as u64)
+    }
+}
+
+pub(super) struct Messages<'a> {
+    /// In the order of the reports, and in each by their beginnings.
+    pub all: Vec<Message<'a>>,
+    pub keys: Vec<Key>,
+}
+
+pub(super) fn of<'a>(
+    reports: &[Of<&'a NcclCalls>],
+    arguments: &Arguments,
+    notes: &mut Vec<String>,
+) -> Messages<'a> {
+    let ranks = u32::try_from(arguments.number(&RANKS)).ok().filter(|ranks| *ranks > 0);
+    let plan = plan(arguments);
+    let warmup = if plan.is_some() { 0 } else { arguments.number(&WARMUP) };
+    let mut messages = Messages { all: Vec::new(), keys: Vec::new() };
+    let mut of_key: HashMap<Key, u32> = HashMap::new();
+    let mut last: Option<(Key, u32)> = None;
+    // By report, process, rank in the communicator, and key: how many there were.
+    let mut instances: HashMap<(u32, i64, Option<u32>, u32), u32> = HashMap::new();
+    for (report, of) in reports.iter().enumerate() {
+        let nccl: &'a NcclCalls = of.taken;
+        let places = plan.as_ref().map(|plan| places(nccl, plan, &of.file, notes));
+        messages.all.reserve(nccl.calls.len());
+        for (at, call) in nccl.calls.iter().enumerate() {
+            let place = places.as_ref().and_then(|places| places[at]);
+            let key = Key {
+                function: call.function,
+                communicator: call.communicator,
+                ranks: call.ranks.or(ranks),
+                bytes: call.bytes,
+                placement: place.and_then(|place| place.placement),
+            };
+            let number = match last {
+                Some((known, number)) if known == key => number,
+                _ => *of_key.entry(key).or_insert_with(|| {
+                    messages.keys.push(key);
+                    messages.keys.len() as u32 - 1
+                }),
+            };
+            last = Some((key, number));
+            let rank = (report as u32, process_of(call.global_tid), call.rank, number);
+            let instance = instances.entry(rank).or_insert(0);
+            *instance += 1;
+            let counts = match (&places, place) {
+                (Some(_), place) => matches!(place, Some(Place { part: Part::Timed { .. }, .. })),
+                (None, _) => u64::from(*instance) > warmup,
+            };
+            let kernels = nccl.kernels_of(call);
+            let begin = kernels.iter().map(|kernel| kernel.start).min();
+            let end = kernels.iter().map(|kernel| kernel.end).max();
+            messages.all.push(Message {
+                report: report as u32,
+                call,
+                key: number,
+                instance: *instance - 1,
+                place,
+                counts,
+                span: begin.zip(end),
+                alone: nccl.is_alone(call),
+            });
+        }
+    }
+    messages
+}
+
+/// What nccl-tests was asked for, without the sizes.
+fn plan(arguments: &Arguments) -> Option<Plan> {
+    let number = |spec| u32::try_from(arguments.number(spec)).unwrap_or(u32::MAX);
+    let iterations = number(&ITERATIONS);
+    (iterations > 0).then(|| Plan {
+        rows: Vec::new(),
+        warmup_rows: Vec::new(),
+        warmup: number(&WARMUP),
+        iterations,
+        aggregated: number(&AGGREGATED),
+        checks: number(&CHECKS),
+        in_place: !arguments.has(OUT_OF_PLACE.name),
+        cycles: 1,
+    })
+}
+
+/// Of each call of a report its place in a run of nccl-tests, where its rank's calls are as such a run makes them; where
+/// they are not, a note says by what.
+fn places(nccl: &NcclCalls, plan: &Plan, file: &str, notes: &mut Vec<String>) -> Vec<Option<Place>> {
+    let mut places = vec![None; nccl.calls.len()];
+    let mut sequences: BTreeMap<(i64, Option<u64>, Option<u32>), Vec<usize>> = BTreeMap::new();
+    for (at, call) in nccl.calls.iter().enumerate() {
+        let key = (process_of(call.global_tid), call.communicator, call.rank);
+        sequences.entry(key).or_default().push(at);
+    }
+    for ((_, communicator, rank), calls) in sequences {
+        let steps = steps(nccl, &calls);
+        let sizes: Vec<Option<u64>> = steps.iter().map(|step| nccl.calls[step[0]].bytes).collect();
+        let found = plan_of(&sizes, plan).and_then(|plan| assign(&sizes, &plan));
+        match found {
+            Ok(found) => {
+                for (step, place) in steps.iter().zip(found) {
+                    step.iter().for_each(|at| places[*at] = Some(place));
+                }
+            }
+            Err(why) => notes.push(untold(file, communicator, rank, why)),
+        }
+    }
+    places
+}
+
+/// Sends and receives of one group are one step of a test that is made of them.
+fn steps(nccl: &NcclCalls, calls: &[usize]) -> Vec<Vec<usize>> {
+    let mut steps: Vec<Vec<usize>> = Vec::new();
+    for at in calls {
+        let call = &nccl.calls[*at];
+        let is_pair = matches!(call.function, Function::Send | Function::Recv);
+        let before = steps.last().and_then(|step| step.first()).map(|first| &nccl.calls[*first]);
+        match (before, steps.last_mut()) {
+            (Some(first), Some(step)) if is_pair && call.group.is_some() && first.group == call.group => {
+                step.push(*at);
+            }
+            _ => steps.push(vec![*at]),
+        }
+    }
+    steps
+}
+
+fn untold(file: &str, communicator: Option<u64>, rank: Option<u32>, why: Difference) -> String {
+    let of = match (communicator, rank) {
+        (Some(id), Some(rank)) => format!(", communicator {}, rank {rank}", super::communicator(id)),
+        (Some(id), None) => format!(", communicator {}", super::communicator(id)),
+        (None, _) => String::new(),
+    };
+    format!("{file}{of}: calls are not those of nccl-tests as asked for, so that none of them counts: {why}")
+}

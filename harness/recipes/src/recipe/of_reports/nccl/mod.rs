@@ -1,0 +1,22 @@
+//! Recipes over what reports tell of NCCL. How calls, their payloads and their kernels are read is told in
+//! `crate::nccl`.
+
+mod buckets;
+mod messages;
+mod msg;
+mod projected;
+mod rows;
+mod sizes;
+mod sum;
+#[cfg(test)]
+mod tests;
+mod warmup;
+
+pub(super) use msg::NCCL_MSG;
+pub(super) use projected::NCCL_GPU_PROJ_SUM;
+pub(super) use sum::NCCL_SUM;
+
+/// As logs of NCCL write it.
+fn communicator(id: u64) -> String {
+    format!("0x{id:x}")
+}

@@ -1,0 +1,102 @@
+//! Every call of NCCL with what it says of itself and with its kernels, and what calls of one size took: in place of a
+//! join by hand of calls, kernels and printed times. How calls become messages is told in `messages`.
+
+use super::{buckets, messages, rows, sizes};
+use crate::nccl::{NcclCalls, TABLES};
+use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
+use crate::report::{ArgumentSpec, Arguments, Takes};
+
+pub const NCCL_MSG: ReportRecipe = ReportRecipe {
+    name: "nccl_msg",
+    title: "NCCL Messages",
+    about: "every NCCL call with its operation, bytes, communicator and kernels, and what calls of one operation, \
+            communicator and size took, over all ranks",
+    definition: "a call is a range of the domain `NCCL`; its size is that of its payload, which for gathers, scatters \
+                 and all-to-alls is one rank's part, the total is all of it. Kernels belong to the call in whose range they \
+                 were launched, or to the group in whose outermost end they were: calls that share kernels with others are \
+                 counted and have no time. Times are from the first kernel's begin to the last one's end. The n-th call of \
+                 one operation, communicator and size is one instance on all ranks; its fastest rank waited for nobody, \
+                 so that bus bandwidth is taken from that rank's time, and the wait is what the others took longer. Modes are \
+                 peaks of a density of the logarithms of times that hold a tenth of them, with valleys under 0.4 of the \
+                 lower peak; of fewer than 40 times none are told. A found warm-up is as many first instances as lie above \
+                 the third quartile of the second half of them by 1.5 times its range between quartiles, and by 5 %. With \
+                 `iterations` the calls are held against the order in which nccl-tests makes them, and only timed \
+                 ones count",
+    arguments: &[WARMUP, ITERATIONS, CHECKS, AGGREGATED, OUT_OF_PLACE, RANKS, BUCKETS],
+    tables: TABLES,
+    kind: Kind::Together(&Across { tables: &["calls", "sizes", "buckets"], take, make }),
+};
+
+pub(super) const WARMUP: ArgumentSpec = ArgumentSpec {
+    name: "warmup",
+    about: "first calls of each operation, communicator and size that do not count; with `iterations`, warm-up calls of \
+            each doubled size",
+    takes: Takes::Number(0),
+    choice: None,
+};
+
+pub(super) const ITERATIONS: ArgumentSpec = ArgumentSpec {
+    name: "iterations",
+    about: "the calls are of nccl-tests with so many iterations: tells timed calls and placements",
+    takes: Takes::Number(0),
+    choice: None,
+};
+
+pub(super) const CHECKS: ArgumentSpec = ArgumentSpec {
+    name: "checks",
+    about: "with `iterations`: checks of results for each size and placement",
+    takes: Takes::Number(1),
+    choice: None,
+};
+
+pub(super) const AGGREGATED: ArgumentSpec = ArgumentSpec {
+    name: "aggregated",
+    about: "with `iterations`: calls of each iteration",
+    takes: Takes::Number(1),
+    choice: None,
+};
+
+pub(super) const OUT_OF_PLACE: ArgumentSpec = ArgumentSpec {
+    name: "out-of-place",
+    about: "with `iterations`: sizes were not gone through in place",
+    takes: Takes::Nothing,
+    choice: None,
+};
+
+pub(super) const RANKS: ArgumentSpec = ArgumentSpec {
+    name: "ranks",
+    about: "how many ranks communicators have that the reports do not tell of",
+    takes: Takes::Number(0),
+    choice: None,
+};
+
+pub(super) const BUCKETS: ArgumentSpec = ArgumentSpec {
+    name: "buckets",
+    about: "borders of classes of sizes, ascending, such as `64K+1M+16M`; a class has its lower border and not its upper \
+            one",
+    takes: Takes::Text("64K+1M+16M"),
+    choice: None,
+};
+
+fn take(
+    trace: &crate::trace::Trace,
+    _: &Arguments,
+) -> Result<Option<(NcclCalls, u64)>, crate::source::nsys_export::ExportError> {
+    let nccl = NcclCalls::read(trace)?.filter(|nccl| !nccl.calls.is_empty());
+    Ok(nccl.map(|nccl| {
+        let calls = nccl.calls.len() as u64;
+        (nccl, calls)
+    }))
+}
+
+fn make(reports: &[Of<&NcclCalls>], arguments: &Arguments) -> Made {
+    let mut made = Made::default();
+    let messages = messages::of(reports, arguments, &mut made.notes);
+    made.tables.push(("calls", rows::sheet(&NCCL_MSG, reports, &messages)));
+    made.tables.push(("sizes", sizes::sheet(&NCCL_MSG, &messages)));
+    match buckets::Buckets::read(arguments.text(&BUCKETS)) {
+        Ok(buckets) => made.tables.push(("buckets", buckets.sheet(&NCCL_MSG, &messages))),
+        Err(why) => made.notes.push(format!("nccl_msg: no table of classes, as `buckets` {why}")),
+    }
+    made
+}

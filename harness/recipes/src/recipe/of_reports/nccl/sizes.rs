@@ -1,0 +1,140 @@
+//! What messages of one operation, communicator, size and placement took, over all ranks.
+
+use super::messages::{Key, Message, Messages};
+use super::warmup;
+use crate::figures::{Stats, modes, quantile};
+use crate::recipe::of_reports::ReportRecipe;
+use crate::sheet::{Column, Quantity, Sheet};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Of one key.
+struct Row {
+    key: Key,
+    calls: usize,
+    /// Calls whose kernels are those of others too.
+    shared: usize,
+    ranks_seen: usize,
+    /// The times that count, ascending.
+    times: Vec<u64>,
+    /// Of each instance that counts, in their order: the shortest time, the longest, and of how many ranks.
+    instances: Vec<(u64, u64, usize)>,
+    found_warmup: Option<usize>,
+}
+
+pub(super) fn sheet(recipe: &ReportRecipe, messages: &Messages) -> Sheet {
+    let mut of_key: Vec<Vec<&Message>> = messages.keys.iter().map(|_| Vec::new()).collect();
+    for message in &messages.all {
+        of_key[message.key as usize].push(message);
+    }
+    let mut rows: Vec<Row> = messages.keys.iter().zip(of_key).map(|(key, all)| row(*key, &all)).collect();
+    rows.sort_by_key(|row| row.key);
+    let (plain, time) = (Quantity::Plain, Quantity::Nanoseconds);
+    let number = |name: &str, quantity, value: &dyn Fn(&Row) -> Option<i64>| {
+        Column::maybe_integers(name, quantity, rows.iter().map(value))
+    };
+    let decimal = |name: &str, quantity, value: &dyn Fn(&Row) -> Option<f64>| {
+        Column::maybe_decimals(name, quantity, rows.iter().map(value))
+    };
+    let whole = |value: Option<u64>| value.and_then(|value| i64::try_from(value).ok());
+    let stats: Vec<Option<Stats>> = rows.iter().map(|row| Stats::of(&row.times)).collect();
+    let of_stats = |name: &str, quantity, value: fn(&Stats) -> f64| {
+        Column::maybe_decimals(name, quantity, stats.iter().map(|stats| stats.as_ref().map(value)))
+    };
+    let modes: Vec<Option<Vec<f64>>> = rows.iter().map(|row| modes(&row.times)).collect();
+    let mut columns = vec![
+        Column::texts("Operation", rows.iter().map(|row| row.key.function.name())),
+        Column::maybe_texts(
+            "Communicator",
+            rows.iter().map(|row| row.key.communicator.map(super::communicator)),
+        ),
+        number("Ranks", plain, &|row| row.key.ranks.map(i64::from)),
+        number("Bytes", plain, &|row| whole(row.key.bytes)),
+        number("Total Bytes", plain, &|row| whole(row.key.total_bytes())),
+        decimal("Wire Bytes", plain, &|row| {
+            row.key.function.wire_bytes(row.key.total_bytes()?, row.key.ranks)
+        }),
+        Column::maybe_texts(
+            "Placement",
+            rows.iter().map(|row| row.key.placement.map(|placement| placement.name())),
+        ),
+        number("Ranks Seen", plain, &|row| Some(row.ranks_seen as i64)),
+        number("Calls", plain, &|row| Some(row.calls as i64)),
+        number("Sharing Kernels", plain, &|row| Some(row.shared as i64)),
+        number("Count", plain, &|row| Some(row.times.len() as i64)),
+        number("Instances", plain, &|row| Some(row.instances.len() as i64)),
+        number("Found Warm-up", plain, &|row| row.found_warmup.map(|found| found as i64)),
+    ];
+    columns.push(of_stats("Avg", time, |stats| stats.mean));
+    columns.push(number("Min", time, &|row| whole(row.times.first().copied())));
+    for (name, part) in [("P1", 0.01), ("P5", 0.05), ("P50", 0.5), ("P95", 0.95), ("P99", 0.99)] {
+        columns.push(decimal(name, time, &|row| quantile(&row.times, part)));
+    }
+    columns.push(number("Max", time, &|row| whole(row.times.last().copied())));
+    columns.push(of_stats("CV", Quantity::Percent, |stats| match stats.mean > 0.0 {
+        true => 100.0 * stats.stddev / stats.mean,
+        false => 0.0,
+    }));
+    columns.push(Column::maybe_integers(
+        "Modes",
+        plain,
+        modes.iter().map(|modes| modes.as_ref().map(|modes| modes.len() as i64)),
+    ));
+    let places = |modes: &Vec<f64>| {
+        let places: Vec<String> = modes.iter().map(|ns| format!("{ns:.0}")).collect();
+        places.join("+")
+    };
+    columns.push(Column::maybe_texts("Modes at (ns)", modes.iter().map(|modes| modes.as_ref().map(places))));
+    columns.push(decimal("Fastest Rank P50", time, &|row| row.fastest(0.5)));
+    columns.push(decimal("Wait Avg", time, &Row::wait));
+    columns.push(decimal("BusBW P50 (GB/s)", plain, &|row| row.busbw(row.fastest(0.5)?)));
+    columns.push(decimal("BusBW Max (GB/s)", plain, &|row| row.busbw(row.fastest(0.0)?)));
+    Sheet { name: recipe.name, title: "NCCL Messages by Size", columns }
+}
+
+impl Row {
+    /// Of the times of each instance's fastest rank.
+    fn fastest(&self, part: f64) -> Option<f64> {
+        let mut times: Vec<u64> = self.instances.iter().map(|(least, ..)| *least).collect();
+        times.sort_unstable();
+        quantile(&times, part)
+    }
+
+    /// How much longer the other ranks took than the fastest, over instances that several ranks had.
+    fn wait(&self) -> Option<f64> {
+        let of_several = self.instances.iter().filter(|(.., ranks)| *ranks > 1);
+        let waits: Vec<u64> = of_several.map(|(least, most, _)| most - least).collect();
+        Some(Stats::of(&waits)?.mean)
+    }
+
+    fn busbw(&self, ns: f64) -> Option<f64> {
+        let wire = self.key.function.wire_bytes(self.key.total_bytes()?, self.key.ranks)?;
+        (ns > 0.0).then(|| wire / ns)
+    }
+}
+
+fn row(key: Key, all: &[&Message]) -> Row {
+    let mut times = Vec::new();
+    let mut of_instance: BTreeMap<u32, (u64, u64, usize, bool)> = BTreeMap::new();
+    let mut ranks = BTreeSet::new();
+    for message in all {
+        ranks.insert((message.report, message.call.rank));
+        let Some(ns) = message.ns() else { continue };
+        if message.counts {
+            times.push(ns);
+        }
+        let seen = of_instance.entry(message.instance).or_insert((ns, ns, 0, message.counts));
+        *seen = (seen.0.min(ns), seen.1.max(ns), seen.2 + 1, seen.3 && message.counts);
+    }
+    times.sort_unstable();
+    let shortest: Vec<u64> = of_instance.values().map(|(least, ..)| *least).collect();
+    let counted = of_instance.values().filter(|(.., counts)| *counts);
+    Row {
+        key,
+        calls: all.len(),
+        shared: all.iter().filter(|message| !message.alone).count(),
+        ranks_seen: ranks.len(),
+        times,
+        instances: counted.map(|(least, most, ranks, _)| (*least, *most, *ranks)).collect(),
+        found_warmup: warmup::found(&shortest),
+    }
+}

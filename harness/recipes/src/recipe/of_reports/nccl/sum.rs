@@ -1,0 +1,124 @@
+//! Functions of NCCL by the time that their threads spent in them: all of them, those of each rank, and those that move
+//! data by communicator and class of size.
+
+use crate::figures::{Stats, Tally};
+use crate::nccl::{NcclCalls, TABLES, is_of_nccl};
+use crate::recipe::of_reports::survey::sheet;
+use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
+use crate::report::Arguments;
+use crate::sheet::Quantity;
+use crate::source::nsys_export::ExportError;
+use crate::trace::Trace;
+use crate::trace::nvtx::{Ranges, Style};
+use std::collections::BTreeMap;
+
+pub const NCCL_SUM: ReportRecipe = ReportRecipe {
+    name: "nccl_sum",
+    title: "NCCL Summary",
+    about: "functions of NCCL and the time that threads spent in them, over all ranks, by rank, and by communicator and \
+            size",
+    definition: "ranges of the domain `NCCL` by name, from begin to end on their threads, which is not the time of the \
+                 transfer: that is in `nccl_msg`. Classes of size have their lower border, a power of two, and not their \
+                 upper one; sizes are those of payloads, of one rank's part where a payload counts a part",
+    arguments: &[],
+    tables: TABLES,
+    kind: Kind::Together(&Across { tables: &["all_stats", "rank_stats", "size_stats"], take, make }),
+};
+
+/// Times by words.
+type Tallies = BTreeMap<Vec<String>, Tally>;
+
+struct Taken {
+    functions: Tallies,
+    sizes: Tallies,
+}
+
+fn take(trace: &Trace, _: &Arguments) -> Result<Option<(Taken, u64)>, ExportError> {
+    let Some(ranges) = Ranges::read(trace)? else { return Ok(None) };
+    let mut of_functions: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for row in 0..ranges.len() {
+        let name = ranges.name(row);
+        if ranges.style[row] == Style::PushPop && is_of_nccl(ranges.domain(row), ranges.domain_id[row], name)
+        {
+            of_functions.entry(name).or_default().push(ranges.ns(row));
+        }
+    }
+    let rows = of_functions.values().map(|values| values.len() as u64).sum();
+    let functions =
+        of_functions.into_iter().map(|(name, values)| (vec![name.to_owned()], Tally::of(&values)));
+    let functions = functions.collect();
+    let mut of_sizes: BTreeMap<Vec<String>, Vec<u64>> = BTreeMap::new();
+    for call in NcclCalls::read(trace)?.iter().flat_map(|nccl| &nccl.calls) {
+        let communicator = call.communicator.map(super::communicator);
+        let class = call.bytes.map_or_else(|| NOT_RECORDED.to_owned(), class);
+        let words = vec![
+            communicator.unwrap_or_else(|| NOT_RECORDED.to_owned()),
+            call.function.name().to_owned(),
+            class,
+        ];
+        of_sizes.entry(words).or_default().push(call.ns());
+    }
+    let sizes = of_sizes.into_iter().map(|(words, values)| (words, Tally::of(&values))).collect();
+    Ok((rows > 0).then_some((Taken { functions, sizes }, rows)))
+}
+
+const NOT_RECORDED: &str = "not recorded";
+
+/// Powers of two, in bytes.
+fn class(bytes: u64) -> String {
+    match bytes.checked_ilog2() {
+        None => "0 B".to_owned(),
+        Some(bits) => format!("{} to {}", power(bits), power(bits + 1)),
+    }
+}
+
+fn power(bits: u32) -> String {
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    format!("{} {}", 1u64 << (bits % 10), UNITS[(bits / 10) as usize % UNITS.len()])
+}
+
+fn make(reports: &[Of<&Taken>], _: &Arguments) -> Made {
+    type Rows = Vec<(Option<i64>, Vec<String>, Stats)>;
+    let (mut all, mut sizes) = (Tallies::new(), Tallies::new());
+    let mut of_ranks: Rows = Vec::new();
+    for report in reports {
+        for (words, tally) in &report.taken.functions {
+            all.entry(words.clone()).or_default().add(tally.clone());
+            let stats = tally.clone().stats();
+            of_ranks.extend(stats.map(|stats| (Some(report.rank), words.clone(), stats)));
+        }
+        for (words, tally) in &report.taken.sizes {
+            sizes.entry(words.clone()).or_default().add(tally.clone());
+        }
+    }
+    let rows = |tallies: Tallies| -> Rows {
+        tallies.into_iter().filter_map(|(words, mut tally)| Some((None, words, tally.stats()?))).collect()
+    };
+    let of = |words: &[&str], rows: Rows| sheet(&NCCL_SUM, Quantity::Nanoseconds, words, rows);
+    let by_size = of(&["Communicator", "Operation", "Size Class"], rows(sizes));
+    let tables = vec![
+        ("all_stats", of(&["Name"], rows(all))),
+        ("rank_stats", of(&["Name"], of_ranks)),
+        ("size_stats", by_size),
+    ];
+    Made { tables, notes: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_of_size_are_powers_of_two() {
+        for (bytes, name) in [
+            (0, "0 B"),
+            (1, "1 B to 2 B"),
+            (1023, "512 B to 1 KiB"),
+            (1024, "1 KiB to 2 KiB"),
+            (1 << 30, "1 GiB to 2 GiB"),
+            (u64::MAX, "8 EiB to 16 EiB"),
+        ] {
+            assert_eq!(class(bytes), name);
+        }
+    }
+}
