@@ -40,6 +40,7 @@ fn cells(outcome: &Outcome, table: &str, column: &str) -> Vec<String> {
         Values::Decimals(all) => {
             all.iter().map(|value| shown(value.map(|value| format!("{value:.2}")))).collect()
         }
+        Values::Lists(all) => panic!("lists: {all:?}"),
     }
 }
 

@@ -41,6 +41,7 @@ impl Tables {
             Values::Decimals(all) => {
                 all.iter().map(|value| value.map_or("-".to_owned(), |value| value.to_string())).collect()
             }
+            Values::Lists(all) => panic!("lists: {all:?}"),
         }
     }
 }
