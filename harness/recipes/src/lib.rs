@@ -16,6 +16,7 @@ pub mod sheet;
 pub mod source;
 pub mod spans;
 pub mod steps;
+pub mod stragglers;
 pub mod tables;
 pub mod trace;
 pub mod unit;

@@ -1,0 +1,107 @@
+//! When each rank came to each collective, beside the others: who waited for how long, and who came last.
+
+use super::clocks::Aligned;
+use super::robust::{median, median_of_others, narrow};
+use super::series::Series;
+use super::{Evidence, Kind};
+
+/// How a rank came to its collectives. Times are medians over the instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrived {
+    pub instances: u64,
+    /// How often nobody came later, nor at the same time.
+    pub last_in: u64,
+    pub after_first_ns: i64,
+    /// Against the median of the others; below nothing where it was earlier.
+    pub late_ns: i64,
+    /// Until the last one came.
+    pub wait_ns: i64,
+    pub wait_total_ns: i64,
+}
+
+/// The instances of one operation in one communicator, together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instances {
+    pub communicator: u64,
+    pub kind: Kind,
+    pub ranks: usize,
+    pub instances: usize,
+    /// From the first arrival to the last, the median.
+    pub spread_ns: i64,
+    /// From the last arrival to the end, the median.
+    pub transfer_ns: i64,
+}
+
+#[derive(Default)]
+struct Seen {
+    last_in: u64,
+    after_first: Vec<i64>,
+    late: Vec<i64>,
+    wait: Vec<i64>,
+}
+
+pub fn tell(
+    evidence: &Evidence,
+    series: &[Series],
+    aligned: &Aligned,
+) -> (Vec<Option<Arrived>>, Vec<Instances>) {
+    let mut seen: Vec<Seen> = evidence.ranks.iter().map(|_| Seen::default()).collect();
+    let mut instances = Vec::new();
+    let mut order: Vec<(i128, usize)> = Vec::new();
+    let mut starts: Vec<i64> = Vec::new();
+    for series in series {
+        let (mut spreads, mut transfers) = (Vec::new(), Vec::new());
+        for n in 0..series.len {
+            let work = |member: usize| {
+                let rank = series.members[member];
+                (rank, evidence.ranks[rank].work[series.places[member][n] as usize])
+            };
+            order.clear();
+            order.extend((0..series.members.len()).map(|member| {
+                let (rank, work) = work(member);
+                (aligned.at(rank, work.start), member)
+            }));
+            order.sort_unstable();
+            let (Some(first), Some(last)) = (order.first().copied(), order.last().copied()) else { continue };
+            starts.clear();
+            starts.extend(order.iter().map(|(start, _)| narrow(start - first.0)));
+            let spread = narrow(last.0 - first.0);
+            for (place, (_, member)) in order.iter().enumerate() {
+                let seen = &mut seen[series.members[*member]];
+                let others = median_of_others(&starts, place).unwrap_or_default();
+                seen.after_first.push(starts[place]);
+                seen.late.push(starts[place].saturating_sub(others));
+                seen.wait.push(spread.saturating_sub(starts[place]));
+            }
+            if order.len() < 2 || order[order.len() - 2].0 < last.0 {
+                seen[series.members[last.1]].last_in += 1;
+            }
+            let (rank, work) = work(last.1);
+            spreads.push(spread);
+            transfers.push(narrow(aligned.at(rank, work.end) - last.0));
+        }
+        instances.push(Instances {
+            communicator: series.communicator,
+            kind: series.kind,
+            ranks: series.members.len(),
+            instances: series.len,
+            spread_ns: median(&mut spreads).unwrap_or_default(),
+            transfer_ns: median(&mut transfers).unwrap_or_default(),
+        });
+    }
+    (seen.into_iter().map(Seen::told).collect(), instances)
+}
+
+impl Seen {
+    fn told(mut self) -> Option<Arrived> {
+        let total: i128 = self.wait.iter().map(|ns| i128::from(*ns)).sum();
+        Some(Arrived {
+            instances: self.late.len() as u64,
+            last_in: self.last_in,
+            after_first_ns: median(&mut self.after_first)?,
+            late_ns: median(&mut self.late)?,
+            wait_ns: median(&mut self.wait)?,
+            wait_total_ns: narrow(total),
+        })
+    }
+}

@@ -1,0 +1,319 @@
+//! Jobs with known truth, and what is said of them.
+
+use super::made::{Draw, Job, Ran};
+use super::*;
+
+const MS: i64 = 1_000_000;
+
+fn judged(ran: &Ran) -> Judgement {
+    judge(&ran.evidence(&ran.computes()), &Limits::default())
+}
+
+/// Who is named: ranks by their numbers, nodes by their names.
+fn named(judgement: &Judgement) -> Vec<String> {
+    match &judgement.verdict {
+        Verdict::Named(culprits) => culprits
+            .iter()
+            .map(|culprit| match &culprit.who {
+                Who::Node { node, .. } => node.clone(),
+                Who::Rank { rank, .. } => rank.to_string(),
+            })
+            .collect(),
+        Verdict::Nobody(_) => Vec::new(),
+        Verdict::Untold(why) => panic!("untold: {why}"),
+    }
+}
+
+#[track_caller]
+fn untold(judgement: &Judgement) -> &str {
+    match &judgement.verdict {
+        Verdict::Untold(why) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Seeds of the long test; a run that is asked to may look at other ones.
+const SEEDS: std::ops::Range<u64> = 0..100;
+
+#[test]
+fn a_straggler_of_a_millisecond_or_more_is_named_in_every_seed_and_in_healthy_ones_nobody() {
+    for seed in SEEDS {
+        let healthy = Job::of(seed);
+        assert_eq!(named(&judged(&healthy.run())), [] as [&str; 0], "seed {seed}");
+        for late in [1, 5, 20] {
+            let who = Draw(seed ^ (late as u64) << 32).below(64);
+            let judgement = judged(&healthy.clone().late(who, late * MS).run());
+            assert_eq!(named(&judgement), [who.to_string()], "seed {seed}, {late} ms");
+            let Verdict::Named(culprits) = &judgement.verdict else { unreachable!() };
+            let off = (culprits[0].late_ns - late * MS).abs();
+            assert!(off < 250_000, "seed {seed}, {late} ms: {}", culprits[0].late_ns);
+        }
+    }
+}
+
+#[test]
+fn clocks_are_found_as_they_are_with_their_signs() {
+    let ran = Job::of(7).run();
+    let judgement = judged(&ran);
+    let truth = |host: usize| ran.ranks[host * 8].clock;
+    for (host, clock) in judgement.clocks.iter().enumerate() {
+        let rate = clock.rate_ppm.expect("connected");
+        let expected = (truth(host).1 - truth(0).1) as f64 / 1000.0;
+        assert!((rate - expected).abs() < 0.05, "{}: {rate} of {expected}", clock.name);
+        // In the middle of the minute.
+        let middle = 5000 * MS + 31_000 * MS;
+        let drifted = (i128::from(middle) * i128::from(truth(host).1 - truth(0).1) / 1_000_000_000) as i64;
+        let (ahead, expected) = (clock.ahead_ns.expect("connected"), truth(host).0 - truth(0).0 + drifted);
+        assert!((ahead - expected).abs() < 200_000, "{}: {ahead} of {expected}", clock.name);
+        assert!(clock.residual_ns.is_some_and(|ns| ns < 20_000), "{clock:?}");
+    }
+    assert!(judgement.apart.is_empty() && judgement.flaws.is_empty());
+}
+
+#[test]
+fn wild_ends_do_not_move_the_clocks() {
+    let clean = judged(&Job::of(3).run());
+    let mut ran = Job::of(3).run();
+    let mut draw = Draw(9);
+    for own in &mut ran.ranks {
+        for work in &mut own.work {
+            if draw.below(10) == 0 {
+                work.end += 40 * MS;
+            }
+        }
+    }
+    let wild = judged(&ran);
+    for (a, b) in clean.clocks.iter().zip(&wild.clocks) {
+        let (a, b) = (a.rate_ppm.expect("rate"), b.rate_ppm.expect("rate"));
+        assert!((a - b).abs() < 0.2, "{a} {b}");
+    }
+    assert_eq!(named(&wild), [] as [&str; 0]);
+}
+
+#[test]
+fn who_waits_is_not_blamed_where_its_whole_node_comes_late_for_it() {
+    // The node of rank 12 waits for it within the node, and comes to everybody else late.
+    let judgement = judged(&Job::of(11).late(12, 20 * MS).run());
+    assert_eq!(named(&judgement), ["12"]);
+    for rank in (8..16).filter(|rank| *rank != 12) {
+        let result = &judgement.ranks[rank];
+        let rounds = result.rounds.expect("compared");
+        assert!(rounds.late_ns.abs() < 200_000, "{rank}: {rounds:?}");
+        assert!(result.arrived.expect("arrived").wait_ns > 0);
+    }
+    let (own, other) =
+        (judgement.ranks[12].arrived.expect("own"), judgement.ranks[13].arrived.expect("other"));
+    assert!(own.last_in >= 54 && own.wait_total_ns * 5 < other.wait_total_ns, "{own:?} {other:?}");
+}
+
+#[test]
+fn a_slow_node_is_named_as_one() {
+    let mut job = Job::of(5);
+    job.late = (24..32).map(|rank| (rank, 5 * MS)).collect();
+    let judgement = judged(&job.run());
+    assert_eq!(named(&judgement), ["node-3"]);
+    let node = judgement.nodes.iter().find(|node| node.name == "node-3").expect("there");
+    assert!(node.late_ns.is_some_and(|ns| (ns - 5 * MS).abs() < 250_000), "{node:?}");
+    // Two of its ranks are two ranks.
+    let two = Job::of(5).late(24, 5 * MS).late(25, 7 * MS).run();
+    assert_eq!(named(&judged(&two)), ["25", "24"]);
+}
+
+#[test]
+fn all_late_together_are_late_for_nobody() {
+    let mut job = Job::of(6);
+    job.late = (0..64).map(|rank| (rank, 20 * MS)).collect();
+    assert_eq!(named(&judged(&job.run())), [] as [&str; 0]);
+}
+
+#[test]
+fn a_slow_gpu_is_told_from_a_host_that_comes_late() {
+    let cause = |by_kernels: bool| {
+        let mut job = Job::of(8).late(40, 5 * MS);
+        job.by_kernels = by_kernels;
+        let judgement = judged(&job.run());
+        let Verdict::Named(culprits) = judgement.verdict else { panic!("{:?}", judgement.verdict) };
+        (culprits[0].cause, judgement.ranks[40].compute_ratio.expect("kernels"))
+    };
+    let (slow, ratio) = cause(true);
+    assert!(slow == Cause::Kernels && (ratio - 725.0 / 720.0).abs() < 1e-3, "{slow:?} {ratio}");
+    let (late, ratio) = cause(false);
+    assert!(late == Cause::Between && (ratio - 1.0).abs() < 1e-9, "{late:?} {ratio}");
+    let ran = Job::of(8).late(40, 5 * MS).run();
+    let Verdict::Named(culprits) = judge(&ran.evidence(&[]), &Limits::default()).verdict else { panic!() };
+    assert_eq!(culprits[0].cause, Cause::NotRecorded);
+}
+
+#[test]
+fn hosts_that_no_collective_connects_are_said_so_and_compared_within_themselves() {
+    let mut job = Job::of(2).late(20, 20 * MS);
+    (job.global, job.across) = (false, false);
+    let judgement = judged(&job.run());
+    assert_eq!(judgement.apart.len(), 8);
+    assert!(judgement.clocks.iter().all(|clock| clock.ahead_ns.is_none() && clock.rate_ppm.is_none()));
+    assert_eq!(named(&judgement), ["20"], "against the others of its node");
+    // Connected over others, by communicators that no two hosts far apart share.
+    let mut ran = Job { global: false, across: false, ..Job::of(2) }.run();
+    let chained = Job { global: false, ..Job::of(2) }.run();
+    ran.clone_from(&chained);
+    for own in &mut ran.ranks {
+        // What crosses hosts becomes a chain of pairs: 0 with 1, 1 with 2, and so on by the place of the GPU.
+        let host = own.host;
+        own.work.retain_mut(|work| match (work.kind, work.communicator) {
+            (Kind::ReduceScatter, Some(id)) => {
+                let place = (id - 200) as usize;
+                host == place || host == place + 1
+            }
+            _ => true,
+        });
+    }
+    for place in 0..7 {
+        ran.sizes.insert(200 + place, 2);
+    }
+    ran.sizes.remove(&207);
+    let judgement = judged(&ran);
+    assert!(judgement.apart.is_empty(), "{:?}", judgement.apart);
+    let truth = |host: usize| ran.ranks[host * 8].clock.1 as f64 / 1000.0;
+    let rate = judgement.clocks[7].rate_ppm.expect("connected");
+    assert!((rate - (truth(7) - truth(0))).abs() < 0.2, "{rate}");
+}
+
+#[test]
+fn of_few_steps_nothing_is_said_but_that() {
+    let judgement = judged(&Job { steps: 3, ..Job::of(1) }.late(5, 20 * MS).run());
+    assert_eq!(untold(&judgement), "rounds: 2, of at least 16");
+    assert!(judgement.residual_ns.is_some() && judgement.ranks[5].arrived.is_some(), "what there is is told");
+    let judgement = judged(&Job { steps: 0, ..Job::of(1) }.run());
+    assert_eq!(untold(&judgement), "no collective was recorded by all its ranks, and as often by each");
+    let nothing = judge(&Evidence::default(), &Limits::default());
+    assert!(nothing.residual_ns.is_none() && nothing.clocks.is_empty());
+}
+
+#[test]
+fn unequal_counts_are_told_and_not_used() {
+    let mut ran = Job::of(4).late(9, 5 * MS).run();
+    let last = ran.ranks[17].work.iter().rposition(|work| work.kind == Kind::AllReduce).expect("some");
+    ran.ranks[17].work.remove(last);
+    let judgement = judged(&ran);
+    let expected =
+        Flaw::UnequalCounts { communicator: 1, kind: Kind::AllReduce, fewest: (17, 53), most: (63, 54) };
+    assert_eq!(judgement.flaws, [expected]);
+    assert_eq!(named(&judgement), ["9"], "by what is left");
+    // A rank that recorded none of it has the fewest.
+    ran.ranks[17].work.retain(|work| work.kind != Kind::AllReduce);
+    ran.ranks[17]
+        .work
+        .insert(0, Work { communicator: Some(1), stream: 0, kind: Kind::Other, start: 0, end: 0 });
+    let flaws = judged(&ran).flaws;
+    assert!(matches!(flaws[..], [Flaw::UnequalCounts { fewest: (17, 0), .. }]), "{flaws:?}");
+}
+
+#[test]
+fn a_communicator_of_which_a_rank_left_no_record_is_not_used() {
+    let mut ran = Job::of(4).late(9, 5 * MS).run();
+    ran.ranks.remove(63);
+    let judgement = judged(&ran);
+    let missing: Vec<(u64, usize, usize)> = judgement
+        .flaws
+        .iter()
+        .map(|flaw| match flaw {
+            Flaw::NotRecorded { communicator, recorded, of } => (*communicator, *recorded, *of),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(missing, [(1, 63, 64), (107, 7, 8), (207, 7, 8)]);
+    assert_eq!(named(&judgement), ["9"], "by what the others share");
+}
+
+#[test]
+fn two_ranks_alone_are_enough() {
+    let job = Job { hosts: 2, per_host: 1, across: false, ..Job::of(12) };
+    assert_eq!(named(&judged(&job.run())), [] as [&str; 0]);
+    for who in [0, 1] {
+        let judgement = judged(&job.clone().late(who, 5 * MS).run());
+        assert_eq!(named(&judgement), [who.to_string()]);
+    }
+}
+
+#[test]
+fn reports_of_one_host_that_begin_at_other_zeros_than_they_say_are_still_aligned() {
+    let mut ran = Job::of(13).late(9, 5 * MS).run();
+    ran.ranks[30].zero += 3 * MS;
+    let judgement = judged(&ran);
+    assert_eq!(named(&judgement), ["9"]);
+    assert!(judgement.residual_ns.is_some_and(|ns| ns < 20_000), "{:?}", judgement.residual_ns);
+    assert!(judgement.ranks[30].arrived.is_some_and(|arrived| arrived.late_ns.abs() < MS));
+}
+
+#[test]
+fn nobody_is_named_for_less_than_three_residuals() {
+    let mut ran = Job::of(14).late(9, 2 * MS).run();
+    let mut draw = Draw(1);
+    for own in &mut ran.ranks {
+        for work in &mut own.work {
+            work.end += draw.within(3 * MS).abs();
+        }
+    }
+    let judgement = judged(&ran);
+    assert!(judgement.residual_ns.is_some_and(|ns| ns > 700_000), "{:?}", judgement.residual_ns);
+    assert_eq!(named(&judgement), [] as [&str; 0]);
+}
+
+#[test]
+fn times_at_the_edges_of_64_bits_neither_overflow_nor_blame() {
+    for (zero, moment) in [(i64::MAX, i64::MAX), (i64::MIN, i64::MIN), (i64::MAX, i64::MIN)] {
+        let mut ran = Job { steps: 20, ..Job::of(15) }.run();
+        for own in &mut ran.ranks {
+            own.zero = zero;
+            let first = own.work[0].start;
+            let last = own.work.last().expect("some").end;
+            let by = if moment == i64::MAX { moment - last } else { moment.wrapping_sub(first) };
+            for work in &mut own.work {
+                work.start = work.start.wrapping_add(by);
+                work.end = work.end.wrapping_add(by);
+            }
+        }
+        let judgement = judged(&ran);
+        assert!(judgement.residual_ns.is_some());
+        assert_eq!(named(&judgement), [] as [&str; 0]);
+    }
+    let wild =
+        |start, end| vec![Work { communicator: Some(1), stream: 0, kind: Kind::AllReduce, start, end }; 20];
+    let (one, other) = (wild(i64::MIN, i64::MAX), wild(i64::MAX, i64::MAX));
+    let rank = |rank, node, zero, work| Rank {
+        rank,
+        node,
+        gpu: None,
+        clock: node,
+        zero,
+        lead_ns: None,
+        work,
+        compute: &[],
+    };
+    let ranks = vec![rank(0, "a", i64::MIN, &one[..]), rank(1, "b", i64::MAX, &other[..])];
+    let judgement = judge(&Evidence { ranks, ..Evidence::default() }, &Limits::default());
+    assert!(!matches!(judgement.verdict, Verdict::Named(_)));
+}
+
+#[test]
+fn streams_stand_for_communicators_where_none_is_recorded() {
+    let mut ran = Job { across: false, ..Job::of(16) }.late(33, 5 * MS).run();
+    for own in &mut ran.ranks {
+        own.work.retain(|work| work.kind == Kind::AllReduce);
+        own.work.iter_mut().for_each(|work| work.communicator = None);
+    }
+    let computes = ran.computes();
+    let mut evidence = ran.evidence(&computes);
+    assert!(untold(&judge(&evidence, &Limits::default())).starts_with("no collective"));
+    evidence.by_order = true;
+    let judgement = judge(&evidence, &Limits::default());
+    assert_eq!(judgement.instances.len(), 1);
+    // Who within the node was late is not to be seen by what all ranks share: all of the node waited there.
+    assert_eq!(named(&judgement), ["node-4"]);
+}
+
+#[test]
+fn work_that_ends_before_it_begins_is_left_out() {
+    let work = |start, end| Work { communicator: None, stream: 0, kind: Kind::Other, start, end };
+    assert_eq!(sorted(vec![work(5, 9), work(7, 2), work(1, 1)]), (vec![work(1, 1), work(5, 9)], 1));
+}
