@@ -12,6 +12,7 @@ pub mod nic_rate;
 pub mod of_reports;
 pub mod ring;
 pub mod steps;
+pub mod stragglers;
 
 use crate::finding::Finding;
 use crate::metric::{Dim, Dims, Metric, MetricSpec};
@@ -31,6 +32,7 @@ pub const LIST: &[RecipeSpec] = &[
     nccl_profile::SPEC,
     breakdown::SPEC,
     steps::SPEC,
+    stragglers::SPEC,
 ];
 
 /// What a recipe declares before it computes. The planner, the linter and the manual read this constant.

@@ -317,3 +317,11 @@ fn work_that_ends_before_it_begins_is_left_out() {
     let work = |start, end| Work { communicator: None, stream: 0, kind: Kind::Other, start, end };
     assert_eq!(sorted(vec![work(5, 9), work(7, 2), work(1, 1)]), (vec![work(1, 1), work(5, 9)], 1));
 }
+
+#[test]
+fn a_clock_that_goes_faster_makes_nobody_late() {
+    let job = Job { drift_ppb: 900_000, hosts: 2, ..Job::of(17) };
+    let judgement = judged(&job.run());
+    assert!(judgement.clocks[1].rate_ppm.is_some_and(|rate| rate.abs() > 300.0), "{:?}", judgement.clocks);
+    assert_eq!(named(&judgement), [] as [&str; 0]);
+}

@@ -12,6 +12,7 @@ pub mod nvtx;
 mod nvtx_tests;
 mod process;
 pub mod projection;
+mod session;
 #[cfg(test)]
 pub mod testing;
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod samples;
 mod steps;
 #[cfg(test)]
 mod steps_tests;
+mod stragglers;
 mod summaries;
 mod survey;
 #[cfg(test)]
@@ -63,6 +64,7 @@ pub const LIST: &[ReportRecipe] = &[
     nccl::NCCL_MSG,
     nccl::NCCL_SUM,
     nccl::NCCL_GPU_PROJ_SUM,
+    stragglers::STRAGGLERS,
     diff::DIFF,
     diagnostics::DIAGNOSTICS,
     composite::gpu::CUDA_GPU,

@@ -6,7 +6,7 @@ use crate::figures::{Grouped, Stats, Tally};
 use crate::report::Arguments;
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
-use crate::tables::{GENERIC_EVENTS, MPI_RANKS, NVTX_EVENTS, SESSION_START, SYSTEM_ENV};
+use crate::tables::{GENERIC_EVENTS, MPI_RANKS, NVTX_EVENTS, SYSTEM_ENV};
 use crate::trace::{Filter, Trace};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -166,7 +166,7 @@ fn read(survey: &Survey, input: &Input, of_all: &[OfAll]) -> Report {
         host: host(&trace).unwrap_or_default(),
         product: written.product,
         schema: written.schema,
-        utc_epoch_ns: epoch(&trace).unwrap_or_default(),
+        utc_epoch_ns: trace.utc_epoch_ns().unwrap_or_default(),
         taken,
         notes: trace.notes().into_iter().map(|note| format!("{}: {note}", input.shown)).collect(),
     }
@@ -253,12 +253,6 @@ fn host(trace: &Trace) -> Result<Option<String>, ExportError> {
     let names = rows.texts("name")?.iter().zip(rows.texts("value")?.iter());
     let mut hosts = names.filter(|(name, _)| name.is_some_and(|name| name.eq_ignore_ascii_case("hostname")));
     Ok(hosts.find_map(|(_, value)| value.map(str::to_owned)))
-}
-
-fn epoch(trace: &Trace) -> Result<Option<i64>, ExportError> {
-    let Some(rows) = trace.export().columns(&SESSION_START, &["utcEpochNs"])? else { return Ok(None) };
-    let epochs = rows.maybe_ints("utcEpochNs")?;
-    Ok((0..rows.len()).find_map(|row| epochs.get(row)))
 }
 
 /// The ranks that reports know of themselves, where each knows one and no two the same; else their order.

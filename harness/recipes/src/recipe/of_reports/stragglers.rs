@@ -1,0 +1,286 @@
+//! Which rank, GPU or node keeps the others waiting, over all reports at once. How it is found is told in
+//! `crate::stragglers`; what is taken of a report, in `recipe::stragglers`.
+
+use super::{Across, Kind, Made, Of, ReportRecipe};
+use crate::recipe::stragglers::taken::{Report, Taken, clock, evidence, shown, take, told_of};
+use crate::report::{ArgumentSpec, Arguments, Takes};
+use crate::sheet::{Column, Quantity, Sheet};
+use crate::stragglers::{Evidence, Judgement, Limits, RankResult, Verdict, Who, judge};
+use crate::tables::{KERNEL, NVTX_EVENTS, RUNTIME, SESSION_START, STRING_IDS, SYSTEM_ENV};
+
+const LEAST_US: ArgumentSpec = ArgumentSpec {
+    name: "least_us",
+    about: "name nobody who is late by less than this in a round; microseconds",
+    takes: Takes::Number(200),
+    choice: None,
+};
+const LEAST_ROUNDS: ArgumentSpec = ArgumentSpec {
+    name: "least_rounds",
+    about: "say nothing of fewer rounds",
+    takes: Takes::Number(16),
+    choice: None,
+};
+
+pub(super) const STRAGGLERS: ReportRecipe = ReportRecipe {
+    name: "stragglers",
+    title: "Stragglers",
+    about: "which rank, GPU or node keeps the others waiting, and by how much in each round",
+    definition: "clocks of hosts are aligned by offset and rate, robustly, on the ends of each AllReduce, AllGather, \
+                 ReduceScatter and AlltoAll that all ranks of its communicator recorded, chained over communicators; \
+                 the residual is the robust deviation of those ends; an instance is the n-th of its operation and \
+                 communicator on every rank; a round lies between two ends of the rarest collective that comes \
+                 evenly; what a rank does in it outside its communication, held against the median of the ranks with \
+                 the same part in the same round, is its lateness, so that waiting is never lateness; named is who is \
+                 late by more than `least_us` and by more than 3 residuals, in the median of all rounds and by 6 \
+                 standard errors, and a node of which three quarters of the ranks are; without communicators in the \
+                 reports, the n-th stream of all ranks stands for one; kernels are held against those of the same \
+                 name and place in the order",
+    arguments: &[LEAST_US, LEAST_ROUNDS],
+    tables: &[&KERNEL, &STRING_IDS, &RUNTIME, &NVTX_EVENTS, &SESSION_START, &SYSTEM_ENV],
+    kind: Kind::Together(&Across {
+        tables: &["verdict", "ranks", "nodes", "clocks", "instances"],
+        take: |trace, _| take(trace),
+        make,
+    }),
+};
+
+fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
+    let parts: Vec<Report> = reports
+        .iter()
+        .map(|report| {
+            let (clock, zero) = clock(report.host.as_deref(), report.utc_epoch_ns, &report.file);
+            let node = report.host.as_deref().unwrap_or(&report.file);
+            Report { rank: report.rank, node, clock, zero, taken: report.taken }
+        })
+        .collect();
+    let evidence = evidence(&parts);
+    let limits = Limits {
+        least_ns: arguments.number(&LEAST_US).saturating_mul(1000),
+        least_rounds: usize::try_from(arguments.number(&LEAST_ROUNDS)).unwrap_or(usize::MAX).max(1),
+    };
+    let judgement = judge(&evidence, &limits);
+    let nccl_ranks: Vec<Option<i64>> = parts
+        .iter()
+        .flat_map(|report| report.taken.gpus.iter().map(|gpu| gpu.nccl_rank.map(i64::from)))
+        .collect();
+    Made {
+        tables: vec![
+            ("verdict", verdict(&judgement)),
+            ("ranks", ranks(&evidence, &judgement, &nccl_ranks)),
+            ("nodes", nodes(&judgement)),
+            ("clocks", clocks(&judgement)),
+            ("instances", instances(&evidence, &judgement)),
+        ],
+        notes: notes(reports, &evidence, &judgement),
+    }
+}
+
+fn sheet(title: &'static str, columns: Vec<Column>) -> Sheet {
+    Sheet { name: STRAGGLERS.name, title, columns }
+}
+
+const PLAIN: Quantity = Quantity::Plain;
+const NS: Quantity = Quantity::Nanoseconds;
+
+/// One row for each who is named; else one that says why nobody is.
+fn verdict(judgement: &Judgement) -> Sheet {
+    let (word, why, culprits) = match &judgement.verdict {
+        Verdict::Named(culprits) => ("straggler", None, culprits.as_slice()),
+        Verdict::Nobody(why) => ("nobody", Some(why.as_str()), &[][..]),
+        Verdict::Untold(why) => ("cannot be told", Some(why.as_str()), &[][..]),
+    };
+    let rows = culprits.len().max(1);
+    let of = |at: usize| culprits.get(at);
+    let part = |at: usize| of(at).map(|culprit| &culprit.who);
+    let residual = judgement.residual_ns.and_then(|ns| i64::try_from(ns).ok());
+    sheet(
+        "Verdict",
+        vec![
+            Column::texts("Verdict", (0..rows).map(|_| word)),
+            Column::maybe_texts(
+                "Who",
+                (0..rows).map(|at| {
+                    Some(match part(at)? {
+                        Who::Node { .. } => "node",
+                        Who::Rank { .. } => "rank",
+                    })
+                }),
+            ),
+            Column::maybe_texts(
+                "Node",
+                (0..rows).map(|at| match part(at)? {
+                    Who::Node { node, .. } | Who::Rank { node, .. } => Some(node.as_str()),
+                }),
+            ),
+            Column::maybe_integers(
+                "Rank",
+                PLAIN,
+                (0..rows).map(|at| match part(at)? {
+                    Who::Node { .. } => None,
+                    Who::Rank { rank, .. } => Some(*rank),
+                }),
+            ),
+            Column::maybe_integers(
+                "GPU",
+                PLAIN,
+                (0..rows).map(|at| match part(at)? {
+                    Who::Node { .. } => None,
+                    Who::Rank { gpu, .. } => *gpu,
+                }),
+            ),
+            Column::maybe_integers("Late", NS, (0..rows).map(|at| Some(of(at)?.late_ns))),
+            Column::maybe_integers("Round", NS, (0..rows).map(|at| Some(of(at)?.round_ns))),
+            Column::maybe_decimals("Standard Errors", PLAIN, (0..rows).map(|at| Some(of(at)?.sure))),
+            Column::maybe_integers("Residual", NS, (0..rows).map(|_| residual)),
+            Column::maybe_texts("Cause", (0..rows).map(|at| Some(of(at)?.cause.name()))),
+            Column::maybe_texts(
+                "Evidence",
+                (0..rows).map(|at| of(at).map(|culprit| culprit.evidence.as_str()).or(why)),
+            ),
+        ],
+    )
+}
+
+fn ranks(evidence: &Evidence, judgement: &Judgement, nccl_ranks: &[Option<i64>]) -> Sheet {
+    let all = || evidence.ranks.iter();
+    let of = |value: fn(&RankResult) -> Option<i64>| judgement.ranks.iter().map(value).collect::<Vec<_>>();
+    let whole = |value: u64| i64::try_from(value).ok();
+    let column = |name: &str, quantity, value| Column::maybe_integers(name, quantity, of(value));
+    sheet(
+        "Ranks",
+        vec![
+            Column::integers("Rank", PLAIN, all().map(|rank| rank.rank)),
+            Column::maybe_integers("NCCL Rank", PLAIN, nccl_ranks.iter().copied()),
+            Column::texts("Node", all().map(|rank| rank.node)),
+            Column::maybe_integers("GPU", PLAIN, all().map(|rank| rank.gpu)),
+            column("Late", NS, |rank| Some(rank.rounds?.late_ns)),
+            column("Late Mean", NS, |rank| Some(rank.rounds?.mean_late_ns)),
+            column("Late StdDev", NS, |rank| Some(rank.rounds?.deviation_ns)),
+            Column::maybe_decimals(
+                "Standard Errors",
+                PLAIN,
+                judgement.ranks.iter().map(|rank| Some(rank.rounds?.sure)),
+            ),
+            column("Rounds", PLAIN, |rank| i64::try_from(rank.rounds?.rounds).ok()),
+            column("Later in", PLAIN, |rank| i64::try_from(rank.rounds?.later).ok()),
+            column("Round", NS, |rank| Some(rank.rounds?.length_ns)),
+            column("Own in Round", NS, |rank| Some(rank.rounds?.own_ns)),
+            Column::maybe_integers(
+                "Collectives",
+                PLAIN,
+                judgement.ranks.iter().map(|rank| whole(rank.arrived?.instances)),
+            ),
+            Column::maybe_integers(
+                "Last in",
+                PLAIN,
+                judgement.ranks.iter().map(|rank| whole(rank.arrived?.last_in)),
+            ),
+            column("Arrival after First", NS, |rank| Some(rank.arrived?.after_first_ns)),
+            column("Arrival after Others", NS, |rank| Some(rank.arrived?.late_ns)),
+            column("Wait", NS, |rank| Some(rank.arrived?.wait_ns)),
+            column("Wait Total", NS, |rank| Some(rank.arrived?.wait_total_ns)),
+            Column::maybe_integers("Launched before", NS, all().map(|rank| rank.lead_ns)),
+            Column::maybe_decimals(
+                "Kernel Time of Others'",
+                Quantity::Percent,
+                judgement.ranks.iter().map(|rank| Some(100.0 * rank.compute_ratio?)),
+            ),
+        ],
+    )
+}
+
+fn nodes(judgement: &Judgement) -> Sheet {
+    let all = || judgement.nodes.iter();
+    sheet(
+        "Nodes",
+        vec![
+            Column::texts("Node", all().map(|node| node.name.as_str())),
+            Column::integers("Ranks", PLAIN, all().map(|node| node.ranks as i64)),
+            Column::maybe_integers("Late", NS, all().map(|node| node.late_ns)),
+            Column::maybe_integers("Wait", NS, all().map(|node| node.wait_ns)),
+            Column::integers("Last in", PLAIN, all().map(|node| node.last_in as i64)),
+            Column::maybe_decimals(
+                "Kernel Time of Others'",
+                Quantity::Percent,
+                all().map(|node| Some(100.0 * node.compute_ratio?)),
+            ),
+        ],
+    )
+}
+
+fn clocks(judgement: &Judgement) -> Sheet {
+    let all = || judgement.clocks.iter();
+    sheet(
+        "Clocks",
+        vec![
+            Column::texts("Clock", all().map(|clock| clock.name.as_str())),
+            Column::texts("Against", all().map(|clock| clock.against.as_str())),
+            Column::integers("Ranks", PLAIN, all().map(|clock| clock.ranks as i64)),
+            Column::maybe_integers("Ahead", NS, all().map(|clock| clock.ahead_ns)),
+            // With every digit that tells, where a column of decimals shows one.
+            Column::maybe_texts(
+                "Rate (ppm)",
+                all().map(|clock| {
+                    clock.rate_ppm.map(|rate| format!("{:.3}", (1e3 * rate).round() / 1e3 + 0.0))
+                }),
+            ),
+            Column::maybe_integers(
+                "Residual",
+                NS,
+                all().map(|clock| clock.residual_ns.and_then(|ns| i64::try_from(ns).ok())),
+            ),
+            Column::integers("Ends", PLAIN, all().map(|clock| clock.ends as i64)),
+        ],
+    )
+}
+
+fn instances(evidence: &Evidence, judgement: &Judgement) -> Sheet {
+    let all = || judgement.instances.iter();
+    sheet(
+        "Collectives",
+        vec![
+            Column::texts("Communicator", all().map(|one| shown(one.communicator, evidence.by_order))),
+            Column::texts("Operation", all().map(|one| one.kind.name())),
+            Column::integers("Ranks", PLAIN, all().map(|one| one.ranks as i64)),
+            Column::integers("Instances", PLAIN, all().map(|one| one.instances as i64)),
+            Column::integers("First to Last Arrival", NS, all().map(|one| one.spread_ns)),
+            Column::integers("Last Arrival to End", NS, all().map(|one| one.transfer_ns)),
+        ],
+    )
+}
+
+fn notes(reports: &[Of<&Taken>], evidence: &Evidence, judgement: &Judgement) -> Vec<String> {
+    let mut notes = Vec::new();
+    if evidence.by_order {
+        notes.push(
+            "communicators are not recorded: the n-th collective of a stream is taken for the same one on all ranks, \
+             where all ranks have as many"
+                .to_owned(),
+        );
+    }
+    notes.extend(judgement.flaws.iter().map(|flaw| told_of(flaw, evidence)));
+    if !judgement.apart.is_empty() {
+        let groups: Vec<String> = judgement.apart.iter().map(|group| group.join(", ")).collect();
+        notes.push(format!(
+            "no collective connects these clocks, ranks are compared within each group only: {}",
+            groups.join(" | ")
+        ));
+    }
+    let without: Vec<&str> = reports
+        .iter()
+        .filter(|report| report.host.is_none() || report.utc_epoch_ns.is_none())
+        .map(|report| report.file.as_str())
+        .collect();
+    if !without.is_empty() {
+        notes.push(format!(
+            "reports that do not tell their host or the time of their zero have a clock of their own: {}",
+            without.join(", ")
+        ));
+    }
+    let alone = evidence.ranks.iter().zip(&judgement.ranks).filter(|(_, result)| result.rounds.is_none());
+    let alone: Vec<String> = alone.map(|(rank, _)| rank.rank.to_string()).collect();
+    if !alone.is_empty() {
+        notes.push(format!("ranks that no other rank could be compared with: {}", alone.join(", ")));
+    }
+    notes
+}

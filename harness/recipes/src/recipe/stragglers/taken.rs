@@ -1,0 +1,278 @@
+//! What is taken of one report to tell stragglers by: of each of its GPUs the kernels of communication with their
+//! communicators, and how long the kernels that compute lasted. It is small beside the report.
+
+use crate::nccl::{Call, Function, NcclCalls};
+use crate::recipe::cuda_gpu_kern_sum::class_of;
+use crate::source::nsys_export::ExportError;
+use crate::stragglers::robust::median;
+use crate::stragglers::{Compute, Evidence, Kind, Rank, Work};
+use crate::tables::KERNEL;
+use crate::trace::{Part, Trace};
+use std::collections::{BTreeMap, HashMap};
+
+#[derive(Debug, Default)]
+pub struct Taken {
+    /// By process and device.
+    pub gpus: Vec<Gpu>,
+    /// How many ranks a communicator has.
+    pub sizes: BTreeMap<u64, u32>,
+}
+
+#[derive(Debug)]
+pub struct Gpu {
+    pub device: i64,
+    /// In the largest communicator that it is part of.
+    pub nccl_rank: Option<u32>,
+    lead_ns: Option<i64>,
+    work: Vec<Work>,
+    compute: Vec<Compute>,
+}
+
+/// One report among others.
+pub struct Report<'a> {
+    pub rank: i64,
+    pub node: &'a str,
+    /// The clock that its times are told by, and what makes them times of it.
+    pub clock: &'a str,
+    pub zero: i64,
+    pub taken: &'a Taken,
+}
+
+/// Of a GPU so many names of kernels are held against those of others, those that took the most time; and of each name
+/// so many kernels.
+const MOST_NAMES: usize = 16;
+const MOST_KERNELS: usize = 2048;
+
+/// Nothing where no kernel communicates; else how many kernels were looked at, too.
+pub fn take(trace: &Trace) -> Result<Option<(Taken, u64)>, ExportError> {
+    let columns = ["start", "end", "deviceId", "streamId", "shortName", "globalPid"];
+    let Some(rows) = trace.rows(&KERNEL, &columns)? else { return Ok(None) };
+    let (starts, ends) = (rows.ints("start")?, rows.ints("end")?);
+    let (devices, streams) = (rows.ints("deviceId")?, rows.ints("streamId")?);
+    let pids = rows.maybe_ints("globalPid")?;
+    let names = Part::named(rows.ints("shortName")?.iter().copied(), trace.strings()?, |name| name);
+    let classes: Vec<&str> = names.labels.iter().map(|name| class_of(name)).collect();
+    let calls = NcclCalls::read(trace)?.unwrap_or_default();
+    let told = Told::of(&calls);
+    let mut gpus: BTreeMap<(i64, i64), Kernels> = BTreeMap::new();
+    let mut backwards = 0;
+    for row in 0..rows.len() {
+        let (start, end) = (starts[row], ends[row]);
+        if end < start {
+            backwards += 1;
+            continue;
+        }
+        let gpu = gpus.entry((pids.get(row).unwrap_or_default(), devices[row])).or_default();
+        let name = names.of_row[row];
+        if !matches!(classes[name as usize], "nccl" | "comm") {
+            gpu.compute.entry(name).or_default().push((start, end.abs_diff(start)));
+            continue;
+        }
+        let key = Key { start, end, device: devices[row], stream: streams[row] };
+        let (communicator, kind) = match told.of_kernel.get(&key) {
+            Some(said) => *said,
+            None => (None, kind_of(&names.labels[name as usize])),
+        };
+        gpu.work.push((Work { communicator, stream: 0, kind, start, end }, streams[row]));
+        gpu.leads.extend(told.launches.get(&key).map(|launch| start.saturating_sub(*launch)));
+    }
+    if backwards > 0 {
+        trace.note(format!("kernels: rows that end before they begin, left out: {backwards}"));
+    }
+    let gpus: Vec<Gpu> = gpus
+        .into_iter()
+        .filter(|(_, kernels)| !kernels.work.is_empty())
+        .map(|((process, device), kernels)| {
+            kernels.gpu(device, nccl_rank(&calls, process, device), &names.labels)
+        })
+        .collect();
+    let looked = rows.len() as u64;
+    Ok((!gpus.is_empty()).then(|| (Taken { gpus, sizes: sizes(&calls) }, looked)))
+}
+
+/// A kernel, as both who reads kernels and who reads calls know it.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    start: i64,
+    end: i64,
+    device: i64,
+    stream: i64,
+}
+
+/// What the calls of NCCL say of the kernels that they launched.
+#[derive(Default)]
+struct Told {
+    of_kernel: HashMap<Key, (Option<u64>, Kind)>,
+    launches: HashMap<Key, i64>,
+}
+
+impl Told {
+    fn of(calls: &NcclCalls) -> Told {
+        let key = |kernel: &crate::nccl::Kernel| Key {
+            start: kernel.start,
+            end: kernel.end,
+            device: kernel.device,
+            stream: kernel.stream,
+        };
+        let mut told = Told::default();
+        for kernel in &calls.kernels {
+            if let Some(launch) = kernel.launch_start {
+                told.launches.insert(key(kernel), launch);
+            }
+        }
+        for call in &calls.calls {
+            let said = (call.communicator, kind(call));
+            for kernel in calls.kernels_of(call) {
+                let known = told.of_kernel.entry(key(kernel)).or_insert(said);
+                // Of calls that differ and share their kernels it is not known which kernel is whose.
+                if *known != said {
+                    let communicator = known.0.filter(|_| known.0 == said.0);
+                    *known = (communicator, Kind::Other);
+                }
+            }
+        }
+        told
+    }
+}
+
+fn kind(call: &Call) -> Kind {
+    match call.function {
+        Function::AllReduce => Kind::AllReduce,
+        Function::AllGather => Kind::AllGather,
+        Function::ReduceScatter => Kind::ReduceScatter,
+        Function::AllToAll => Kind::AlltoAll,
+        _ => Kind::Other,
+    }
+}
+
+/// By its name alone.
+fn kind_of(name: &str) -> Kind {
+    let kinds = [Kind::AllReduce, Kind::AllGather, Kind::ReduceScatter, Kind::AlltoAll];
+    let named = |kind: &Kind| name.starts_with("nccl") && name.contains(&format!("_{}", kind.name()));
+    kinds.into_iter().find(named).unwrap_or(Kind::Other)
+}
+
+fn sizes(calls: &NcclCalls) -> BTreeMap<u64, u32> {
+    let made = calls.communicators.iter().filter_map(|made| Some((made.id?, made.ranks?)));
+    let used = calls.calls.iter().filter_map(|call| Some((call.communicator?, call.ranks?)));
+    made.chain(used).collect()
+}
+
+fn nccl_rank(calls: &NcclCalls, process: i64, device: i64) -> Option<u32> {
+    let own = || calls.communicators.iter().filter(|made| made.process == process);
+    let largest = own().map(|made| made.ranks).max()?;
+    let mut ranks: Vec<u32> = own()
+        .filter(|made| made.ranks == largest)
+        .filter(|made| made.device.is_none_or(|of| i64::from(of) == device))
+        .filter_map(|made| made.rank)
+        .collect();
+    ranks.dedup();
+    if ranks.len() == 1 { ranks.pop() } else { None }
+}
+
+/// The kernels of one GPU.
+#[derive(Default)]
+struct Kernels {
+    /// With the stream, as the report numbers it.
+    work: Vec<(Work, i64)>,
+    leads: Vec<i64>,
+    /// By name: start and duration.
+    compute: BTreeMap<u32, Vec<(i64, u64)>>,
+}
+
+impl Kernels {
+    fn gpu(mut self, device: i64, nccl_rank: Option<u32>, names: &[String]) -> Gpu {
+        self.work.sort_by_key(|(work, stream)| (work.start, work.end, *stream));
+        let mut order: Vec<i64> = Vec::new();
+        let work = self.work.into_iter().map(|(work, stream)| {
+            let known = order.iter().position(|known| *known == stream);
+            let stream = known.unwrap_or_else(|| {
+                order.push(stream);
+                order.len() - 1
+            });
+            Work { stream: stream as u32, ..work }
+        });
+        let work = work.collect();
+        let mut compute: Vec<Compute> = self
+            .compute
+            .into_iter()
+            .map(|(name, mut kernels)| {
+                kernels.sort_unstable();
+                Compute {
+                    name: names[name as usize].clone(),
+                    count: kernels.len() as u64,
+                    total_ns: kernels.iter().fold(0u64, |sum, (_, ns)| sum.saturating_add(*ns)),
+                    first_ns: kernels
+                        .iter()
+                        .take(MOST_KERNELS)
+                        .map(|(_, ns)| u32::try_from(*ns).unwrap_or(u32::MAX))
+                        .collect(),
+                }
+            })
+            .collect();
+        compute.sort_by(|a, b| (b.total_ns, &a.name).cmp(&(a.total_ns, &b.name)));
+        compute.truncate(MOST_NAMES);
+        compute.sort_by(|a, b| a.name.cmp(&b.name));
+        Gpu { device, nccl_rank, lead_ns: median(&mut self.leads), work, compute }
+    }
+}
+
+/// All reports together. Where none of them records a communicator, streams stand for them.
+pub fn evidence<'a>(reports: &[Report<'a>]) -> Evidence<'a> {
+    let all = || reports.iter().flat_map(|report| report.taken.gpus.iter().map(move |gpu| (report, gpu)));
+    let ranks = all().map(|(report, gpu)| Rank {
+        rank: report.rank,
+        node: report.node,
+        gpu: Some(gpu.device),
+        clock: report.clock,
+        zero: report.zero,
+        lead_ns: gpu.lead_ns,
+        work: &gpu.work,
+        compute: &gpu.compute,
+    });
+    let collective = |work: &&Work| work.kind != Kind::Other;
+    let mut recorded = all().flat_map(|(_, gpu)| &gpu.work).filter(collective).map(|work| work.communicator);
+    Evidence {
+        ranks: ranks.collect(),
+        sizes: reports.iter().flat_map(|report| report.taken.sizes.clone()).collect(),
+        by_order: recorded.all(|communicator| communicator.is_none()),
+    }
+}
+
+/// A report's clock, and what makes its times those of that clock: reports of one host share it where each says what its
+/// zero was.
+pub fn clock<'a>(host: Option<&'a str>, utc_epoch_ns: Option<i64>, file: &'a str) -> (&'a str, i64) {
+    match (host, utc_epoch_ns) {
+        (Some(host), Some(zero)) => (host, zero),
+        _ => (file, 0),
+    }
+}
+
+/// What of the evidence could not be used, for a person.
+pub fn told_of(flaw: &crate::stragglers::Flaw, evidence: &Evidence) -> String {
+    use crate::stragglers::Flaw;
+    let name = |communicator: u64| shown(communicator, evidence.by_order);
+    match flaw {
+        Flaw::NotRecorded { communicator, recorded, of } => format!(
+            "{}: not used, since not all of its ranks left a record of it: {recorded} of {of}",
+            name(*communicator)
+        ),
+        Flaw::UnequalCounts { communicator, kind, fewest, most } => format!(
+            "{}: {} is not used, since its ranks recorded it unequally often: rank {} {} times, rank {} {} times",
+            name(*communicator),
+            kind.name(),
+            fewest.0,
+            fewest.1,
+            most.0,
+            most.1,
+        ),
+    }
+}
+
+/// As it is spoken of.
+pub fn shown(communicator: u64, by_order: bool) -> String {
+    match by_order {
+        true => format!("stream {communicator} in order of use"),
+        false => format!("communicator {communicator:#x}"),
+    }
+}

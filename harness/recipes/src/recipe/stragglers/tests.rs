@@ -1,0 +1,280 @@
+//! Small reports of four ranks on two hosts, and every way in which nobody can be said to be late.
+
+use super::*;
+use crate::nccl::testing;
+use crate::recipe::Workload;
+use crate::recipe::of_reports::{self, Input, Outcome, Survey, survey};
+use crate::report::Arguments;
+use crate::sheet::{Sheet, Values};
+use crate::tables;
+use crate::trace::testing::Made;
+use std::path::PathBuf;
+
+const MS: i64 = 1_000_000;
+const STEP: i64 = 100 * MS;
+
+/// A rank of a small job. Times are true ones, in nanoseconds; a report's begin at its own zero.
+#[derive(Clone)]
+struct Small {
+    rank: i64,
+    late: i64,
+    steps: i64,
+    payloads: bool,
+    epoch: bool,
+    /// Of the host's clock.
+    offset: i64,
+}
+
+impl Small {
+    fn of(rank: i64) -> Small {
+        Small { rank, late: 0, steps: 20, payloads: true, epoch: true, offset: (rank / 2) * 30 * MS }
+    }
+
+    /// `latest` is how late the latest of all ranks is in each step.
+    fn made(&self, latest: i64) -> Made {
+        let made = Made::begin();
+        made.string(1, "cudaLaunchKernel").string(2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+        made.string(3, "ncclDevKernel_AllReduce_Sum_f32_RING_LL").string(4, "gemm").string(5, "gemm");
+        // What the host's clock tells, less what it told at the zero of the report.
+        let zero = 7 * MS * self.rank;
+        let told = |time: i64| time + self.offset - zero;
+        if self.epoch {
+            made.put(&tables::SESSION_START, &[("utcEpochNs", (1_760_000_000_000_000_000 + zero).into())]);
+        }
+        let host = [("name", "Hostname".to_owned().into()), ("value", format!("n{}", self.rank / 2).into())];
+        made.put(&tables::SYSTEM_ENV, &host);
+        testing::domain(&made);
+        if self.payloads {
+            testing::communicator(&made, told(0), 7, 4, self.rank as u32);
+        }
+        for step in 0..self.steps {
+            let number = 10 * step + 1;
+            // Every rank has a little of its own in each step, which is no lateness.
+            let own = (step * 7 + self.rank * 3) % 11 * 10_000;
+            let begin = 10 * MS + step * (STEP + latest);
+            made.call((told(begin), told(begin) + 5), 3, number, 1);
+            made.kernel((told(begin), told(begin + 60 * MS)), number, 4);
+            let (start, end) = (told(begin + 80 * MS + self.late + own), told(begin + 90 * MS + latest));
+            if self.payloads {
+                testing::call(&made, start - 50, "ncclAllReduce", (7, 1024), (start, end), number + 1);
+            } else {
+                made.call((start - 50, start - 40), 3, number + 1, 1).kernel((start, end), number + 1, 2);
+            }
+        }
+        made
+    }
+}
+
+fn made(ranks: &[Small]) -> Vec<Made> {
+    let latest = ranks.iter().map(|rank| rank.late).max().unwrap_or_default();
+    ranks.iter().map(|rank| rank.made(latest)).collect()
+}
+
+fn small(late: [i64; 4]) -> Vec<Small> {
+    (0..4).map(|rank| Small { late: late[rank as usize], ..Small::of(rank) }).collect()
+}
+
+fn job(paths: &[PathBuf], expected: u32) -> JobInput {
+    let file = |(rank, path): (usize, &PathBuf)| InputFile {
+        role: FileRole::NsysExport,
+        path: path.clone(),
+        shown: format!("raw/j/{rank}"),
+        node: Some(format!("n{}", rank / 2)),
+        part: None,
+        rank: Some(rank as u32),
+    };
+    JobInput {
+        case: "c".into(),
+        job: "j".into(),
+        round: 0,
+        nodes: vec!["n0".into(), "n1".into()],
+        nics: Vec::new(),
+        tx_counters: Vec::new(),
+        rx_counters: Vec::new(),
+        conservation_shown: false,
+        workload: Workload::Command,
+        exit_code: Some(0),
+        seconds: None,
+        files: paths.iter().enumerate().map(file).collect(),
+        expected_exports: (0..expected).map(|rank| (rank, format!("n{}", rank / 2))).collect(),
+    }
+}
+
+fn ran(ranks: &[Small]) -> Output {
+    let made = made(ranks);
+    run(&job(&made.iter().map(Made::path).collect::<Vec<_>>(), ranks.len() as u32))
+}
+
+fn codes(output: &Output) -> Vec<&str> {
+    output.findings.iter().map(|finding| finding.code.as_str()).collect()
+}
+
+fn of_rank(output: &Output, metric: &str) -> Vec<f64> {
+    let rows = output.metrics.iter().filter(|row| &*row.name == metric);
+    rows.map(|row| row.value).collect()
+}
+
+fn surveyed(ranks: &[Small], words: &[&str]) -> Outcome {
+    let made = made(ranks);
+    let inputs = made.iter().enumerate();
+    let inputs: Vec<Input> =
+        inputs.map(|(at, made)| Input { path: made.path(), shown: format!("r{at}"), side: 0 }).collect();
+    let recipe = of_reports::find("stragglers").expect("there");
+    let arguments = Arguments::read(recipe.name, recipe.arguments, words).expect("known");
+    let asked = [(recipe, arguments)];
+    let of = Survey { asked: &asked, inputs: &inputs, filter: None, jobs: 2, progress: &|_| {} };
+    survey(&of).expect("threads").remove(0)
+}
+
+fn table<'a>(outcome: &'a Outcome, name: &str) -> &'a Sheet {
+    let found = outcome.tables.iter().find(|(table, _)| *table == name);
+    &found.unwrap_or_else(|| panic!("no {name}")).1
+}
+
+fn cells(sheet: &Sheet, column: &str) -> Vec<String> {
+    let shown = |text: Option<String>| text.unwrap_or_default();
+    match sheet.column(column).map(|column| &column.values) {
+        Some(Values::Integers(all)) => all.iter().map(|cell| shown(cell.map(|n| n.to_string()))).collect(),
+        Some(Values::Decimals(all)) => {
+            all.iter().map(|cell| shown(cell.map(|n| format!("{n:.3}")))).collect()
+        }
+        Some(Values::Texts(all)) => {
+            all.iter().map(|cell| shown(cell.as_deref().map(str::to_owned))).collect()
+        }
+        None => panic!("no {column}"),
+    }
+}
+
+#[test]
+fn a_late_rank_is_named_with_its_node_and_gpu_and_the_others_wait() {
+    let output = ran(&small([0, 0, 0, 5 * MS]));
+    assert_eq!(codes(&output), ["straggler"]);
+    let finding = &output.findings[0];
+    assert_eq!((finding.node.as_deref(), finding.part.as_deref()), (Some("n1"), Some("gpu0")));
+    assert!(finding.message.starts_with("rank 3 keeps the others waiting: late by "), "{}", finding.message);
+    let late = of_rank(&output, "straggler.late");
+    assert!(late[..3].iter().all(|us| us.abs() < 100.0) && (late[3] - 5000.0).abs() < 100.0, "{late:?}");
+    let wait = of_rank(&output, "straggler.wait");
+    assert!(wait[..3].iter().all(|us| (us - 5000.0).abs() < 120.0) && wait[3] < 1.0, "{wait:?}");
+    assert_eq!(of_rank(&output, "clock.offset"), [0.0, 30_000.0]);
+    assert_eq!(of_rank(&output, "clock.residual"), [0.0, 0.0]);
+}
+
+#[test]
+fn of_healthy_ranks_there_are_numbers_and_no_finding() {
+    let output = ran(&small([0; 4]));
+    assert_eq!(codes(&output), [] as [&str; 0]);
+    assert_eq!(of_rank(&output, "straggler.late").len(), 4);
+    for spec in SPEC.metrics {
+        assert!(output.metrics.iter().any(|row| &*row.name == spec.name), "{}", spec.name);
+    }
+}
+
+#[test]
+fn what_cannot_be_told_is_a_finding_and_no_number() {
+    let blind = |output: &Output, expected: &[&str]| {
+        assert_eq!(codes(output), expected);
+        assert!(output.metrics.is_empty(), "{:?}", output.metrics);
+    };
+    let mut few = small([0, 0, 0, 5 * MS]);
+    few.iter_mut().for_each(|rank| rank.steps = 3);
+    let output = ran(&few);
+    blind(&output, &["stragglers-untold"]);
+    assert!(output.findings[0].message.contains("rounds: 2, of at least 16"), "{:?}", output.findings);
+    // A rank left no report, or none that can be read, or one without communication.
+    let all = made(&small([0; 4]));
+    let mut paths: Vec<PathBuf> = all.iter().map(Made::path).collect();
+    blind(&run(&job(&paths[..3], 4)), &["report-missing"]);
+    blind(&run(&job(&[], 0)), &[]);
+    let empty = Made::begin();
+    empty.string(1, "gemm").string(2, "gemm").kernel((0, 9), 1, 1);
+    paths[2] = empty.path();
+    blind(&run(&job(&paths, 4)), &["no-communication"]);
+    paths[2] = PathBuf::from("/nowhere");
+    blind(&run(&job(&paths, 4)), &["report-unreadable"]);
+    // One that says itself that it lost events.
+    let lossy = Small::of(2).made(0);
+    let text = "4096 events were dropped".to_owned();
+    lossy.put(&tables::DIAGNOSTIC_EVENT, &[("severity", 2.into()), ("text", text.into())]);
+    paths[2] = lossy.path();
+    blind(&run(&job(&paths, 4)), &["events-dropped"]);
+    // One that has a collective less.
+    let mut unequal = small([0; 4]);
+    unequal[1].steps -= 1;
+    blind(&ran(&unequal), &["collectives-unequal", "clocks-apart", "stragglers-untold"]);
+}
+
+#[test]
+fn tables_tell_who_is_late_and_by_what_clocks() {
+    let outcome = surveyed(&small([0, 0, 0, 5 * MS]), &[]);
+    assert!(outcome.unreadable.is_empty() && outcome.notes.is_empty(), "{:?}", outcome.notes);
+    let verdict = table(&outcome, "verdict");
+    let word = |column| cells(verdict, column).join(" ");
+    assert_eq!(
+        (word("Verdict"), word("Who"), word("Node")),
+        ("straggler".into(), "rank".into(), "n1".into())
+    );
+    assert_eq!((word("Rank"), word("GPU"), word("Residual")), ("3".into(), "0".into(), "0".into()));
+    assert!(word("Cause").starts_with("its kernels last as long"), "{}", word("Cause"));
+    let ranks = table(&outcome, "ranks");
+    assert_eq!(cells(ranks, "NCCL Rank"), ["0", "1", "2", "3"]);
+    assert_eq!(cells(ranks, "Last in"), ["0", "0", "0", "20"]);
+    assert_eq!(cells(ranks, "Rounds"), ["19"; 4]);
+    assert_eq!(cells(ranks, "Launched before"), ["48"; 4]);
+    assert_eq!(cells(table(&outcome, "nodes"), "Ranks"), ["2", "2"]);
+    let clocks = table(&outcome, "clocks");
+    assert_eq!(
+        (cells(clocks, "Clock"), cells(clocks, "Ahead")),
+        (vec!["n0".into(), "n1".into()], vec!["0".into(), "30000000".into()])
+    );
+    assert_eq!(cells(clocks, "Rate (ppm)"), ["0.000", "0.000"]);
+    let instances = table(&outcome, "instances");
+    assert_eq!(cells(instances, "Communicator"), ["communicator 0x7"]);
+    assert_eq!(cells(instances, "Instances"), ["20"]);
+    // What is asked for counts.
+    let patient = surveyed(&small([0, 0, 0, 5 * MS]), &["least_us=6000"]);
+    assert_eq!(cells(table(&patient, "verdict"), "Verdict"), ["nobody"]);
+    let strict = surveyed(&small([0, 0, 0, 5 * MS]), &["least_rounds=20"]);
+    assert_eq!(cells(table(&strict, "verdict"), "Verdict"), ["cannot be told"]);
+    assert_eq!(cells(table(&strict, "verdict"), "Late"), [""], "not recorded is never a zero");
+}
+
+#[test]
+fn without_payloads_streams_stand_for_communicators_and_that_is_said() {
+    let mut ranks = small([0, 5 * MS, 0, 0]);
+    ranks.iter_mut().for_each(|rank| rank.payloads = false);
+    let outcome = surveyed(&ranks, &[]);
+    assert_eq!(cells(table(&outcome, "verdict"), "Rank"), ["1"]);
+    assert_eq!(cells(table(&outcome, "instances"), "Communicator"), ["stream 0 in order of use"]);
+    assert!(
+        outcome.notes.iter().any(|note| note.starts_with("communicators are not recorded")),
+        "{outcome:?}"
+    );
+    assert_eq!(cells(table(&outcome, "ranks"), "NCCL Rank"), [""; 4]);
+    // One rank has another number of them: nothing is aligned.
+    ranks[2].steps -= 1;
+    let outcome = surveyed(&ranks, &[]);
+    assert_eq!(cells(table(&outcome, "verdict"), "Verdict"), ["cannot be told"]);
+    assert!(
+        outcome.notes.iter().any(|note| note.contains("unequally often: rank 2 19 times")),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn a_report_that_does_not_tell_its_zero_has_a_clock_of_its_own() {
+    let mut ranks = small([0, 5 * MS, 0, 0]);
+    ranks[1].epoch = false;
+    let outcome = surveyed(&ranks, &[]);
+    assert_eq!(cells(table(&outcome, "clocks"), "Clock"), ["n0", "r1", "n1"]);
+    assert_eq!(cells(table(&outcome, "verdict"), "Rank"), ["1"], "its ends align it all the same");
+    assert!(outcome.notes.iter().any(|note| note.ends_with("a clock of their own: r1")), "{outcome:?}");
+}
+
+#[test]
+fn a_communicator_that_a_report_is_missing_of_is_not_used() {
+    let outcome = surveyed(&small([0, 5 * MS, 0, 0])[..3], &[]);
+    assert_eq!(cells(table(&outcome, "verdict"), "Verdict"), ["cannot be told"]);
+    let said = "communicator 0x7: not used, since not all of its ranks left a record of it: 3 of 4";
+    assert!(outcome.notes.iter().any(|note| note == said), "{:?}", outcome.notes);
+}
