@@ -24,6 +24,8 @@ pub struct Job {
     pub by_kernels: bool,
     pub global: bool,
     pub across: bool,
+    /// Whether what crosses hosts runs beside what is computed after it.
+    pub overlap: bool,
 }
 
 impl Job {
@@ -40,6 +42,7 @@ impl Job {
             by_kernels: false,
             global: true,
             across: true,
+            overlap: false,
         }
     }
 
@@ -96,22 +99,35 @@ impl Job {
             if self.across {
                 for place in 0..self.per_host {
                     let ranks = of_place(place);
-                    ran.collective(
-                        &mut draw,
-                        &mut ready,
-                        &ranks,
-                        200 + place as u64,
-                        Kind::ReduceScatter,
-                        9 * MS,
-                    );
+                    let before: Vec<i64> = ranks.iter().map(|rank| ready[*rank]).collect();
+                    let transfer = if self.overlap { 150 * MS } else { 9 * MS };
+                    let id = 200 + place as u64;
+                    ran.collective(&mut draw, &mut ready, &ranks, id, Kind::ReduceScatter, transfer);
+                    if self.overlap {
+                        self.beside(&mut ran, &mut draw, &mut ready, &ranks, &before);
+                    }
                 }
             }
-            self.compute(&mut draw, &mut ready, 190 * MS);
+            if !self.overlap {
+                self.compute(&mut draw, &mut ready, 190 * MS);
+            }
             if self.global {
                 ran.collective(&mut draw, &mut ready, &all, 1, Kind::AllReduce, 2 * MS);
             }
         }
         ran
+    }
+
+    /// Each rank computes from where the collective that it just came to began.
+    fn beside(&self, ran: &mut Ran, draw: &mut Draw, ready: &mut [i64], ranks: &[usize], before: &[i64]) {
+        for (rank, before) in ranks.iter().zip(before) {
+            let ends = ready[*rank];
+            let computed = before + 190 * MS + (draw.normal() * self.jitter / 20.0) as i64;
+            if let Some(work) = ran.ranks[*rank].work.last_mut() {
+                (work.stream, work.busy_ns) = (1, computed.min(ends) - before);
+            }
+            ready[*rank] = computed.max(ends);
+        }
     }
 
     fn compute(&self, draw: &mut Draw, ready: &mut [i64], ns: i64) {
@@ -164,7 +180,14 @@ impl Ran {
             let end = last + transfer + (draw.normal().abs() * 3000.0) as i64;
             let own = &mut self.ranks[*rank];
             let (start, told) = (own.told(ready[*rank]), own.told(end));
-            own.work.push(Work { communicator: Some(communicator), stream: 0, kind, start, end: told });
+            own.work.push(Work {
+                communicator: Some(communicator),
+                stream: 0,
+                kind,
+                start,
+                end: told,
+                busy_ns: 0,
+            });
             ready[*rank] = end;
         }
     }

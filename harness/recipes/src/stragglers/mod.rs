@@ -3,7 +3,7 @@
 //!
 //! A collective ends everywhere at once, so its ends tell how clocks differ, and how long its kernel lasts on a rank tells
 //! how long that rank waited. Whoever arrives late because it waited elsewhere is not to blame for it: a rank is held to
-//! what it did between its communication alone, round by round, against the ranks that do the same work.
+//! what it did beside waiting alone, round by round, against the ranks that do the same work.
 
 mod arrivals;
 mod clocks;
@@ -62,6 +62,8 @@ pub struct Work {
     pub kind: Kind,
     pub start: i64,
     pub end: i64,
+    /// How long kernels that compute ran meanwhile, counted where no earlier communication ran: then it was not waited for.
+    pub busy_ns: i64,
 }
 
 /// What a kernel of communication does. No rank leaves the four that are named before every rank has come.
@@ -141,7 +143,7 @@ pub struct Judgement {
 pub struct RankResult {
     /// Of the instances that it was part of.
     pub arrived: Option<Arrived>,
-    /// What it did between its communication, against the others.
+    /// What it did beside waiting, against the others.
     pub rounds: Option<Rounds>,
     /// Its kernels' time by that of the same kernels of others.
     pub compute_ratio: Option<f64>,

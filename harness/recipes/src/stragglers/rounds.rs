@@ -1,5 +1,6 @@
-//! What ranks did between their communication, round by round, and which of them took longer for it than those that do
-//! the same work. A rank that waits does so within its communication, so that its waiting is not counted here.
+//! What ranks did beside waiting, round by round, and which of them took longer for it than those that do the same work.
+//! A rank waits where communication runs on it and nothing else does; that is not counted here, also where a wait in one
+//! communicator makes it late for another.
 
 use super::clocks::Aligned;
 use super::robust::{deviation, median, median_of_others, narrow};
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct Rounds {
     pub rounds: usize,
     pub length_ns: i64,
-    /// Outside all communication.
+    /// Where no communication ran on it, or kernels that compute did meanwhile.
     pub own_ns: i64,
     /// By how much that is more than the median of the others in the same round.
     pub late_ns: i64,
@@ -66,7 +67,7 @@ pub fn groups(evidence: &Evidence, series: &[Series], aligned: &Aligned, limits:
             })?;
             let own = members.iter().map(|rank| {
                 let ends = ends(*rank, &anchor);
-                let own = outside(evidence, *rank, &ends).into_iter().map(|ns| aligned.lasted(*rank, ns));
+                let own = own(evidence, *rank, &ends).into_iter().map(|ns| aligned.lasted(*rank, ns));
                 (own.collect(), length(&ends))
             });
             let (own, lengths): (Vec<Vec<i64>>, Vec<i64>) = own.unzip();
@@ -147,20 +148,19 @@ fn length(ends: &[i64]) -> i64 {
     median(&mut lengths.collect::<Vec<_>>()).unwrap_or_default()
 }
 
-/// Of each round how much of it no communication ran, in which rounds are what lies between two of `ends`.
-fn outside(evidence: &Evidence, rank: usize, ends: &[i64]) -> Vec<i64> {
+/// Of each round, from one of `ends` to the next, how much of it the rank did not wait.
+fn own(evidence: &Evidence, rank: usize, ends: &[i64]) -> Vec<i64> {
     let mut own = vec![0i64; ends.len().saturating_sub(1)];
     let mut covered: Option<i64> = None;
     let mut passed = 0;
     for work in evidence.ranks[rank].work {
-        if let Some(covered) = covered.filter(|covered| *covered < work.start) {
-            while passed < ends.len() && ends[passed] <= covered {
-                passed += 1;
-            }
-            // Before an end its own collective runs, so that what is between two kernels is of one round.
-            if let Some(own) = passed.checked_sub(1).and_then(|round| own.get_mut(round)) {
-                *own = own.saturating_add(work.start.saturating_sub(covered));
-            }
+        // Before an end its own collective runs, so that what is between two kernels is of one round.
+        let since = covered.map_or(work.start, |covered| covered.min(work.start));
+        while passed < ends.len() && ends[passed] <= since {
+            passed += 1;
+        }
+        if let Some(own) = passed.checked_sub(1).and_then(|round| own.get_mut(round)) {
+            *own = own.saturating_add(work.start.saturating_sub(since)).saturating_add(work.busy_ns);
         }
         covered = Some(covered.map_or(work.end, |covered| covered.max(work.end)));
     }

@@ -201,9 +201,10 @@ fn unequal_counts_are_told_and_not_used() {
     assert_eq!(named(&judgement), ["9"], "by what is left");
     // A rank that recorded none of it has the fewest.
     ran.ranks[17].work.retain(|work| work.kind != Kind::AllReduce);
-    ran.ranks[17]
-        .work
-        .insert(0, Work { communicator: Some(1), stream: 0, kind: Kind::Other, start: 0, end: 0 });
+    ran.ranks[17].work.insert(
+        0,
+        Work { communicator: Some(1), stream: 0, kind: Kind::Other, start: 0, end: 0, busy_ns: 0 },
+    );
     let flaws = judged(&ran).flaws;
     assert!(matches!(flaws[..], [Flaw::UnequalCounts { fewest: (17, 0), .. }]), "{flaws:?}");
 }
@@ -277,8 +278,9 @@ fn times_at_the_edges_of_64_bits_neither_overflow_nor_blame() {
         assert!(judgement.residual_ns.is_some());
         assert_eq!(named(&judgement), [] as [&str; 0]);
     }
-    let wild =
-        |start, end| vec![Work { communicator: Some(1), stream: 0, kind: Kind::AllReduce, start, end }; 20];
+    let wild = |start, end| {
+        vec![Work { communicator: Some(1), stream: 0, kind: Kind::AllReduce, start, end, busy_ns: 0 }; 20]
+    };
     let (one, other) = (wild(i64::MIN, i64::MAX), wild(i64::MAX, i64::MAX));
     let rank = |rank, node, zero, work| Rank {
         rank,
@@ -314,7 +316,7 @@ fn streams_stand_for_communicators_where_none_is_recorded() {
 
 #[test]
 fn work_that_ends_before_it_begins_is_left_out() {
-    let work = |start, end| Work { communicator: None, stream: 0, kind: Kind::Other, start, end };
+    let work = |start, end| Work { communicator: None, stream: 0, kind: Kind::Other, start, end, busy_ns: 0 };
     assert_eq!(sorted(vec![work(5, 9), work(7, 2), work(1, 1)]), (vec![work(1, 1), work(5, 9)], 1));
 }
 
@@ -324,4 +326,45 @@ fn a_clock_that_goes_faster_makes_nobody_late() {
     let judgement = judged(&job.run());
     assert!(judgement.clocks[1].rate_ppm.is_some_and(|rate| rate.abs() > 300.0), "{:?}", judgement.clocks);
     assert_eq!(named(&judgement), [] as [&str; 0]);
+}
+
+#[test]
+fn who_computes_while_others_wait_for_it_is_not_blamed_for_what_it_inherited() {
+    // What crosses hosts runs beside compute, so that lateness within a node goes on through it.
+    for seed in 0..5 {
+        let job = Job { overlap: true, ..Job::of(seed) };
+        assert_eq!(named(&judged(&job.run())), [] as [&str; 0], "seed {seed}");
+        for late in [1, 5, 20] {
+            let judgement = judged(&job.clone().late(35, late * MS).run());
+            assert_eq!(named(&judgement), ["35"], "seed {seed}, {late} ms");
+        }
+    }
+}
+
+#[test]
+fn ranks_that_vary_much_are_not_blamed_for_chance() {
+    for seed in 0..10 {
+        let judgement = judged(&Job { jitter: 5e6, ..Job::of(seed) }.run());
+        assert_eq!(named(&judgement), [] as [&str; 0], "seed {seed}");
+        let most = judgement.ranks.iter().filter_map(|rank| Some(rank.rounds?.late_ns)).max();
+        assert!(most.is_some_and(|ns| ns > 200_000), "the limit alone would blame somebody: {most:?}");
+    }
+}
+
+#[test]
+fn collectives_that_come_only_at_the_beginning_part_no_rounds() {
+    let mut ran = Job::of(18).late(9, 5 * MS).run();
+    ran.sizes.insert(50, 64);
+    for own in &mut ran.ranks {
+        let first = own.work[0].start;
+        for n in 0..20 {
+            let start = first - 400 * MS + n * MS;
+            let (communicator, end) = (Some(50), start + 1000);
+            let work = Work { communicator, stream: 0, kind: Kind::AllGather, start, end, busy_ns: 0 };
+            own.work.insert(n as usize, work);
+        }
+    }
+    let judgement = judged(&ran);
+    assert_eq!(named(&judgement), ["9"]);
+    assert!(judgement.ranks[9].rounds.is_some_and(|rounds| rounds.rounds == 53), "{:?}", judgement.ranks[9]);
 }

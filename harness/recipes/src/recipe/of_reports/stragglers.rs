@@ -29,9 +29,9 @@ pub(super) const STRAGGLERS: ReportRecipe = ReportRecipe {
                  ReduceScatter and AlltoAll that all ranks of its communicator recorded, chained over communicators; \
                  the residual is the robust deviation of those ends; an instance is the n-th of its operation and \
                  communicator on every rank; a round lies between two ends of the rarest collective that comes \
-                 evenly; what a rank does in it outside its communication, held against the median of the ranks with \
-                 the same part in the same round, is its lateness, so that waiting is never lateness; named is who is \
-                 late by more than `least_us` and by more than 3 residuals, in the median of all rounds and by 6 \
+                 evenly; a rank waits in it where communication runs and no kernel that computes does; what it does \
+                 beside waiting, held against the median of the ranks with the same part in the same round, is its \
+                 lateness, so that waiting is never lateness; named is who is late by more than `least_us` and by more than 3 residuals, in the median of all rounds and by 6 \
                  standard errors, and a node of which three quarters of the ranks are; without communicators in the \
                  reports, the n-th stream of all ranks stands for one; kernels are held against those of the same \
                  name and place in the order",

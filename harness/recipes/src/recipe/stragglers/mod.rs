@@ -17,7 +17,7 @@ use crate::unit::{Better, Unit};
 
 const LATE: MetricSpec = MetricSpec {
     name: "straggler.late",
-    about: "how much longer than the others a rank takes between its communication, in each round; the median, and of \
+    about: "how much longer than the others a rank takes in each round for what is not waiting; the median, and of \
             several GPUs in a report the latest",
     unit: Unit::Microseconds,
     better: Better::Lower,

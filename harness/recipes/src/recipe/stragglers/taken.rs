@@ -66,6 +66,7 @@ pub fn take(trace: &Trace) -> Result<Option<(Taken, u64)>, ExportError> {
         let name = names.of_row[row];
         if !matches!(classes[name as usize], "nccl" | "comm") {
             gpu.compute.entry(name).or_default().push((start, end.abs_diff(start)));
+            gpu.busy.push((start, end));
             continue;
         }
         let key = Key { start, end, device: devices[row], stream: streams[row] };
@@ -73,7 +74,7 @@ pub fn take(trace: &Trace) -> Result<Option<(Taken, u64)>, ExportError> {
             Some(said) => *said,
             None => (None, kind_of(&names.labels[name as usize])),
         };
-        gpu.work.push((Work { communicator, stream: 0, kind, start, end }, streams[row]));
+        gpu.work.push((Work { communicator, stream: 0, kind, start, end, busy_ns: 0 }, streams[row]));
         gpu.leads.extend(told.launches.get(&key).map(|launch| start.saturating_sub(*launch)));
     }
     if backwards > 0 {
@@ -178,6 +179,8 @@ struct Kernels {
     leads: Vec<i64>,
     /// By name: start and duration.
     compute: BTreeMap<u32, Vec<(i64, u64)>>,
+    /// When kernels that compute ran.
+    busy: Vec<(i64, i64)>,
 }
 
 impl Kernels {
@@ -192,7 +195,8 @@ impl Kernels {
             });
             Work { stream: stream as u32, ..work }
         });
-        let work = work.collect();
+        let mut work: Vec<Work> = work.collect();
+        mark_busy(&mut work, self.busy);
         let mut compute: Vec<Compute> = self
             .compute
             .into_iter()
@@ -214,6 +218,31 @@ impl Kernels {
         compute.truncate(MOST_NAMES);
         compute.sort_by(|a, b| a.name.cmp(&b.name));
         Gpu { device, nccl_rank, lead_ns: median(&mut self.leads), work, compute }
+    }
+}
+
+/// How long kernels that compute ran within each piece of work, where no earlier work runs; work in the order of its
+/// starts.
+fn mark_busy(work: &mut [Work], mut busy: Vec<(i64, i64)>) {
+    busy.sort_unstable();
+    let mut next = 0;
+    // All before it is counted.
+    let mut counted = i64::MIN;
+    for work in work {
+        counted = counted.max(work.start);
+        while let Some((start, end)) = busy.get(next).filter(|(start, _)| *start < work.end) {
+            let (from, to) = (counted.max(*start), work.end.min(*end));
+            if from < to {
+                work.busy_ns = work.busy_ns.saturating_add(to.saturating_sub(from));
+                counted = to;
+            }
+            // What runs on counts for what comes next, too.
+            if *end > work.end {
+                break;
+            }
+            next += 1;
+        }
+        counted = counted.max(work.end);
     }
 }
 
@@ -274,5 +303,48 @@ pub fn shown(communicator: u64, by_order: bool) -> String {
     match by_order {
         true => format!("stream {communicator} in order of use"),
         false => format!("communicator {communicator:#x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_computed_beside_communication_is_counted_once() {
+        let busy = |work: &[(i64, i64)], kernels: &[(i64, i64)]| {
+            let work = work.iter().map(|(start, end)| Work {
+                communicator: None,
+                stream: 0,
+                kind: Kind::Other,
+                start: *start,
+                end: *end,
+                busy_ns: 0,
+            });
+            let mut work: Vec<Work> = work.collect();
+            mark_busy(&mut work, kernels.to_vec());
+            work.iter().map(|work| work.busy_ns).collect::<Vec<_>>()
+        };
+        assert_eq!(busy(&[(10, 20), (30, 40)], &[(0, 12), (11, 14), (35, 99)]), [4, 5]);
+        assert_eq!(busy(&[(10, 20), (30, 40)], &[(0, 100), (5, 200)]), [10, 10], "what runs on");
+        assert_eq!(busy(&[(0, 100), (50, 150)], &[(40, 120)]), [60, 20], "where no earlier work runs");
+        assert_eq!(busy(&[(0, 100), (20, 30)], &[(10, 200)]), [90, 0]);
+        assert_eq!(busy(&[(10, 20)], &[(0, 10), (20, 30)]), [0]);
+        assert_eq!(busy(&[(i64::MIN, i64::MAX)], &[(i64::MIN, i64::MAX)]), [i64::MAX]);
+    }
+
+    #[test]
+    fn kernels_tell_what_they_do_by_their_names() {
+        for (name, kind) in [
+            ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", Kind::AllReduce),
+            ("ncclKernel_AllGather_RING_LL_Sum_int8_t", Kind::AllGather),
+            ("ncclSymkDevKernel_ReduceScatter_LD", Kind::ReduceScatter),
+            ("ncclDevKernel_AlltoAll", Kind::AlltoAll),
+            ("ncclDevKernel_SendRecv", Kind::Other),
+            ("ncclDevKernel_Reduce_Sum_f32_RING_LL", Kind::Other),
+            ("my_AllReduce", Kind::Other),
+        ] {
+            assert_eq!(kind_of(name), kind, "{name}");
+        }
     }
 }
