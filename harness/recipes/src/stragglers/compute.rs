@@ -63,3 +63,31 @@ pub fn ratios(evidence: &Evidence, group: &Group) -> Vec<(usize, Ratio)> {
     });
     told.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::stragglers::made::Job;
+    use crate::stragglers::{Compute, Limits, judge};
+
+    #[test]
+    fn kernels_of_which_a_rank_ran_more_are_not_compared() {
+        let ran = Job { hosts: 1, per_host: 4, steps: 20, across: false, global: false, ..Job::of(1) }.run();
+        let kernels = |name: &str, count: u64, ns: u32| Compute {
+            name: name.to_owned(),
+            count,
+            total_ns: count * u64::from(ns),
+            first_ns: vec![ns; 4],
+        };
+        let mut computes: Vec<Vec<Compute>> =
+            (0..4).map(|_| vec![kernels("gemm", 4, 100), kernels("norm", 4, 10)]).collect();
+        let ratios = |computes: &[Vec<Compute>]| {
+            let judgement = judge(&ran.evidence(computes), &Limits::default());
+            judgement.ranks.iter().map(|rank| rank.compute_ratio).collect::<Vec<_>>()
+        };
+        assert_eq!(ratios(&computes), [Some(1.0); 4]);
+        computes[2][0] = kernels("gemm", 5, 300);
+        assert_eq!(ratios(&computes), [Some(1.0); 4], "by what is left");
+        computes[2][1] = kernels("other", 4, 10);
+        assert_eq!(ratios(&computes), [None; 4]);
+    }
+}

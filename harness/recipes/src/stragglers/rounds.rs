@@ -208,3 +208,49 @@ fn compared(own: &[Vec<i64>], lengths: &[i64]) -> Vec<Rounds> {
     });
     all.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stragglers::{Rank, Work};
+
+    #[test]
+    fn what_few_rounds_of_one_rank_tell_of_its_deviation_is_not_below_that_of_its_peers() {
+        // By chance most of the first one's rounds are alike.
+        let first = (0..16i64).map(|n| 300 + if n < 9 { 0 } else { (n - 12) * 900 }).collect();
+        let other = |sign: i64| (0..16i64).map(|n| sign * ((n * 37) % 16 - 8) * 500).collect::<Vec<i64>>();
+        let all = compared(&[first, other(1), other(-1), vec![0; 16]], &[9000; 4]);
+        assert!(all[0].late_ns > 0 && all[0].sure < 3.0, "{:?}", all[0]);
+    }
+
+    #[test]
+    fn communicators_of_one_size_are_told_apart_by_the_order_of_their_use() {
+        let work = |communicator, start| Work {
+            communicator: Some(communicator),
+            stream: 0,
+            kind: Kind::AllGather,
+            start,
+            end: start + 1,
+            busy_ns: 0,
+        };
+        // The ids are in another order than the uses.
+        let works = [[work(9, 0), work(4, 10)], [work(9, 1), work(4, 11)]];
+        let ranks = works.iter().enumerate().map(|(rank, work)| Rank {
+            rank: rank as i64,
+            node: "n",
+            gpu: None,
+            clock: "n",
+            zero: 0,
+            lead_ns: None,
+            work,
+            compute: &[],
+        });
+        let evidence = Evidence { ranks: ranks.collect(), ..Evidence::default() };
+        let found = super::super::series::find(&evidence);
+        for part in parts(&evidence, &found.whole) {
+            let nth: Vec<(usize, u64)> =
+                part.iter().map(|(family, (at, _))| (family.nth, found.whole[*at].communicator)).collect();
+            assert_eq!(nth, [(0, 9), (1, 4)]);
+        }
+    }
+}

@@ -278,7 +278,11 @@ fn notes(reports: &[Of<&Taken>], evidence: &Evidence, judgement: &Judgement) -> 
         ));
     }
     let alone = evidence.ranks.iter().zip(&judgement.ranks).filter(|(_, result)| result.rounds.is_none());
-    let alone: Vec<String> = alone.map(|(rank, _)| rank.rank.to_string()).collect();
+    let alone = alone.map(|(rank, _)| match rank.gpu {
+        Some(gpu) => format!("{} (GPU {gpu})", rank.rank),
+        None => rank.rank.to_string(),
+    });
+    let alone: Vec<String> = alone.collect();
     if !alone.is_empty() {
         notes.push(format!("ranks that no other rank could be compared with: {}", alone.join(", ")));
     }

@@ -260,11 +260,11 @@ pub fn evidence<'a>(reports: &[Report<'a>]) -> Evidence<'a> {
         compute: &gpu.compute,
     });
     let collective = |work: &&Work| work.kind != Kind::Other;
-    let mut recorded = all().flat_map(|(_, gpu)| &gpu.work).filter(collective).map(|work| work.communicator);
+    let collectives = || all().flat_map(|(_, gpu)| &gpu.work).filter(collective);
     Evidence {
         ranks: ranks.collect(),
         sizes: reports.iter().flat_map(|report| report.taken.sizes.clone()).collect(),
-        by_order: recorded.all(|communicator| communicator.is_none()),
+        by_order: collectives().next().is_some() && collectives().all(|work| work.communicator.is_none()),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::recipe::Workload;
 use crate::recipe::of_reports::{self, Input, Outcome, Survey, survey};
 use crate::report::Arguments;
 use crate::sheet::{Sheet, Values};
+use crate::stragglers::Kind;
 use crate::tables;
 use crate::trace::testing::Made;
 use std::path::PathBuf;
@@ -277,4 +278,74 @@ fn a_communicator_that_a_report_is_missing_of_is_not_used() {
     assert_eq!(cells(table(&outcome, "verdict"), "Verdict"), ["cannot be told"]);
     let said = "communicator 0x7: not used, since not all of its ranks left a record of it: 3 of 4";
     assert!(outcome.notes.iter().any(|note| note == said), "{:?}", outcome.notes);
+}
+
+#[test]
+fn the_gpus_of_one_report_are_held_against_each_other() {
+    let made = Made::begin();
+    made.string(1, "cudaLaunchKernel").string(2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+    testing::domain(&made);
+    testing::communicator(&made, 0, 7, 2, 0);
+    for step in 0..20 {
+        let at = MS + step * STEP;
+        let own = step * 7 % 11 * 10_000;
+        testing::range(&made, (at, at + 1), 3, "ncclGroupStart", None);
+        for call in 0..2 {
+            let (from, json) = (at + 2 + 10 * call, testing::json(7, 1024));
+            testing::range(&made, (from, from + 5), 3, "ncclAllReduce", Some(&json));
+        }
+        testing::range(&made, (at + 30, at + 60), 3, "ncclGroupEnd", None);
+        for device in 0..2 {
+            let number = 2 * step + device + 1;
+            made.call((at + 32 + 10 * device, at + 38 + 10 * device), 3, number, 1);
+            let start = at + 100 + device * 5 * MS + own * (1 - 2 * device).abs();
+            let row = [
+                ("start", start),
+                ("end", at + 20 * MS),
+                ("deviceId", device),
+                ("streamId", 7),
+                ("demangledName", 2),
+                ("shortName", 2),
+                ("correlationId", number),
+                ("globalPid", crate::trace::testing::PROCESS),
+            ];
+            let row: Vec<_> = row.into_iter().map(|(name, value)| (name, value.into())).collect();
+            made.put(&tables::KERNEL, &row);
+        }
+    }
+    let mut job = job(&[made.path()], 1);
+    let output = run(&job);
+    assert_eq!(codes(&output), ["straggler"], "{:?}", output.findings);
+    assert_eq!(output.findings[0].part.as_deref(), Some("gpu1"));
+    let late = of_rank(&output, "straggler.late");
+    assert!(late.len() == 1 && (late[0] - 5000.0).abs() < 100.0, "the latest of the report: {late:?}");
+    job.files[0].node = None;
+    assert_eq!(codes(&run(&job)), ["report-unreadable"], "it is not known whose it is");
+}
+
+#[test]
+fn of_calls_that_differ_and_share_their_kernels_no_kernel_is_taken_for_either() {
+    let of = |calls: [(&str, u64); 2]| {
+        let made = Made::begin();
+        made.string(1, "cudaLaunchKernel")
+            .string(2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL")
+            .string(3, "x");
+        testing::domain(&made);
+        testing::range(&made, (0, 1), 3, "ncclGroupStart", None);
+        for (at, (name, id)) in calls.into_iter().enumerate() {
+            let from = 10 * (at as i64 + 1);
+            testing::range(&made, (from, from + 5), 3, name, Some(&testing::json(id, 1024)));
+        }
+        testing::range(&made, (30, 60), 3, "ncclGroupEnd", None);
+        made.call((35, 40), 3, 5, 1).kernel((50, 90), 5, 1);
+        let (taken, _) = taken::take(&made.trace()).expect("read").expect("communication");
+        let part = [Report { rank: 0, node: "n", clock: "n", zero: 0, taken: &taken }];
+        let evidence = taken::evidence(&part);
+        let work = evidence.ranks[0].work;
+        assert_eq!(work.len(), 1);
+        (work[0].communicator, work[0].kind)
+    };
+    assert_eq!(of([("ncclAllReduce", 7), ("ncclAllReduce", 7)]), (Some(7), Kind::AllReduce));
+    assert_eq!(of([("ncclAllReduce", 7), ("ncclAllGather", 7)]), (Some(7), Kind::Other));
+    assert_eq!(of([("ncclAllReduce", 7), ("ncclAllReduce", 8)]), (None, Kind::Other));
 }

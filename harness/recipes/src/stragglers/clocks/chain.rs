@@ -6,8 +6,6 @@ use crate::stragglers::robust::{median, narrow};
 
 /// The slope between every two of so many points is looked at.
 const POINTS: usize = 96;
-/// Clocks of computers differ by less than one part in this many.
-const SLOPES_PER: f64 = 500.0;
 
 /// Lays every clock upon the first of those that it hangs together with.
 pub fn lay(told: &[Told], fits: &mut [Fit]) {
@@ -62,9 +60,7 @@ fn along(told: &Told, clock: usize, known: &[bool], fits: &[Fit], root: usize) -
         let later = near[at + 1..].iter().filter(|(other, _)| other != x);
         slopes.extend(later.map(|(other, also)| (also - y) / (other - x)));
     }
-    slopes.retain(|slope| slope.abs() * SLOPES_PER < 1.0);
-    // Two ends tell of a rate what their noise says.
-    let slope = if near.len() < 4 { 0.0 } else { median(&mut slopes).unwrap_or(0.0) };
+    let slope = median(&mut slopes).unwrap_or(0.0);
     let mut rest: Vec<f64> = near.iter().map(|(x, y)| y - slope * x).collect();
     let more = median(&mut rest).unwrap_or(0.0);
     Fit { root, shift, pivot, more, slope }

@@ -31,6 +31,9 @@ struct End {
 }
 
 fn settle_around(root: usize, clocks: &[usize], told: &[Told], fits: &mut [Fit]) {
+    // Rates are settled anew, from what they were found to be.
+    let mut found: Vec<f64> = clocks.iter().flat_map(|clock| [0.0, fits[*clock].slope * SECOND]).collect();
+    clocks.iter().for_each(|clock| fits[*clock].slope = 0.0);
     let collectives: Vec<Vec<End>> = told
         .iter()
         .filter(|told| told.clocks.len() > 1 && fits[told.clocks[0]].root == root)
@@ -46,7 +49,6 @@ fn settle_around(root: usize, clocks: &[usize], told: &[Told], fits: &mut [Fit])
             ends.collect()
         })
         .collect();
-    let mut found = vec![0.0; 2 * clocks.len()];
     for _ in 0..ROUNDS {
         let Some(better) = better(&collectives, &found) else { break };
         let moved = better.iter().zip(&found).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
@@ -57,7 +59,7 @@ fn settle_around(root: usize, clocks: &[usize], told: &[Told], fits: &mut [Fit])
     }
     for (at, clock) in clocks.iter().enumerate() {
         fits[*clock].more += found[2 * at];
-        fits[*clock].slope += found[2 * at + 1] / SECOND;
+        fits[*clock].slope = found[2 * at + 1] / SECOND;
     }
 }
 
