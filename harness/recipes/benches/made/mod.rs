@@ -77,6 +77,7 @@ fn call(row: &KernelRow) -> (i64, i64, i64, Option<i64>) {
 }
 
 /// A report as one SQLite file.
+#[allow(dead_code)] // Not every benchmark reads it.
 pub fn sqlite(path: &Path, kernels: usize, seed: u64) {
     let (rows, (strings, launch)) = (rows(kernels, seed), strings());
     let db = rusqlite::Connection::open(path).expect("made");

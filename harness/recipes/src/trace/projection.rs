@@ -7,6 +7,7 @@ use super::nesting::{Stack, Thread};
 use super::nvtx::{Ranges, Style};
 use crate::source::nsys_export::ExportError;
 use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET};
+use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 
 /// Operations on GPUs taken together: from the beginning of the first to the end of the last.
@@ -88,20 +89,21 @@ impl Launched {
     }
 
     pub fn within(&self, ranges: &Ranges, threads: &[Thread]) -> Result<Vec<Option<Work>>, ExportError> {
-        let mut of_range = vec![None; ranges.len()];
         let by_thread = by_thread(&self.calls, threads, |call| self.work[call].operations > 0)?;
         let (starts, ends) = (self.calls.rows().ints("start")?, self.calls.rows().ints("end")?);
-        for (thread, calls) in threads.iter().zip(by_thread) {
-            let mut sums = Sums::until(thread.ranges.iter().map(|range| ranges.end[*range]).collect());
-            let mut later = calls.len();
-            // From the last beginning to the first: all calls that are in by then begin within the range, or behind it.
-            for range in thread.ranges.iter().rev() {
-                while later > 0 && starts[calls[later - 1] as usize] >= ranges.start[*range] {
-                    later -= 1;
-                    let call = calls[later] as usize;
-                    sums.add(ends[call], self.work[call]);
-                }
-                let sum = sums.within(ranges.end[*range]);
+        let launching = |call: u32| {
+            let call = call as usize;
+            Launching { start: starts[call], end: ends[call], work: self.work[call] }
+        };
+        let found = threads.par_iter().zip(by_thread).map(|(thread, calls)| {
+            let calls = || calls.iter().map(|call| launching(*call));
+            let spans = || thread.ranges.iter().map(|range| (ranges.start[*range], ranges.end[*range]));
+            nested(spans(), calls()).unwrap_or_else(|| crossing(spans().collect(), calls().rev()))
+        });
+        let found: Vec<Vec<Work>> = found.collect();
+        let mut of_range = vec![None; ranges.len()];
+        for (thread, sums) in threads.iter().zip(found) {
+            for (range, sum) in thread.ranges.iter().zip(sums) {
                 of_range[*range] = (sum.operations > 0).then_some(sum);
             }
         }
@@ -135,6 +137,76 @@ impl Launched {
         }
         Ok(of_thread.into_iter().collect())
     }
+}
+
+/// A call that launched something.
+#[derive(Clone, Copy)]
+struct Launching {
+    start: i64,
+    end: i64,
+    work: Work,
+}
+
+/// What lies within ranges none of which only crosses another, as those of one style are; nothing where some does. Each
+/// call is added to the innermost range alone, and each range to the one in which it stands. Both come by their
+/// beginnings.
+fn nested(
+    spans: impl Iterator<Item = (i64, i64)>,
+    mut calls: impl Iterator<Item = Launching>,
+) -> Option<Vec<Work>> {
+    const NOTHING: u32 = u32::MAX;
+    let (mut sums, mut parents) = (Vec::with_capacity(spans.size_hint().0), Vec::new());
+    let mut open: Vec<(u32, i64)> = Vec::new();
+    let mut next = calls.next();
+    let put = |sums: &mut Vec<Work>, open: &[(u32, i64)], call: Launching| {
+        // Ends never grow towards the top: the last that lasts until the call's end is the innermost.
+        let lasting = open.partition_point(|(_, end)| *end >= call.end);
+        if let Some((range, _)) = lasting.checked_sub(1).map(|at| open[at]) {
+            sums[range as usize].add(call.work);
+        }
+    };
+    for (start, end) in spans {
+        while let Some(call) = next.filter(|call| call.start < start) {
+            put(&mut sums, &open, call);
+            next = calls.next();
+        }
+        while let Some((_, last)) = open.pop_if(|(_, other)| *other < end) {
+            // A call at the border would lie within both.
+            if last >= start {
+                return None;
+            }
+        }
+        parents.push(open.last().map_or(NOTHING, |(range, _)| *range));
+        open.push((u32::try_from(sums.len()).ok()?, end));
+        sums.push(Work::NONE);
+    }
+    while let Some(call) = next {
+        put(&mut sums, &open, call);
+        next = calls.next();
+    }
+    for range in (0..sums.len()).rev() {
+        if parents[range] != NOTHING {
+            let sum = sums[range];
+            sums[parents[range] as usize].add(sum);
+        }
+    }
+    Some(sums)
+}
+
+/// What lies within ranges however they cross; the last call first.
+fn crossing(spans: Vec<(i64, i64)>, calls: impl Iterator<Item = Launching>) -> Vec<Work> {
+    let mut sums = Sums::until(spans.iter().map(|(_, end)| *end).collect());
+    let mut calls = calls.peekable();
+    // From the last beginning to the first: all calls that are in by then begin within the range, or behind it.
+    let within = |(start, end): &(i64, i64)| {
+        while let Some(call) = calls.next_if(|call| call.start >= *start) {
+            sums.add(call.end, call.work);
+        }
+        sums.within(*end)
+    };
+    let mut found: Vec<Work> = spans.iter().rev().map(within).collect();
+    found.reverse();
+    found
 }
 
 /// Of each thread its calls among those that are wanted, the earlier first.
@@ -205,6 +277,47 @@ mod tests {
     use super::*;
 
     proptest::proptest! {
+        #[test]
+        fn ranges_hold_the_calls_within_them_whether_they_nest_or_cross(
+            spans in proptest::collection::vec((0i64..60, 0i64..40), 0..12),
+            calls in proptest::collection::vec((0i64..90, 0i64..9), 0..40),
+        ) {
+            let mut spans: Vec<(i64, i64)> = spans.iter().map(|(start, ns)| (*start, start + ns)).collect();
+            spans.sort_by_key(|(start, end)| (*start, std::cmp::Reverse(*end)));
+            let mut calls: Vec<Launching> = calls
+                .iter()
+                .map(|(start, ns)| Launching {
+                    start: *start,
+                    end: start + ns,
+                    work: Work { operations: 1, start: 10 * start, end: 10 * start + 3 * ns },
+                })
+                .collect();
+            calls.sort_by_key(|call| call.start);
+            let expected: Vec<Work> = spans
+                .iter()
+                .map(|(start, end)| {
+                    let mut sum = Work::NONE;
+                    let within = calls.iter().filter(|call| call.start >= *start && call.end <= *end);
+                    within.for_each(|call| sum.add(call.work));
+                    sum
+                })
+                .collect();
+            proptest::prop_assert_eq!(&crossing(spans.clone(), calls.iter().rev().copied()), &expected);
+            if let Some(found) = nested(spans.iter().copied(), calls.iter().copied()) {
+                proptest::prop_assert_eq!(&found, &expected);
+            }
+            // The same with what crosses taken out, so that all that is left nests.
+            let mut kept: Vec<(i64, i64)> = Vec::new();
+            for span in &spans {
+                if kept.iter().all(|other| other.1 < span.0 || span.1 <= other.1) {
+                    kept.push(*span);
+                }
+            }
+            let found = nested(kept.iter().copied(), calls.iter().copied());
+            let expected = crossing(kept, calls.iter().rev().copied());
+            proptest::prop_assert_eq!(found, Some(expected));
+        }
+
         #[test]
         fn sums_are_those_of_all_that_ends_in_time(
             moments in proptest::collection::vec(-20i64..20, 0..30),

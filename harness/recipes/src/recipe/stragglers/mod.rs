@@ -52,18 +52,16 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     about: "ranks and nodes that keep the others waiting, from the reports of nsys",
     metrics: &[LATE, WAIT, OFFSET, RESIDUAL],
     tables: &[&KERNEL, &STRING_IDS, &RUNTIME, &NVTX_EVENTS, &SESSION_START, &DIAGNOSTIC_EVENT],
+    causes: &[
+        "events-dropped",
+        "target-error",
+        "report-unreadable",
+        "report-missing",
+        "no-communication",
+        "stragglers-untold",
+    ],
     run,
 };
-
-/// For these causes there are no numbers.
-pub const CAUSES: [&str; 6] = [
-    "events-dropped",
-    "target-error",
-    "report-unreadable",
-    "no-communication",
-    "report-missing",
-    "stragglers-untold",
-];
 
 /// What was taken of one report.
 struct Read<'a> {

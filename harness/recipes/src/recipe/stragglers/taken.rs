@@ -2,12 +2,12 @@
 //! communicators, and how long the kernels that compute lasted. It is small beside the report.
 
 use crate::nccl::{Call, Function, NcclCalls};
-use crate::recipe::cuda_gpu_kern_sum::class_of;
+use crate::recipe::cuda_gpu_kern_sum::{class_of_both, communicates};
 use crate::source::nsys_export::ExportError;
 use crate::stragglers::robust::median;
 use crate::stragglers::{Compute, Evidence, Kind, Rank, Work};
 use crate::tables::KERNEL;
-use crate::trace::{Part, Trace};
+use crate::trace::{Keys, Part, Trace};
 use std::collections::{BTreeMap, HashMap};
 
 #[derive(Debug, Default)]
@@ -45,13 +45,22 @@ const MOST_KERNELS: usize = 2048;
 
 /// Nothing where no kernel communicates; else how many kernels were looked at, too.
 pub fn take(trace: &Trace) -> Result<Option<(Taken, u64)>, ExportError> {
-    let columns = ["start", "end", "deviceId", "streamId", "shortName", "globalPid"];
+    let columns = ["start", "end", "deviceId", "streamId", "shortName", "demangledName", "globalPid"];
     let Some(rows) = trace.rows(&KERNEL, &columns)? else { return Ok(None) };
     let (starts, ends) = (rows.ints("start")?, rows.ints("end")?);
     let (devices, streams) = (rows.ints("deviceId")?, rows.ints("streamId")?);
     let pids = rows.maybe_ints("globalPid")?;
     let names = Part::named(rows.ints("shortName")?.iter().copied(), trace.strings()?, |name| name);
-    let classes: Vec<&str> = names.labels.iter().map(|name| class_of(name)).collect();
+    let whole = Part::named(rows.ints("demangledName")?.iter().copied(), trace.strings()?, |name| name);
+    let both = Keys::by(&[&names.of_row, &whole.of_row]);
+    let communicate: Vec<bool> = both
+        .groups
+        .iter()
+        .map(|both| {
+            let (short, whole) = (&names.labels[both[0] as usize], &whole.labels[both[1] as usize]);
+            communicates(class_of_both(short, whole))
+        })
+        .collect();
     let calls = NcclCalls::read(trace)?.unwrap_or_default();
     let told = Told::of(&calls);
     let mut gpus: BTreeMap<(i64, i64), Kernels> = BTreeMap::new();
@@ -64,7 +73,7 @@ pub fn take(trace: &Trace) -> Result<Option<(Taken, u64)>, ExportError> {
         }
         let gpu = gpus.entry((pids.get(row).unwrap_or_default(), devices[row])).or_default();
         let name = names.of_row[row];
-        if !matches!(classes[name as usize], "nccl" | "comm") {
+        if !communicate[both.of_row[row] as usize] {
             gpu.compute.entry(name).or_default().push((start, end.abs_diff(start)));
             gpu.busy.push((start, end));
             continue;
