@@ -4,6 +4,8 @@
 use recipes::figures::Stats;
 use recipes::recipe::cuda_gpu_kern_sum::{CLASSES, class_of, durations};
 use recipes::source::nsys_export::Export;
+use recipes::steps::{Asked, Source, of_trace};
+use recipes::trace::Trace;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -87,4 +89,21 @@ fn the_kernels_of_a_training_step_have_their_classes() {
         of_class.flat_map(|(_, durations)| durations).map(|ns| u128::from(*ns)).sum()
     };
     assert_eq!(time("nccl"), 25_401_752);
+}
+
+#[test]
+fn the_order_of_kernels_tells_the_steps_of_a_run_whose_ranges_do_not() {
+    // By counting: on the busiest stream the first kernel ran 17 times, so that 16 steps have an end; the ranges of this
+    // run are numbered by calls. The other run is a loop of one kernel behind another one.
+    for (name, kernel, steps) in [
+        ("h100-2gpu-mfu-before", "nvjet_tst_192x208_64x4_1x1_h_bz_coopB_bias_TNT", 16),
+        ("gh200-jacobi", "jacobi_kernel", 999),
+    ] {
+        let Some(path) = file(name) else { return };
+        let trace = Trace::open(&path).expect("opens");
+        let found = of_trace(&trace, &Asked::default()).expect("read").expect("steps");
+        let ended = found.steps.iter().filter(|step| step.has_end && step.is_whole()).count();
+        assert_eq!((found.source, found.by.as_str(), ended), (Source::Kernels, kernel, steps));
+        assert!(found.confidence > 0.95, "{name}: {}", found.confidence);
+    }
 }

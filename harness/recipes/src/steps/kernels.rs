@@ -40,8 +40,10 @@ pub fn of_kernels(ran: &[Ran], labels: &[String]) -> Result<Found, String> {
     for (at, one) in ran.iter().enumerate() {
         places[one.name as usize].push(at);
     }
-    if places.iter().filter(|places| !places.is_empty()).count() == 1 {
-        return of_one_name(ran, labels);
+    let often = (0..labels.len()).max_by_key(|name| (places[*name].len(), std::cmp::Reverse(*name)));
+    if let Some(often) = often.filter(|name| places[*name].len() as f64 >= NEARLY_ALL * ran.len() as f64) {
+        let own: Vec<Ran> = places[often].iter().map(|at| ran[*at]).collect();
+        return of_one_name(&own, &labels[often], ran.len() - own.len());
     }
     let repeats = repeats(ran, &places)?;
     if repeats < HALF {
@@ -88,6 +90,8 @@ pub fn of_kernels(ran: &[Ran], labels: &[String]) -> Result<Found, String> {
 }
 
 const MOST_RIVALS: usize = 32;
+/// Where one kernel is so large a part of all, the others are what is done before and behind.
+const NEARLY_ALL: f64 = 0.99;
 
 /// The part of kernels that begin a run of kernels which comes three times or more.
 fn repeats(ran: &[Ran], places: &[Vec<usize>]) -> Result<f64, String> {
@@ -125,12 +129,12 @@ fn hashes(ran: &[Ran], length: usize) -> Vec<u64> {
     runs
 }
 
-/// Where every kernel is the same, or every graph, each one is a step if they come at even distances.
-fn of_one_name(ran: &[Ran], labels: &[String]) -> Result<Found, String> {
+/// Where nearly every kernel is the same, or every graph, each one is a step if they come at even distances.
+fn of_one_name(ran: &[Ran], label: &str, others: usize) -> Result<Found, String> {
     let starts: Vec<i64> = ran.iter().map(|one| one.start).collect();
     let confidence = evenness(&starts);
     if confidence < MOST_OF_THEM {
-        return Err("all kernels have one name and come at uneven distances".to_owned());
+        return Err("nearly all kernels have one name and come at uneven distances".to_owned());
     }
     let step = |pair: &[Ran]| Step {
         number: None,
@@ -147,8 +151,11 @@ fn of_one_name(ran: &[Ran], labels: &[String]) -> Result<Found, String> {
         alike: Some(1.0),
         has_end: false,
     }));
-    let by = labels.get(ran[0].name as usize).cloned().unwrap_or_default();
-    Ok(Found { source: Source::Kernels, by, steps, confidence, notes: Vec::new() })
+    let notes = match others {
+        0 => Vec::new(),
+        _ => vec![format!("kernels of other names, in no step: {others}")],
+    };
+    Ok(Found { source: Source::Kernels, by: label.to_owned(), steps, confidence, notes })
 }
 
 /// How often each name comes.

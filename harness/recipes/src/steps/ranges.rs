@@ -117,10 +117,13 @@ impl Series {
         (&self.domain, &self.text, self.thread)
     }
 
-    /// Each number once, and growing.
+    /// Each number once, and growing, by one most of the time: what numbers of calls or of objects do not.
     fn is_numbered(&self) -> bool {
         let numbers: Option<Vec<u64>> = self.steps.iter().map(|step| step.number).collect();
-        numbers.is_some_and(|numbers| numbers.is_sorted_by(|a, b| a < b))
+        numbers.is_some_and(|numbers| {
+            let by_one = numbers.windows(2).filter(|pair| pair[0].checked_add(1) == Some(pair[1])).count();
+            numbers.is_sorted_by(|a, b| a < b) && 2 * by_one >= numbers.len() - 1
+        })
     }
 
     fn may_be_steps(&self) -> bool {
@@ -143,7 +146,7 @@ impl Series {
         covered * even
     }
 
-    fn found(self) -> Found {
+    fn found(mut self) -> Found {
         let mut notes = Vec::new();
         if self.nested > 0 {
             notes.push(format!("ranges within a range of the same name, left out: {}", self.nested));
@@ -154,6 +157,10 @@ impl Series {
             if !missing.is_empty() {
                 notes.push(format!("numbers that are missing between others: {}", missing.join(", ")));
             }
+        }
+        // A number that counts something else tells no step from another.
+        if !self.speaks && !self.is_numbered() {
+            self.steps.iter_mut().for_each(|step| step.number = None);
         }
         let confidence = self.confidence();
         let by = format!("{}:{}", self.domain, self.text);

@@ -200,6 +200,16 @@ fn kernels_of_one_name_are_steps_where_they_come_evenly() {
     assert!(of_kernels(&even[..5], &labels()).expect_err("few").contains("too few kernels"));
 }
 
+#[test]
+fn kernels_of_other_names_before_and_behind_a_long_loop_of_one_are_no_steps() {
+    let mut ran: Vec<Ran> =
+        (1..=500).map(|at| Ran { name: 1, start: at * 1000, end: at * 1000 + 900 }).collect();
+    ran.insert(0, Ran { name: 0, start: 0, end: 500 });
+    let found = of_kernels(&ran, &labels()).expect("steps");
+    assert_eq!((found.by.as_str(), found.steps.len(), found.steps[0].start), ("gemm", 500, 1000));
+    assert_eq!(found.notes, ["kernels of other names, in no step: 1"]);
+}
+
 fn span(name: &str, start: i64, ns: i64) -> Span<'_> {
     Span { thread: 7, domain: "", name, start, end: start + ns }
 }
@@ -244,6 +254,17 @@ fn a_missing_number_is_told_and_a_range_in_one_of_its_own_name_is_no_step() {
             "numbers that are missing between others: 4, 7 to 8"
         ]
     );
+}
+
+#[test]
+fn a_number_that_counts_calls_makes_no_steps_of_them() {
+    let names: Vec<String> = (0..20).map(|at| format!("copy, op_id = {}", 1000 + 554 * at)).collect();
+    let spans = |ns: i64| -> Vec<Span<'_>> {
+        names.iter().enumerate().map(|(at, name)| span(name, at as i64 * 1000, ns)).collect()
+    };
+    assert_eq!(repeated(&spans(600)), None);
+    let found = repeated(&spans(950)).expect("nearly all of the time");
+    assert!(found.notes.is_empty() && found.steps.iter().all(|step| step.number.is_none()));
 }
 
 #[test]

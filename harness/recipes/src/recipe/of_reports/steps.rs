@@ -15,14 +15,15 @@ pub(super) const STEPS: ReportRecipe = ReportRecipe {
             grow, and whether those are there that were asked for",
     definition: "by the first of these that a report has. Ranges: those of one name on one thread, a number taken out of \
                  the name, that come three times or more, cover half of the time and come at even distances; such as are \
-                 called step, iteration or batch before others, numbered ones before others. Capture: from each call that \
-                 starts the profiler to the next that stops it, where three or more do. Kernels: the busiest stream cut \
-                 before each run of the rarest kernel between whose runs the others come equally often, where the order \
-                 of kernels repeats at all; the time of such a step is from its first kernel to the next step's, so that \
-                 the last one has none. Confidence is, of ranges, the part of the time that they cover times the evenness \
-                 of their distances; of kernels the part of a step that is as in the others, in the mean. The slope is \
-                 the median of those of all pairs (Theil and Sen), with its interval of 95 %. A window has its first and \
-                 its last step. Times are each report's own",
+                 called step, iteration or batch before others, those whose numbers grow by one before others, and of \
+                 what is neither such as cover nearly all. Capture: from each call that starts the profiler to the next \
+                 that stops it, where three or more do. Kernels: the busiest stream cut before each run of the rarest \
+                 kernel between whose runs the others come equally often, where the order of kernels repeats at all; the \
+                 time of such a step is from its first kernel to the next step's, so that the last one has none. \
+                 Confidence is, of ranges, the part of the time that they cover times the evenness of their distances; \
+                 of kernels the part of a step that is as in the others, in the mean. The slope is the median of those \
+                 of all pairs (Theil and Sen), with its interval of 95 %. A window has its first and its last step. \
+                 Times are each report's own",
     arguments: &[RANGE, RANGES, CAPTURE, KERNELS, WINDOW, SKIP],
     tables: &[&KERNEL, &RUNTIME, &STRING_IDS, &GRAPH_TRACE, &NVTX_EVENTS],
     kind: Kind::Together(&Across {
