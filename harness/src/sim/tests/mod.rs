@@ -4,6 +4,7 @@
 mod evidence;
 mod faults;
 mod law;
+mod read_back;
 mod same_seed;
 mod scale;
 mod seen;

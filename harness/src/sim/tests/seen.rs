@@ -78,8 +78,15 @@ pub struct Seen {
     pub host: String,
 }
 
-impl Seen {
-    pub async fn of(bench: &Bench, rank: u32, node: &str) -> Seen {
+/// The tables of a report in a folder, which goes when this does.
+pub struct Report {
+    _files: Vec<tempfile::NamedTempFile>,
+    export: tempfile::TempDir,
+    _folder: tempfile::TempDir,
+}
+
+impl Report {
+    pub async fn of(bench: &Bench, rank: u32, node: &str) -> Report {
         let folder = tempfile::tempdir().expect("a folder");
         let mut named = tempfile::Builder::new();
         let export = named.prefix("r_pqtdir").rand_bytes(0).tempdir_in(folder.path()).expect("made");
@@ -94,7 +101,18 @@ impl Seen {
                 files.push(file);
             }
         }
-        let export = Export::open(export.path()).expect("an export");
+        Report { _files: files, export, _folder: folder }
+    }
+
+    pub fn path(&self) -> &std::path::Path {
+        self.export.path()
+    }
+}
+
+impl Seen {
+    pub async fn of(bench: &Bench, rank: u32, node: &str) -> Seen {
+        let report = Report::of(bench, rank, node).await;
+        let export = Export::open(report.path()).expect("an export");
         let strings = read(&export, &tables::STRING_IDS).expect("strings");
         let names: BTreeMap<i64, String> = (strings.ints("id").expect("ids").iter().enumerate())
             .map(|(row, id)| (*id, text(&strings, "value", row).expect("a string")))
