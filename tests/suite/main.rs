@@ -12,6 +12,7 @@ mod corpus;
 mod corpus_projections;
 mod corpus_reports;
 mod determinism;
+mod evidence;
 mod exact;
 mod faults;
 mod flows_script;

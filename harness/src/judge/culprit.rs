@@ -21,6 +21,9 @@ pub fn of_case(data: &CaseData, verdicts: &[Verdict], nic_rates: &NicRateCache) 
 /// Only what a single part can be responsible for: a device that is not there or moved nothing, a GPU that ran alone.
 fn named_by(data: &CaseData, assertion: &PlannedAssertion, verdict: &Verdict) -> Vec<Culprit> {
     let Some(node) = &assertion.node else { return Vec::new() };
+    if assertion.metric == "straggler.late" {
+        return stragglers(data, assertion, node);
+    }
     let parts: Vec<(String, f64)> = match (&assertion.part, verdict.observed) {
         (Some(part), Some(observed)) => vec![(part.clone(), observed)],
         (Some(_), None) => return Vec::new(),
@@ -42,6 +45,21 @@ fn named_by(data: &CaseData, assertion: &PlannedAssertion, verdict: &Verdict) ->
         .filter_map(|(part, observed)| {
             let evidence = evidence(&part, observed)?;
             Some(Culprit::Culprit { node: node.clone(), part, evidence })
+        })
+        .collect()
+}
+
+/// Who keeps the others waiting, as far as the recipe itself is sure of it: it found out by what the ranks did to each
+/// other, and another partner would tell no more.
+fn stragglers(data: &CaseData, assertion: &PlannedAssertion, node: &str) -> Vec<Culprit> {
+    let jobs = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
+    let findings = jobs.flat_map(|analysis| &analysis.findings);
+    findings
+        .filter(|finding| finding.code == "straggler" && finding.node.as_deref() == Some(node))
+        .map(|finding| Culprit::Culprit {
+            node: node.to_owned(),
+            part: finding.part.clone().unwrap_or_else(|| "node".to_owned()),
+            evidence: finding.message.clone(),
         })
         .collect()
 }
@@ -111,8 +129,10 @@ fn slow_nodes(outcomes: &[JobOutcome], guilty_parts: &BTreeSet<&str>, told: &[Cu
         .flat_map(|outcome| {
             outcome.judged.iter().filter(|(_, failed)| **failed).map(|(metric, _)| metric.as_str())
         })
-        // What is judged per NIC by its flows has its own reasoning.
+        // What is judged per NIC by its flows has its own reasoning, and so have stragglers. How a program overlaps its
+        // work, and in which steps it does it, is the same on whatever nodes.
         .filter(|metric| *metric != "nic.rate")
+        .filter(|metric| !["straggler.", "gpu.", "step."].iter().any(|own| metric.starts_with(own)))
         .collect();
     for metric in metrics {
         let (bad, good): (Vec<&JobOutcome>, Vec<&JobOutcome>) = outcomes

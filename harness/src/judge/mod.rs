@@ -338,6 +338,15 @@ fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
         (_, "nccl.wrong") => {
             format!("take {nodes} out of service: its results cannot be trusted; run the gpu-each case")
         }
+        (_, "straggler.late") => format!(
+            "on {nodes}: look at clocks and temperature of the GPU that the finding names, and at what else runs there"
+        ),
+        (_, "gpu.exposed_comm_share") => {
+            "run `harness recipe nccl_gpu_overlap_trace` on the case's reports: it tells which collectives run alone".to_owned()
+        }
+        (_, name) if name.starts_with("step.") => {
+            "run `harness recipe steps` on the case's reports: it tells each step of each rank".to_owned()
+        }
         (_, name) if name.starts_with("nccl.") => {
             "look at the nic-pairs and gpu-each cases first: they tell which part is slow".to_owned()
         }

@@ -6,6 +6,7 @@ mod flows;
 mod gathered;
 mod missing;
 mod reports;
+mod stragglers;
 mod words;
 
 use super::*;
