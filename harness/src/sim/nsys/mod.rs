@@ -3,6 +3,7 @@
 
 mod collective;
 mod events;
+mod layouts;
 mod nccl_tests;
 mod payload;
 mod report;

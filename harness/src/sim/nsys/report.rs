@@ -2,8 +2,11 @@
 //! beside it.
 
 use super::Rank;
+use super::events::Range;
+use super::layouts::Layouts;
 use super::seen::Seen;
 use crate::sim::ailments::Report as Ailing;
+use crate::sim::noise;
 use recipes::tables::write::{self, Columns};
 use recipes::tables::{self, TableSpec};
 use std::collections::BTreeMap;
@@ -40,6 +43,11 @@ pub fn tables(rank: &Rank, epoch_s: f64) -> NamedTables {
     put(&tables::MEMCPY, events.copies.len(), &|| report.copies());
     put(&tables::RUNTIME, events.calls.len(), &|| report.calls());
     put(&tables::NVTX_EVENTS, events.ranges.len(), &|| report.ranges());
+    let layouts = if report.forms().blobs { Layouts::of(events, NCCL_DOMAIN) } else { Layouts::default() };
+    put(&tables::NVTX_PAYLOAD_SCHEMAS, layouts.layouts.len(), &|| layouts.layouts());
+    put(&tables::NVTX_PAYLOAD_SCHEMA_ENTRIES, layouts.layouts.len(), &|| layouts.fields());
+    put(&tables::NVTX_PAYLOAD_ENUMS, layouts.processes, &|| layouts.enumerations());
+    put(&tables::NVTX_PAYLOAD_ENUM_ENTRIES, layouts.processes, &|| layouts.words());
     put(&tables::STRING_IDS, 1, &|| report.strings());
     put(&tables::PROCESSES, events.processes.len(), &|| report.processes());
     put(&tables::SESSION_START, 1, &|| report.session());
@@ -48,6 +56,12 @@ pub fn tables(rank: &Rank, epoch_s: f64) -> NamedTables {
     put(&tables::DIAGNOSTIC_EVENT, 1, &|| report.diagnostics());
     put(&tables::META_DATA_EXPORT, 1, &|| write::meta("3.20.0", &rank.profile.version.to_string()));
     made
+}
+
+/// In which forms payloads stand in an export.
+struct Forms {
+    json: bool,
+    blobs: bool,
 }
 
 struct Report<'a> {
@@ -150,7 +164,9 @@ impl Report<'_> {
         let first = rows.first().map_or(0, |row| row.start);
         let texts = rows.iter().map(|row| if row.of_nccl { None } else { own(&row.name) });
         let ids = rows.iter().map(|row| row.of_nccl.then(|| self.id(&row.name)));
-        let payloads = rows.iter().map(|row| row.payload.map(|payload| payload.json()));
+        let forms = self.forms();
+        let json = |row: &Range| row.payload.filter(|_| forms.json).map(|payload| payload.json());
+        let blob = |row: &Range| row.payload.filter(|_| forms.blobs)?.blob(NCCL_DOMAIN, &row.name);
         Columns::of(&tables::NVTX_EVENTS, domains.len() + rows.len())
             .numbers("start", domains.iter().map(|_| first).chain(rows.iter().map(|row| row.start)))
             .integers("end", none().chain(rows.iter().map(|row| Some(row.end))))
@@ -162,8 +178,15 @@ impl Report<'_> {
                 "domainId",
                 domains.iter().map(|_| NCCL_DOMAIN).chain(rows.iter().map(|row| domain(row.of_nccl))),
             )
-            .texts("jsonText", domains.iter().map(|_| None).chain(payloads))
+            .texts("jsonText", domains.iter().map(|_| None).chain(rows.iter().map(json)))
+            .blobs("binaryData", domains.iter().map(|_| None).chain(rows.iter().map(blob)))
             .bytes()
+    }
+
+    /// Releases and their switches differ in the forms of payloads that an export has; here clusters do.
+    fn forms(&self) -> Forms {
+        let forms = noise::digest(self.rank.cluster.seed, &["forms of payloads"]) % 3;
+        Forms { json: forms != 1, blobs: forms != 0 }
     }
 
     fn strings(&self) -> Result<Vec<u8>, String> {

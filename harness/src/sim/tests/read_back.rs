@@ -6,9 +6,9 @@ use recipes::nccl::{Call, Function, NcclCalls};
 use recipes::trace::Trace;
 
 /// What the third of four ranks left, two on each node.
-async fn calls(line: &str, words: &[&str]) -> NcclCalls {
-    let bench = Bench::new("p5", PAIR, 5, &[]);
-    let step = profiled(&format!("/opt/nccl-tests/build/{line}"), Some("pmix"), 2, words);
+async fn calls(line: &str, seed: u64) -> NcclCalls {
+    let bench = Bench::new("p5", PAIR, seed, &[]);
+    let step = profiled(&format!("/opt/nccl-tests/build/{line}"), Some("pmix"), 2, &[]);
     assert_eq!(bench.run("c", "j", PAIR, step).await, "COMPLETED");
     let report = Report::of(&bench, 2, "p5-002").await;
     let trace = Trace::open(report.path()).expect("an export");
@@ -29,7 +29,7 @@ fn calls_are_read_back_with_their_sizes_ranks_and_kernels() {
             ("broadcast", Function::Broadcast, 4 << 20, 4 << 20),
             ("reduce", Function::Reduce, 4 << 20, 4 << 20),
         ] {
-            let all = calls(&format!("{op}_perf -b 4M -e 4M -n 3 -w 2"), &[]).await;
+            let all = calls(&format!("{op}_perf -b 4M -e 4M -n 3 -w 2"), 5).await;
             let own = of(&all, function);
             assert_eq!(own.len(), 2 + 2 * (1 + 3 + 1), "{op}");
             for call in own {
@@ -43,15 +43,30 @@ fn calls_are_read_back_with_their_sizes_ranks_and_kernels() {
 }
 
 #[test]
+fn payloads_say_the_same_in_each_form() {
+    on_paused_clock(async {
+        // Clusters differ in the forms of payloads: of these one has JSON alone, one bytes alone and one both.
+        let mut told = Vec::new();
+        for seed in 1..=12 {
+            let all = calls("reduce_perf -b 4M -e 4M -n 3 -w 0 -o max", seed).await;
+            let says = |call: &&Call| (call.bytes, call.ranks, call.rank, call.root, call.reduction);
+            told.push(of(&all, Function::Reduce).iter().map(says).collect::<Vec<_>>());
+        }
+        assert!(told[0].iter().all(|says| says.0.is_some() && says.4.is_some()), "{told:?}");
+        assert!(told.iter().all(|says| *says == told[0]), "{told:?}");
+    });
+}
+
+#[test]
 fn groups_are_read_back_with_the_kernel_that_their_end_launched() {
     on_paused_clock(async {
-        let all = calls("alltoall_perf -b 4M -e 4M -n 3 -w 0", &[]).await;
+        let all = calls("alltoall_perf -b 4M -e 4M -n 3 -w 0", 5).await;
         assert_eq!(all.groups.len(), 2 * (1 + 3 + 1));
         assert!(all.groups.iter().all(|group| (group.calls, group.kernels.len()) == (8, 1)));
         let peers: Vec<Option<i32>> = of(&all, Function::Send).iter().take(4).map(|call| call.peer).collect();
         assert_eq!(peers, [Some(0), Some(1), Some(2), Some(3)]);
 
-        let all = calls("all_reduce_perf -b 4M -e 4M -n 3 -w 0 -g 2", &[]).await;
+        let all = calls("all_reduce_perf -b 4M -e 4M -n 3 -w 0 -g 2", 5).await;
         let grouped = all.groups.iter().filter(|group| !group.kernels.is_empty());
         assert!(grouped.clone().all(|group| (group.calls, group.kernels.len()) == (2, 2)));
         assert_eq!(grouped.count(), 2 * (1 + 3 + 1));
@@ -61,7 +76,7 @@ fn groups_are_read_back_with_the_kernel_that_their_end_launched() {
 #[test]
 fn kernels_of_graphs_are_nobodys_and_recorded_calls_launch_none() {
     on_paused_clock(async {
-        let all = calls("all_reduce_perf -b 4M -e 4M -n 3 -w 0 -G 2", &[]).await;
+        let all = calls("all_reduce_perf -b 4M -e 4M -n 3 -w 0 -G 2", 5).await;
         let launching = of(&all, Function::AllReduce).iter().filter(|call| !call.kernels.is_empty()).count();
         assert_eq!((launching, all.kernels_of_none().len()), (2, 2 * (3 * 2 + 1)));
     });

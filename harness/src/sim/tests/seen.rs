@@ -9,12 +9,16 @@ use recipes::tables;
 use std::io::Write;
 
 pub const PAIR: &str = "p5-[001-002]";
-pub const TABLES: [&str; 7] = [
+pub const TABLES: [&str; 11] = [
     "CUPTI_ACTIVITY_KIND_KERNEL",
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
     "CUPTI_ACTIVITY_KIND_RUNTIME",
     "NVTX_EVENTS",
     "StringIds",
+    "NVTX_PAYLOAD_SCHEMAS",
+    "NVTX_PAYLOAD_SCHEMA_ENTRIES",
+    "NVTX_PAYLOAD_ENUMS",
+    "NVTX_PAYLOAD_ENUM_ENTRIES",
     "TARGET_INFO_SESSION_START_TIME",
     "TARGET_INFO_SYSTEM_ENV",
 ];

@@ -44,6 +44,15 @@ impl Columns {
         self
     }
 
+    /// A column of bytes, whatever they hold.
+    pub fn blobs(mut self, name: &'static str, values: impl Iterator<Item = Option<Vec<u8>>>) -> Columns {
+        self.check(name, Kind::Bytes);
+        let values: Vec<Option<Vec<u8>>> = values.collect();
+        let values: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
+        self.columns.push(Column::new(name.into(), values));
+        self
+    }
+
     /// The bytes of the table's file. The same rows give the same bytes.
     pub fn bytes(self) -> Result<Vec<u8>, String> {
         let missing = self.spec.columns.iter().find(|column| {
