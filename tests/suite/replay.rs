@@ -484,10 +484,16 @@ fn nowhere() -> tempfile::TempDir {
 }
 
 /// What the run came to. Records of how it came to that are read with what they have, and written with what a later
-/// version knows of it.
+/// version knows of it; so are metrics, of which a later version knows more dimensions.
 fn shown(mut files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
     let told = ["verdict.json", "analysis.json", "metrics.parquet", "junit.xml", "summary.json"];
     files.retain(|name, _| told.iter().any(|file| name.ends_with(file)));
+    for (name, bytes) in &mut files {
+        if name.ends_with("metrics.parquet") {
+            let rows = recipes::parquet::from_parquet(bytes).expect("metrics");
+            *bytes = recipes::parquet::to_parquet(&rows).expect("metrics");
+        }
+    }
     files
 }
 
