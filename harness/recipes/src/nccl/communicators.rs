@@ -1,7 +1,7 @@
 //! Which communicators a report tells of: how many ranks each has, and which of them a process is. Ranges that make or
 //! end one say so; a report that began between both knows nothing of it.
 
-use super::events::{Event, Name};
+use super::events::{Event, Events, Name};
 use super::payload::Payload;
 use crate::trace::process_of;
 use std::collections::{BTreeSet, HashMap};
@@ -21,21 +21,21 @@ pub struct Communicator {
 }
 
 /// Each once, in the order in which they are told of.
-pub(super) fn of_events(events: &[Event]) -> Vec<Communicator> {
+pub(super) fn of_events(events: &Events) -> Vec<Communicator> {
     let mut all: Vec<Communicator> = Vec::new();
     let mut known = BTreeSet::new();
     let mut told: Vec<&Event> =
-        events.iter().filter(|event| matches!(event.name, Name::Makes | Name::Ends)).collect();
+        events.all.iter().filter(|event| matches!(event.name, Name::Makes | Name::Ends)).collect();
     told.sort_by_key(|event| (event.start, event.global_tid, event.row));
     for event in told {
-        let Some(payload) = event.payload else { continue };
+        let Some(payload) = events.payload(event) else { continue };
         let ranks = payload.ranks.or(payload.devices);
         // Without an id the end of one cannot be told from that of another.
         if ranks.is_none() || (payload.communicator.is_none() && event.name == Name::Ends) {
             continue;
         }
         let process = process_of(event.global_tid);
-        let Payload { communicator: id, parent, rank, device, .. } = payload;
+        let Payload { communicator: id, parent, rank, device, .. } = *payload;
         if id.is_none() || known.insert((process, id, ranks, rank, device)) {
             let (start, end) = (event.start, event.end);
             all.push(Communicator { process, id, parent, ranks, rank, device, start, end });

@@ -7,8 +7,10 @@ use crate::source::nsys_export::{ExportError, Rows};
 use crate::tables::NVTX_EVENTS;
 use crate::trace::nvtx::{Domains, PUSH_POP};
 use crate::trace::{Trace, process_of};
+use polars::prelude::PlHashMap;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroU32;
 
 const DOMAIN: &str = "NCCL";
 
@@ -83,10 +85,24 @@ pub(super) struct Event {
     pub end: i64,
     pub global_tid: i64,
     pub name: Name,
-    /// `None` where nothing of it is known.
-    pub payload: Option<Payload>,
+    /// Which of the payloads.
+    payload: Option<NonZeroU32>,
     /// Which row of its table it is, from 0.
     pub row: u32,
+}
+
+/// By thread and in the order in which they begin. Many say the same of themselves.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    pub all: Vec<Event>,
+    payloads: Vec<Payload>,
+}
+
+impl Events {
+    /// `None` where nothing of it is known.
+    pub fn payload(&self, event: &Event) -> Option<&Payload> {
+        self.payloads.get(event.payload?.get() as usize - 1)
+    }
 }
 
 const COLUMNS: &[&str] = &[
@@ -103,22 +119,22 @@ const COLUMNS: &[&str] = &[
 ];
 
 /// All of a report, whatever part of it is looked at: groups and communicators begin before their calls.
-pub(super) fn read(trace: &Trace) -> Result<Vec<Event>, ExportError> {
-    let Some(rows) = trace.export().columns(&NVTX_EVENTS, COLUMNS)? else { return Ok(Vec::new()) };
+pub(super) fn read(trace: &Trace) -> Result<Events, ExportError> {
+    let Some(rows) = trace.export().columns(&NVTX_EVENTS, COLUMNS)? else { return Ok(Events::default()) };
     if u32::try_from(rows.len()).is_err() {
         let why = format!("more rows than can be numbered: {}", rows.len());
         return Err(ExportError::Broken { table: NVTX_EVENTS.name, why });
     }
     let mut events = Reader::new(trace, &rows)?.events()?;
     let key = |event: &Event| (event.global_tid, event.start, Reverse(event.end), event.row);
-    if !events.is_sorted_by_key(key) {
-        events.sort_unstable_by_key(key);
+    if !events.all.is_sorted_by_key(key) {
+        events.all.sort_unstable_by_key(key);
     }
     Ok(events)
 }
 
 /// What a name stands for, and the payload of a fork's text.
-type Meaning = Option<(Name, u32, Option<Payload>)>;
+type Meaning = Option<(Name, u32, Option<NonZeroU32>)>;
 
 struct Reader<'a> {
     trace: &'a Trace,
@@ -129,6 +145,7 @@ struct Reader<'a> {
     of_string: HashMap<(i64, Where), Meaning>,
     /// Names of ranges, each once: payloads without a declared layout are told apart by them.
     names: Vec<String>,
+    payloads: Vec<Payload>,
     refused: BTreeMap<Refusal, (usize, i64)>,
 }
 
@@ -140,15 +157,16 @@ impl<'a> Reader<'a> {
         Ok(Reader {
             trace,
             rows,
-            domains: Domains::read(trace.export())?,
+            domains: Domains::of(rows)?,
             layouts: Layouts::read(trace.export())?,
             of_string: HashMap::new(),
             names: Vec::new(),
+            payloads: Vec::new(),
             refused: BTreeMap::new(),
         })
     }
 
-    fn events(mut self) -> Result<Vec<Event>, ExportError> {
+    fn events(mut self) -> Result<Events, ExportError> {
         let rows = self.rows;
         let (starts, ends, types) = (rows.ints("start")?, rows.maybe_ints("end")?, rows.ints("eventType")?);
         let (tids, of_domain) = (rows.maybe_ints("globalTid")?, rows.maybe_ints("domainId")?);
@@ -158,7 +176,7 @@ impl<'a> Reader<'a> {
         let strings = self.trace.strings()?;
         let (mut open, mut backwards) = (0usize, 0usize);
         let mut last: Option<((i64, i64), Where)> = None;
-        let mut payloads: HashMap<Stored<'_>, Option<Result<Payload, Refusal>>> = HashMap::new();
+        let mut payloads: PlHashMap<Stored<'_>, Option<Result<NonZeroU32, Refusal>>> = PlHashMap::default();
         let mut events = Vec::new();
         for row in 0..rows.len() {
             if types[row] != PUSH_POP {
@@ -198,14 +216,15 @@ impl<'a> Reader<'a> {
                 Some(told) => Some(told),
                 None if json.is_none() && blob.is_none() => None,
                 None => {
-                    let read = payloads.entry((function, domain, json, blob)).or_insert_with(|| {
+                    let read = *payloads.entry((function, domain, json, blob)).or_insert_with(|| {
                         let name = self.names.get(function as usize).map(String::as_str).unwrap_or_default();
-                        payload::read(name, json, blob, &self.layouts, domain)
+                        let read = payload::read(name, json, blob, &self.layouts, domain)?;
+                        Some(read.and_then(|payload| kept(&mut self.payloads, payload)))
                     });
                     match read {
-                        Some(Ok(payload)) => Some(*payload),
+                        Some(Ok(payload)) => Some(payload),
                         Some(Err(why)) => {
-                            self.refused.entry(*why).or_insert((0, rows.number(row))).0 += 1;
+                            self.refused.entry(why).or_insert((0, rows.number(row))).0 += 1;
                             None
                         }
                         None => None,
@@ -228,7 +247,7 @@ impl<'a> Reader<'a> {
                 NVTX_EVENTS.name
             ));
         }
-        Ok(events)
+        Ok(Events { all: events, payloads: self.payloads })
     }
 
     fn meaning(&mut self, text: &str, inside: Where) -> Meaning {
@@ -236,7 +255,7 @@ impl<'a> Reader<'a> {
             return None;
         }
         if let Some((function, payload)) = fork::read(text) {
-            return Some((Name::Call(function), 0, Some(payload)));
+            return Some((Name::Call(function), 0, kept(&mut self.payloads, payload).ok()));
         }
         match inside {
             Where::Inside => {}
@@ -252,4 +271,10 @@ impl<'a> Reader<'a> {
         };
         Some((Name::of(text), number as u32, None))
     }
+}
+
+/// Its number from 1. More of them than can be numbered are more than there are rows.
+fn kept(payloads: &mut Vec<Payload>, payload: Payload) -> Result<NonZeroU32, Refusal> {
+    payloads.push(payload);
+    u32::try_from(payloads.len()).ok().and_then(NonZeroU32::new).ok_or(Refusal::Unfit)
 }

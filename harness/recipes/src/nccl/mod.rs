@@ -115,6 +115,11 @@ impl Call {
 }
 
 impl Kernel {
+    /// Kernels of one report with one number have one name.
+    pub fn name_number(&self) -> u32 {
+        self.name
+    }
+
     pub fn ns(&self) -> u64 {
         self.end.wrapping_sub(self.start) as u64
     }
@@ -133,7 +138,11 @@ impl NcclCalls {
     }
 
     pub fn name(&self, kernel: &Kernel) -> &str {
-        self.names.get(kernel.name as usize).map(String::as_str).unwrap_or_default()
+        self.name_of(kernel.name)
+    }
+
+    pub fn name_of(&self, number: u32) -> &str {
+        self.names.get(number as usize).map(String::as_str).unwrap_or_default()
     }
 
     /// Whether what it launched was launched for it alone.

@@ -1,13 +1,14 @@
 //! Puts the calls of a report together: ranges with their payloads, groups, communicators and kernels.
 
 use super::communicators::{self, Known};
-use super::events::{self, Event, Name};
+use super::events::{self, Event, Events, Name};
 use super::groups::{self, Owners};
 use super::join::{Joined, join};
 use super::{Call, Group, Kernel, NcclCalls};
 use crate::source::nsys_export::{ExportError, Rows};
 use crate::tables::{KERNEL, NVTX_EVENTS};
 use crate::trace::{Trace, process_of};
+use polars::prelude::PlHashMap;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -16,10 +17,10 @@ impl NcclCalls {
     /// kernels, and of kernels without a call those that it keeps.
     pub fn read(trace: &Trace) -> Result<Option<NcclCalls>, ExportError> {
         let events = events::read(trace)?;
-        let owners = groups::owners(&events);
+        let owners = groups::owners(&events.all);
         let kept = Kept::of(trace)?;
-        let joined = join(trace, &events, &owners.of_event)?;
-        let joined = left(joined, &events, &owners, kept.as_ref());
+        let joined = join(trace, &events.all, &owners.of_event)?;
+        let joined = left(joined, &events.all, &owners, kept.as_ref());
         if owners.ends_alone > 0 {
             trace.note(format!(
                 "NCCL: groups that began before the report did, so that calls of theirs may be missing: {}",
@@ -49,7 +50,7 @@ impl NcclCalls {
     }
 }
 
-fn assembled(events: &[Event], owners: &Owners, joined: Joined, kept: Option<&Kept>) -> NcclCalls {
+fn assembled(events: &Events, owners: &Owners, joined: Joined, kept: Option<&Kept>) -> NcclCalls {
     let (kernels, of_owner) = laid_out(owners.owners.len(), joined.owned, joined.of_none);
     let communicators = communicators::of_events(events);
     let known = Known::of(&communicators);
@@ -67,27 +68,35 @@ fn assembled(events: &[Event], owners: &Owners, joined: Joined, kept: Option<&Ke
         let (start, end, global_tid, calls) = (of.start, of.end, of.global_tid, of.calls);
         groups.push(Group { start, end, global_tid, calls, kernels });
     }
-    let mut calls = Vec::new();
-    let mut last = None;
-    for (event, (owner, group)) in events.iter().zip(owners.of_event.iter().zip(&owners.groups)) {
+    let mut order: Vec<u32> = (0..events.all.len() as u32)
+        .filter(|at| {
+            let event = &events.all[*at as usize];
+            matches!(event.name, Name::Call(_)) && kept.is_none_or(|kept| kept.ranges.contains(&event.row))
+        })
+        .collect();
+    let key = |at: &u32| {
+        let event = &events.all[*at as usize];
+        (event.start, event.global_tid, event.row)
+    };
+    if !order.is_sorted_by_key(key) {
+        order.sort_unstable_by_key(key);
+    }
+    let mut told = PlHashMap::default();
+    let mut calls = Vec::with_capacity(order.len());
+    for at in order {
+        let (event, owner) = (&events.all[at as usize], owners.of_event[at as usize]);
         let Name::Call(function) = event.name else { continue };
-        if kept.is_some_and(|kept| !kept.ranges.contains(&event.row)) {
-            continue;
-        }
-        let payload = event.payload.unwrap_or_default();
+        let payload = events.payload(event).copied().unwrap_or_default();
         let mine = owner.map_or(0..0, |owner| of_owner[owner as usize].clone());
         let process = process_of(event.global_tid);
         let device = one_device(&kernels[mine.start as usize..mine.end as usize]);
-        let (ranks, rank) = match (payload.communicator, last) {
-            (None, _) => (None, None),
-            (Some(id), Some((known, told))) if known == (process, id, device) => told,
-            (Some(id), _) => {
-                let told = (known.ranks(process, id), known.rank(process, id, device));
-                last = Some(((process, id, device), told));
-                told
-            }
+        let (ranks, rank) = match payload.communicator {
+            Some(id) => *told
+                .entry((process, id, device))
+                .or_insert_with(|| (known.ranks(process, id), known.rank(process, id, device))),
+            None => (None, None),
         };
-        let call = Call {
+        calls.push(Call {
             function,
             start: event.start,
             end: event.end,
@@ -99,16 +108,10 @@ fn assembled(events: &[Event], owners: &Owners, joined: Joined, kept: Option<&Ke
             root: payload.root,
             peer: payload.peer,
             reduction: payload.reduction,
-            group: group.map(|owner| number_of[owner as usize]),
+            group: owners.groups[at as usize].map(|owner| number_of[owner as usize]),
             kernels: mine,
-        };
-        calls.push((event.row, call));
+        });
     }
-    let key = |(row, call): &(u32, Call)| (call.start, call.global_tid, *row);
-    if !calls.is_sorted_by_key(key) {
-        calls.sort_by_key(key);
-    }
-    let calls = calls.into_iter().map(|(_, call)| call).collect();
     NcclCalls { calls, kernels, communicators, groups, names: joined.names }
 }
 

@@ -20,9 +20,14 @@ pub struct Domains {
 impl Domains {
     pub fn read(export: &Export) -> Result<Domains, ExportError> {
         let columns = ["eventType", "text", "globalTid", "domainId"];
-        let Some(rows) = export.columns(&NVTX_EVENTS, &columns)? else {
-            return Ok(Domains { of_process: HashMap::new() });
-        };
+        match export.columns(&NVTX_EVENTS, &columns)? {
+            Some(rows) => Domains::of(&rows),
+            None => Ok(Domains { of_process: HashMap::new() }),
+        }
+    }
+
+    /// From rows of all events, with at least these columns.
+    pub fn of(rows: &Rows) -> Result<Domains, ExportError> {
         let (types, texts) = (rows.ints("eventType")?, rows.texts("text")?);
         let (tids, ids) = (rows.maybe_ints("globalTid")?, rows.maybe_ints("domainId")?);
         let mut of_process = HashMap::new();

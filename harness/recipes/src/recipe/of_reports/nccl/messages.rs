@@ -7,7 +7,8 @@ use crate::nccl::{Call, Function, NcclCalls};
 use crate::recipe::of_reports::Of;
 use crate::report::Arguments;
 use crate::trace::process_of;
-use std::collections::{BTreeMap, HashMap};
+use polars::prelude::PlHashMap;
+use std::collections::BTreeMap;
 
 /// What messages have in common whose times are held together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,10 +67,10 @@ pub(super) fn of<'a>(
     let plan = plan(arguments);
     let warmup = if plan.is_some() { 0 } else { arguments.number(&WARMUP) };
     let mut messages = Messages { all: Vec::new(), keys: Vec::new() };
-    let mut of_key: HashMap<Key, u32> = HashMap::new();
+    let mut of_key: PlHashMap<Key, u32> = PlHashMap::default();
     let mut last: Option<(Key, u32)> = None;
     // By report, process, rank in the communicator, and key: how many there were.
-    let mut instances: HashMap<(u32, i64, Option<u32>, u32), u32> = HashMap::new();
+    let mut instances: PlHashMap<(u32, i64, Option<u32>, u32), u32> = PlHashMap::default();
     for (report, of) in reports.iter().enumerate() {
         let nccl: &'a NcclCalls = of.taken;
         let places = plan.as_ref().map(|plan| places(nccl, plan, &of.file, notes));

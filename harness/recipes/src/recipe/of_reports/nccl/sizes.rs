@@ -5,7 +5,7 @@ use super::warmup;
 use crate::figures::{Stats, modes, quantile};
 use crate::recipe::of_reports::ReportRecipe;
 use crate::sheet::{Column, Quantity, Sheet};
-use std::collections::{BTreeMap, BTreeSet};
+use rayon::prelude::*;
 
 /// Of one key.
 struct Row {
@@ -26,7 +26,7 @@ pub(super) fn sheet(recipe: &ReportRecipe, messages: &Messages) -> Sheet {
     for message in &messages.all {
         of_key[message.key as usize].push(message);
     }
-    let mut rows: Vec<Row> = messages.keys.iter().zip(of_key).map(|(key, all)| row(*key, &all)).collect();
+    let mut rows: Vec<Row> = messages.keys.par_iter().zip(of_key).map(|(key, all)| row(*key, &all)).collect();
     rows.sort_by_key(|row| row.key);
     let (plain, time) = (Quantity::Plain, Quantity::Nanoseconds);
     let number = |name: &str, quantity, value: &dyn Fn(&Row) -> Option<i64>| {
@@ -113,21 +113,32 @@ impl Row {
 }
 
 fn row(key: Key, all: &[&Message]) -> Row {
-    let mut times = Vec::new();
-    let mut of_instance: BTreeMap<u32, (u64, u64, usize, bool)> = BTreeMap::new();
-    let mut ranks = BTreeSet::new();
+    let mut times = Vec::with_capacity(all.len());
+    // By instance: of each the shortest time, the longest, of how many ranks, and whether it counts.
+    let mut instances: Vec<Option<(u64, u64, usize, bool)>> = Vec::new();
+    let mut ranks: Vec<(u32, Option<u32>)> = Vec::new();
     for message in all {
-        ranks.insert((message.report, message.call.rank));
+        let rank = (message.report, message.call.rank);
+        // Calls of one rank stand together.
+        if ranks.last() != Some(&rank) {
+            ranks.push(rank);
+        }
         let Some(ns) = message.ns() else { continue };
         if message.counts {
             times.push(ns);
         }
-        let seen = of_instance.entry(message.instance).or_insert((ns, ns, 0, message.counts));
+        let at = message.instance as usize;
+        if at >= instances.len() {
+            instances.resize(at + 1, None);
+        }
+        let seen = instances[at].get_or_insert((ns, ns, 0, message.counts));
         *seen = (seen.0.min(ns), seen.1.max(ns), seen.2 + 1, seen.3 && message.counts);
     }
     times.sort_unstable();
-    let shortest: Vec<u64> = of_instance.values().map(|(least, ..)| *least).collect();
-    let counted = of_instance.values().filter(|(.., counts)| *counts);
+    ranks.sort_unstable();
+    ranks.dedup();
+    let shortest: Vec<u64> = instances.iter().flatten().map(|(least, ..)| *least).collect();
+    let counted = instances.iter().flatten().filter(|(.., counts)| *counts);
     Row {
         key,
         calls: all.len(),
