@@ -41,6 +41,7 @@ mod ssh_launcher;
 mod stats;
 mod stats_files;
 mod stats_sources;
+mod stragglers;
 mod sweep;
 mod tidy;
 mod wrappers;

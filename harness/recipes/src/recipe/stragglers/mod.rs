@@ -11,7 +11,7 @@ use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::finding::Finding;
 use crate::metric::{Dim, MetricSpec};
 use crate::stragglers::{Culprit, Evidence, Judgement, Limits, Verdict, Who, judge};
-use crate::tables::{DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, RUNTIME, SESSION_START, STRING_IDS};
+use crate::tables::{DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, RUNTIME, SESSION_START, STRING_IDS, SYSTEM_ENV};
 use crate::trace::Trace;
 use crate::unit::{Better, Unit};
 
@@ -51,7 +51,8 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     name: "stragglers",
     about: "ranks and nodes that keep the others waiting, from the reports of nsys",
     metrics: &[LATE, WAIT, OFFSET, RESIDUAL],
-    tables: &[&KERNEL, &STRING_IDS, &RUNTIME, &NVTX_EVENTS, &SESSION_START, &DIAGNOSTIC_EVENT],
+    // Hosts are for who asks these reports by hand: which node a report is of is known to the run.
+    tables: &[&KERNEL, &STRING_IDS, &RUNTIME, &NVTX_EVENTS, &SESSION_START, &SYSTEM_ENV, &DIAGNOSTIC_EVENT],
     causes: &[
         "events-dropped",
         "target-error",
