@@ -158,22 +158,31 @@ fn nested(
     let (mut sums, mut parents) = (Vec::with_capacity(spans.size_hint().0), Vec::new());
     let mut open: Vec<(u32, i64)> = Vec::new();
     let mut next = calls.next();
-    let put = |sums: &mut Vec<Work>, open: &[(u32, i64)], call: Launching| {
+    // Where the last range ended at the very moment at which another began.
+    let mut border = None;
+    let put = |sums: &mut Vec<Work>, open: &[(u32, i64)], border: Option<i64>, call: Launching| {
+        // A call that takes no time lies within both of the ranges that meet there.
+        if border == Some(call.end) {
+            return None;
+        }
         // Ends never grow towards the top: the last that lasts until the call's end is the innermost.
         let lasting = open.partition_point(|(_, end)| *end >= call.end);
         if let Some((range, _)) = lasting.checked_sub(1).map(|at| open[at]) {
             sums[range as usize].add(call.work);
         }
+        Some(())
     };
     for (start, end) in spans {
         while let Some(call) = next.filter(|call| call.start < start) {
-            put(&mut sums, &open, call);
+            put(&mut sums, &open, border, call)?;
             next = calls.next();
         }
         while let Some((_, last)) = open.pop_if(|(_, other)| *other < end) {
-            // A call at the border would lie within both.
-            if last >= start {
+            if last > start {
                 return None;
+            }
+            if last == start {
+                border = Some(start);
             }
         }
         parents.push(open.last().map_or(NOTHING, |(range, _)| *range));
@@ -181,7 +190,7 @@ fn nested(
         sums.push(Work::NONE);
     }
     while let Some(call) = next {
-        put(&mut sums, &open, call);
+        put(&mut sums, &open, border, call)?;
         next = calls.next();
     }
     for range in (0..sums.len()).rev() {

@@ -92,6 +92,8 @@ pub enum MaybeInts<'a> {
 }
 
 impl MaybeInts<'_> {
+    /// Loops over rows ask this of every row: without holes it is a look into a slice.
+    #[inline]
     pub fn get(&self, row: usize) -> Option<i64> {
         match self {
             MaybeInts::All(values) => values.get(row).copied(),
