@@ -27,6 +27,8 @@ const TABLE: &[(&str, i32, &str)] = &[
     ("nsys-missing", 3, "culprit p5-002 node"),
     ("nsys-old", 3, "culprit p5-002 node"),
     ("events-dropped", 3, "culprit p5-002 node"),
+    // What was printed and what the profile shows are two things.
+    ("graph-launch", 3, "culprit p5-002 node"),
 ];
 
 #[test]
