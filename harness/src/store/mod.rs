@@ -116,6 +116,16 @@ impl Store {
         write_whole(path, bytes)
     }
 
+    /// Says of a file that it was written no later than the others. The profiler writes a report before its tables, and
+    /// they come home in another order: later readers would take the tables for stale.
+    pub fn date_no_later(&self, path: &Path, others: &[PathBuf]) -> Result<(), StoreError> {
+        let times =
+            others.iter().filter_map(|other| fs::metadata(other).and_then(|data| data.modified()).ok());
+        let Some(oldest) = times.min() else { return Ok(()) };
+        let file = fs::File::options().write(true).open(path);
+        file.and_then(|file| file.set_modified(oldest)).map_err(|error| StoreError::at(path, error))
+    }
+
     /// Appends one line to `events.jsonl`: what happened.
     pub fn event<T: Serialize>(&self, event: &T) -> Result<(), StoreError> {
         self.journal.append(&self.folder().join("events.jsonl"), event)

@@ -66,7 +66,13 @@ pub async fn keep(
                     None => fetch(&folder, report).await,
                 };
                 match fetched {
-                    Ok(bytes) => kept.files.push(put_home(case, planned, &file, &bytes, store)?),
+                    Ok(bytes) => {
+                        kept.files.push(put_home(case, planned, &file, &bytes, store)?);
+                        let raw = store.raw(&case.name, &planned.name);
+                        let tables: Vec<_> =
+                            account.tables.iter().map(|table| raw.join(&table.name)).collect();
+                        store.date_no_later(&raw.join(&report.name), &tables)?;
+                    }
                     Err(why) => {
                         whole = false;
                         kept.missing.push(missing(&planned.name, &file, why));
