@@ -35,6 +35,7 @@ pub enum Unread {
 /// One call of the sequence: a call of NCCL by itself, or a group of such.
 struct Unit {
     bytes: Option<u64>,
+    is_group: bool,
     kernels: std::ops::Range<u32>,
 }
 
@@ -54,7 +55,7 @@ pub fn read<'a>(file: &'a InputFile, printed: &Printed) -> Result<OfRank<'a>, Un
     let units = units(&calls);
     let places = places(&units, printed).map_err(|difference| Unread::Differs(difference.to_string()))?;
     let mut rows: BTreeMap<(u32, Placement), Timed> = BTreeMap::new();
-    let mut bare = 0u64;
+    let (mut bare, mut several) = (0u64, 0u64);
     for (unit, place) in units.iter().zip(&places) {
         let (Part::Timed { .. }, Some(placement)) = (place.part, place.placement) else { continue };
         let kernels = calls.kernels.get(unit.kernels.start as usize..unit.kernels.end as usize);
@@ -68,6 +69,8 @@ pub fn read<'a>(file: &'a InputFile, printed: &Printed) -> Result<OfRank<'a>, Un
             bare += 1;
             continue;
         };
+        // A call by itself is one kernel; a group may need several, for its GPUs and for many peers.
+        several += u64::from(!unit.is_group && kernels.len() > 1);
         let timed = rows.entry((place.row, placement)).or_insert_with(|| Timed {
             start: launched,
             end: last,
@@ -77,8 +80,10 @@ pub fn read<'a>(file: &'a InputFile, printed: &Printed) -> Result<OfRank<'a>, Un
         timed.end = timed.end.max(last);
         timed.kernels_ns.push(last.wrapping_sub(first) as u64);
     }
-    if bare > 0 {
-        return Err(Unread::Differs(format!("timed calls that launched no kernel in the report: {bare}")));
+    for (count, what) in [(bare, "no kernel in the report"), (several, "several kernels each")] {
+        if count > 0 {
+            return Err(Unread::Differs(format!("timed calls that launched {what}: {count}")));
+        }
     }
     Ok(OfRank { file, rows })
 }
@@ -96,7 +101,7 @@ fn units(calls: &NcclCalls) -> Vec<Unit> {
             }
             None => call.kernels.clone(),
         };
-        units.push(Unit { bytes: call.bytes, kernels });
+        units.push(Unit { bytes: call.bytes, is_group: call.group.is_some(), kernels });
     }
     units
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::metric::Metric;
-use crate::nccl::testing::{call, communicator, domain};
+use crate::nccl::testing::{call, communicator, domain, json, range};
 use crate::op::Op;
 use crate::trace::testing::Made;
 
@@ -37,6 +37,8 @@ struct Course {
     /// For so long the others wait for this rank.
     late_ns: i64,
     payloads: bool,
+    /// How many kernels each call launches.
+    kernels: i64,
 }
 
 impl Course {
@@ -48,7 +50,7 @@ impl Course {
                 calls.extend([(bytes, ns + 7_000), (bytes, ns), (bytes, ns), (bytes, ns), (bytes, ns * 3)]);
             }
         }
-        Course { calls, late_ns: 0, payloads: true }
+        Course { calls, late_ns: 0, payloads: true, kernels: 1 }
     }
 
     fn made(&self, rank: u32) -> Made {
@@ -60,7 +62,12 @@ impl Course {
         for (at, (bytes, ns)) in self.calls.iter().enumerate() {
             let id = at as i64 + 1;
             let (begin, end) = (now + 10, now + ns);
-            if self.payloads {
+            if self.payloads && self.kernels != 1 {
+                let json = json(77, *bytes);
+                range(&made, (begin - 2, begin + 6), 3, "ncclAllReduce", Some(&json));
+                made.call((begin, begin + 4), 3, id, 1);
+                (0..self.kernels).for_each(|_| drop(made.kernel((begin + 10, end), id, 2)));
+            } else if self.payloads {
                 call(&made, begin - 2, "ncclAllReduce", (77, *bytes), (begin + self.late_ns, end), id);
             } else {
                 made.call((begin, begin + 4), 3, id, 1).kernel((begin + self.late_ns, end), id, 2);
@@ -184,6 +191,18 @@ fn calls_that_are_missing_too_many_or_of_other_sizes_put_all_rows_in_doubt() {
         assert!(output.findings[0].message.contains(told), "{:?}", output.findings);
         assert_eq!(output.findings[0].node.as_deref(), Some("n2"));
         assert!(output.doubts[0].dims.iter().next().is_none(), "all rows");
+    }
+}
+
+#[test]
+fn calls_without_a_kernel_or_with_several_are_not_what_was_printed() {
+    for (kernels, told) in
+        [(0, "launched no kernel in the report: 12"), (2, "launched several kernels each: 12")]
+    {
+        let odd = Course { kernels, ..Course::printed() };
+        let output = ran(PRINTED, &[Course::printed(), odd]);
+        assert_eq!((codes(&output), output.doubts.len()), (vec!["profile-calls-disagree"], 1));
+        assert!(output.findings[0].message.contains(told), "{:?}", output.findings);
     }
 }
 
