@@ -1,12 +1,14 @@
 //! The counter sampler as a real shell runs it, against a folder that is written like a node's; what it wrote is read
 //! by the very reader that captures from a cluster meet. How captures are judged is tested with the analysis.
 
+use nix::fcntl::OFlag;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use recipes::recipe::efa_traffic::analysis::{DirectionMap, ExpectedNode, analyze};
 use recipes::source::efa_counters::{Capture, Phase, Reason, read, render};
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -301,8 +303,11 @@ fn counters_that_never_rest_are_told_and_hold_no_workload_up() {
     moving.store(false, Ordering::Relaxed);
     let capture = node.stop(sampler);
     running.store(false, Ordering::Relaxed);
-    drop(fs::File::open(&counter).expect("the pipe is there"));
+    // Held until the writer has ended: it may be about to open the pipe once more, or never again.
+    let no_wait = OFlag::O_NONBLOCK.bits();
+    let reader = fs::OpenOptions::new().read(true).custom_flags(no_wait).open(&counter);
     writer.join().expect("the writer ends");
+    drop(reader);
     assert_eq!(capture.not_quiet, [Phase::Before]);
 }
 
