@@ -1,6 +1,8 @@
 //! Traces of LTTng as babeltrace prints them, a line for each event:
 //!
-//!     [10:20:30.000000001] (+0.000000001) host nccl_ofi_plugin:Send: { cpu_id = 1 }, { dev = 0, size = 4096, comm = 0x7f }
+//! ```text
+//! [10:20:30.000000001] (+0.000000001) host nccl_ofi_plugin:Send: { cpu_id = 1 }, { dev = 0, size = 4096, comm = 0x7f }
+//! ```
 //!
 //! Events of the network plugin of NCCL on AWS are taken, those of others counted. What they mean is for recipes to say.
 
