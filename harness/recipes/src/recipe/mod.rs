@@ -13,6 +13,8 @@ pub mod of_reports;
 pub mod ring;
 pub mod steps;
 pub mod stragglers;
+#[cfg(test)]
+mod testing;
 
 use crate::finding::Finding;
 use crate::metric::{Dim, Dims, Metric, MetricSpec};
@@ -106,6 +108,18 @@ pub struct InputFile {
     pub rank: Option<u32>,
 }
 
+impl InputFile {
+    /// A finding about the file, with the rank and the node that it is of.
+    pub fn tells(&self, code: &str, why: String) -> Finding {
+        let rank = self.rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
+        let finding = Finding::new(code, format!("{rank}{why}")).file(&self.shown);
+        match &self.node {
+            Some(node) => finding.node(node.as_str()),
+            None => finding,
+        }
+    }
+}
+
 impl JobInput {
     /// The dimensions that every number of this job carries.
     pub fn dims(&self) -> Dims {
@@ -114,6 +128,12 @@ impl JobInput {
 
     pub fn files_of(&self, role: FileRole) -> impl Iterator<Item = &InputFile> {
         self.files.iter().filter(move |file| file.role == role)
+    }
+
+    /// Whether every profiled rank left a report.
+    pub fn has_every_export(&self) -> bool {
+        let left = |rank: u32| self.files_of(FileRole::NsysExport).any(|file| file.rank == Some(rank));
+        self.expected_exports.iter().all(|(rank, _)| left(*rank))
     }
 }
 

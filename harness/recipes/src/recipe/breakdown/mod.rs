@@ -7,7 +7,6 @@ mod tests;
 use super::cuda_gpu_kern_sum::loss;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::busy::{Busy, Kind, Sets};
-use crate::finding::Finding;
 use crate::metric::{Dim, Dims, MetricSpec};
 use crate::source::nsys_export::ExportError;
 use crate::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, META_DATA_EXPORT, STRING_IDS};
@@ -109,19 +108,12 @@ fn run(job: &JobInput) -> Output {
             }
             Err((code, why)) => {
                 whole = false;
-                let rank = file.rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
-                let finding = Finding::new(code, format!("{rank}{why}")).file(&file.shown);
-                output.findings.push(match &file.node {
-                    Some(node) => finding.node(node.as_str()),
-                    None => finding,
-                });
+                output.findings.push(file.tells(code, why));
             }
         }
     }
     // A share of some of the ranks is no share of the job. Why a report is not there is told by who accounts for them.
-    let missing =
-        job.expected_exports.iter().any(|(rank, _)| !files.iter().any(|file| file.rank == Some(*rank)));
-    if whole && !missing {
+    if whole && job.has_every_export() {
         all.tell([&EXPOSED, &IDLE, &COMPUTE], &job.dims(), &mut output);
     }
     output

@@ -10,34 +10,13 @@ use std::path::{Path, PathBuf};
 const NCCL: &str = "ncclDevKernel_SendRecv";
 
 fn job(paths: &[PathBuf], expected: u32) -> JobInput {
-    let file = |(rank, path): (usize, &PathBuf)| InputFile {
-        role: FileRole::NsysExport,
-        path: path.clone(),
-        shown: format!("raw/j/{rank}"),
-        node: Some(format!("n{rank}")),
-        part: None,
-        rank: Some(rank as u32),
+    let workload = Workload::NcclTests {
+        op: Op::Scatter,
+        sizes: Vec::new(),
+        ranks_per_communicator: None,
+        checked: true,
     };
-    JobInput {
-        case: "c".into(),
-        job: "j".into(),
-        round: 0,
-        nodes: vec!["n0".into()],
-        nics: Vec::new(),
-        tx_counters: Vec::new(),
-        rx_counters: Vec::new(),
-        conservation_shown: false,
-        workload: Workload::NcclTests {
-            op: Op::Scatter,
-            sizes: Vec::new(),
-            ranks_per_communicator: None,
-            checked: true,
-        },
-        exit_code: Some(0),
-        seconds: None,
-        files: paths.iter().enumerate().map(file).collect(),
-        expected_exports: (0..expected).map(|rank| (rank, format!("n{rank}"))).collect(),
-    }
+    crate::recipe::testing::job(workload, paths, |rank| format!("n{rank}"), expected)
 }
 
 fn export(folder: &Path, rank: u32, kernels: &[Kernel], diagnostics: &[(i64, &str)]) -> PathBuf {

@@ -92,9 +92,7 @@ fn run(job: &JobInput) -> Output {
         }
     }
     // A share of some of the ranks is no share of the job. Why a report is not there is told by who accounts for them.
-    let missing =
-        job.expected_exports.iter().any(|(rank, _)| !files.iter().any(|file| file.rank == Some(*rank)));
-    if whole && !missing && !files.is_empty() {
+    if whole && job.has_every_export() && !files.is_empty() {
         of_job(job, &all, &mut output);
     }
     output
@@ -102,14 +100,7 @@ fn run(job: &JobInput) -> Output {
 
 /// The kernels of one report; nothing where it says nothing, with the finding that says why.
 fn of_rank(job: &JobInput, file: &InputFile, output: &mut Output) -> Option<Kernels> {
-    let told = |code: &str, why: String| {
-        let rank = file.rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
-        let finding = Finding::new(code, format!("{rank}{why}")).file(&file.shown);
-        match &file.node {
-            Some(node) => finding.node(node.as_str()),
-            None => finding,
-        }
-    };
+    let told = |code: &str, why: String| file.tells(code, why);
     let read = Export::open(&file.path).and_then(|export| {
         let lost = loss(&export)?;
         let written = export.written_by()?;

@@ -3,7 +3,7 @@
 use super::super::{Doubt, InputFile, JobInput, Output};
 use super::printed::{Printed, Row};
 use super::rank::{OfRank, Timed};
-use super::{BUSBW, RATIO, TIME, WAIT, dims, told};
+use super::{BUSBW, RATIO, TIME, WAIT, dims};
 use crate::finding::Finding;
 use crate::metric::{Dim, Dims};
 use crate::nccl::sequence::Placement;
@@ -20,7 +20,7 @@ fn of_time() -> Vec<String> {
 
 /// A rank that called otherwise than nccl-tests does for what was printed.
 pub fn differs(file: &InputFile, why: String, output: &mut Output) {
-    let finding = told(file, "profile-calls-disagree", why);
+    let finding = file.tells("profile-calls-disagree", why);
     output.doubts.push(Doubt {
         metrics: of_time(),
         dims: Dims::new(),

@@ -102,10 +102,13 @@ fn run(job: &JobInput) -> Output {
         }
     };
     let mut ranks = Vec::new();
+    let mut whole = job.has_every_export();
     for file in exports {
-        match rank::read(file, &printed) {
+        let read = rank::read(file, &printed);
+        whole &= read.is_ok();
+        match read {
             Ok(rank) => ranks.push(rank),
-            Err(Unread::Broken { code, why }) => output.findings.push(told(file, code, why)),
+            Err(Unread::Broken { code, why }) => output.findings.push(file.tells(code, why)),
             // One rank that did other calls than were printed puts all that was printed in doubt.
             Err(Unread::Differs(why)) => compared::differs(file, why, &mut output),
         }
@@ -114,16 +117,11 @@ fn run(job: &JobInput) -> Output {
         output.metrics.push(RANKS.of(job.dims(), ranks.len() as f64));
         compared::rows(job, &printed, &ranks, &mut output);
     }
-    output
-}
-
-fn told(file: &InputFile, code: &str, why: String) -> Finding {
-    let rank = file.rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
-    let finding = Finding::new(code, format!("{rank}{why}")).file(&file.shown);
-    match &file.node {
-        Some(node) => finding.node(node.as_str()),
-        None => finding,
+    // A mean over some of the ranks is none over all; what some of them contradict is contradicted all the same.
+    if !whole {
+        output.metrics.clear();
     }
+    output
 }
 
 /// Dimensions of one row.

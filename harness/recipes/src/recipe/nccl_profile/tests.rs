@@ -4,7 +4,9 @@ use super::*;
 use crate::metric::Metric;
 use crate::nccl::testing::{call, communicator, domain, json, range};
 use crate::op::Op;
+use crate::recipe::testing::job;
 use crate::trace::testing::Made;
+use std::path::{Path, PathBuf};
 
 const PRINTED: &str = "\
 # nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22809
@@ -84,37 +86,29 @@ fn ran(printed: &str, courses: &[Course]) -> Output {
     let made: Vec<Made> = courses.iter().zip(0..).map(|(course, rank)| course.made(rank)).collect();
     let text = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(text.path(), printed).expect("written");
-    let file = |role, path: std::path::PathBuf, rank: Option<u32>| InputFile {
-        role,
-        path,
-        shown: rank.map_or("raw/j/stdout".to_owned(), |rank| format!("raw/j/rank{rank}.sqlite")),
-        node: rank.map(|rank| format!("n{}", rank + 1)),
-        part: None,
-        rank,
-    };
-    let mut files = vec![file(FileRole::NcclTests, text.path().to_owned(), None)];
-    files
-        .extend(made.iter().zip(0..).map(|(made, rank)| file(FileRole::NsysExport, made.path(), Some(rank))));
     run(&JobInput {
-        case: "c".into(),
-        job: "j".into(),
-        round: 1,
-        nodes: vec!["n1".into(), "n2".into()],
-        nics: Vec::new(),
-        tx_counters: Vec::new(),
-        rx_counters: Vec::new(),
-        conservation_shown: false,
-        workload: Workload::NcclTests {
-            op: Op::AllReduce,
-            sizes: vec![8 * MIB, 16 * MIB],
-            ranks_per_communicator: Some(2),
-            checked: true,
-        },
-        exit_code: Some(0),
-        seconds: None,
-        files,
         expected_exports: Vec::new(),
+        ..input(text.path(), &made.iter().map(Made::path).collect::<Vec<_>>())
     })
+}
+
+fn input(stdout: &Path, exports: &[PathBuf]) -> JobInput {
+    let workload = Workload::NcclTests {
+        op: Op::AllReduce,
+        sizes: vec![8 * MIB, 16 * MIB],
+        ranks_per_communicator: Some(2),
+        checked: true,
+    };
+    let mut job = job(workload, exports, |rank| format!("n{}", rank + 1), 2);
+    job.files.push(InputFile {
+        role: FileRole::NcclTests,
+        path: stdout.to_owned(),
+        shown: "raw/j/stdout".into(),
+        node: None,
+        part: None,
+        rank: None,
+    });
+    job
 }
 
 fn values<'a>(output: &'a Output, name: &str) -> Vec<&'a Metric> {
@@ -237,10 +231,29 @@ fn what_cannot_be_compared_gives_no_number_and_says_why() {
 }
 
 #[test]
-fn a_report_that_cannot_be_read_is_told_and_the_others_are_compared() {
-    let output = ran(PRINTED, &[Course::printed()]);
-    assert_eq!(values(&output, "nccl.profile_ranks")[0].value, 1.0);
-    assert_eq!(values(&output, "nccl.profile_time").len(), 4);
+fn some_of_the_ranks_give_no_number_and_contradict_all_the_same() {
+    let lying = PRINTED.replacen("100.00   83.89   83.89", "150.00   55.92   55.92", 1);
+    for (printed, doubts) in [(PRINTED, 0), (lying.as_str(), 1)] {
+        // The second rank's report is missing, or is no report.
+        for (broken, told) in [(None, None), (Some("no report"), Some("report-unreadable"))] {
+            let output = of_two(printed, broken);
+            assert_eq!((output.metrics.len(), output.doubts.len()), (0, doubts), "{broken:?}");
+            assert_eq!(codes(&output).first().copied().filter(|_| broken.is_some()), told);
+        }
+    }
+}
+
+/// Of the first rank's report and what stands for the second one's.
+fn of_two(printed: &str, second: Option<&str>) -> Output {
+    let (made, folder) = (Course::printed().made(0), tempfile::tempdir().expect("a folder"));
+    let (stdout, report) = (folder.path().join("stdout"), folder.path().join("r.sqlite"));
+    std::fs::write(&stdout, printed).expect("written");
+    let mut exports = vec![made.path()];
+    if let Some(text) = second {
+        std::fs::write(&report, text).expect("written");
+        exports.push(report);
+    }
+    run(&input(&stdout, &exports))
 }
 
 #[test]

@@ -71,9 +71,7 @@ fn run(job: &JobInput) -> Output {
     let mut counts: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
     for file in job.files_of(FileRole::NsysExport) {
         let (Some(rank), Some(node)) = (file.rank, &file.node) else { continue };
-        let told = |code: &str, why: String| {
-            Finding::new(code, format!("rank {rank}: {why}")).file(&file.shown).node(node.as_str())
-        };
+        let told = |code: &str, why: String| file.tells(code, why);
         match of_rank(file) {
             Err(error) => output.findings.push(told("report-unreadable", error.to_string())),
             Ok(Err((code, why))) => output.findings.push(told(code, why)),

@@ -6,29 +6,8 @@ use crate::trace::testing::Made;
 use std::path::PathBuf;
 
 fn job(paths: &[PathBuf]) -> JobInput {
-    let file = |(rank, path): (usize, &PathBuf)| InputFile {
-        role: FileRole::NsysExport,
-        path: path.clone(),
-        shown: format!("raw/j/{rank}"),
-        node: Some(format!("n{rank}")),
-        part: None,
-        rank: Some(rank as u32),
-    };
-    JobInput {
-        case: "c".into(),
-        job: "j".into(),
-        round: 0,
-        nodes: vec!["n0".into()],
-        nics: Vec::new(),
-        tx_counters: Vec::new(),
-        rx_counters: Vec::new(),
-        conservation_shown: false,
-        workload: Workload::Command,
-        exit_code: Some(0),
-        seconds: None,
-        files: paths.iter().enumerate().map(file).collect(),
-        expected_exports: (0..paths.len() as u32).map(|rank| (rank, format!("n{rank}"))).collect(),
-    }
+    let expected = paths.len() as u32;
+    crate::recipe::testing::job(Workload::Command, paths, |rank| format!("n{rank}"), expected)
 }
 
 fn stepped(times: &[i64]) -> Made {

@@ -117,14 +117,7 @@ fn run(job: &JobInput) -> Output {
 
 /// Of one report; else the finding that says why nothing.
 fn read(file: &InputFile) -> Result<Read<'_>, Box<Finding>> {
-    let told = |code: &str, why: String| {
-        let rank = file.rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
-        let finding = Finding::new(code, format!("{rank}{why}")).file(&file.shown);
-        Box::new(match &file.node {
-            Some(node) => finding.node(node.as_str()),
-            None => finding,
-        })
-    };
+    let told = |code: &str, why: String| Box::new(file.tells(code, why));
     let (Some(rank), Some(node)) = (file.rank, file.node.as_deref()) else {
         return Err(told("report-unreadable", "it is not known whose report it is".to_owned()));
     };
@@ -165,10 +158,11 @@ fn tell(evidence: &Evidence, judgement: &Judgement, output: &mut Output) {
 
 fn named(culprit: &Culprit) -> Finding {
     let late = format!(
-        "late by {:.1} us in each round of {:.1} us, {:.0} standard errors; cause: {}; {}",
+        "late by {:.1} us in each round of {:.1} us, {} standard errors; cause: {}; {}",
         culprit.late_ns as f64 / 1e3,
         culprit.round_ns as f64 / 1e3,
-        culprit.sure,
+        // Beyond this the number says nothing but that there was hardly any noise.
+        if culprit.sure < 1000.0 { format!("{:.0}", culprit.sure) } else { "more than 1000".to_owned() },
         culprit.cause.name(),
         culprit.evidence
     );

@@ -76,29 +76,7 @@ fn small(late: [i64; 4]) -> Vec<Small> {
 }
 
 fn job(paths: &[PathBuf], expected: u32) -> JobInput {
-    let file = |(rank, path): (usize, &PathBuf)| InputFile {
-        role: FileRole::NsysExport,
-        path: path.clone(),
-        shown: format!("raw/j/{rank}"),
-        node: Some(format!("n{}", rank / 2)),
-        part: None,
-        rank: Some(rank as u32),
-    };
-    JobInput {
-        case: "c".into(),
-        job: "j".into(),
-        round: 0,
-        nodes: vec!["n0".into(), "n1".into()],
-        nics: Vec::new(),
-        tx_counters: Vec::new(),
-        rx_counters: Vec::new(),
-        conservation_shown: false,
-        workload: Workload::Command,
-        exit_code: Some(0),
-        seconds: None,
-        files: paths.iter().enumerate().map(file).collect(),
-        expected_exports: (0..expected).map(|rank| (rank, format!("n{}", rank / 2))).collect(),
-    }
+    crate::recipe::testing::job(Workload::Command, paths, |rank| format!("n{}", rank / 2), expected)
 }
 
 fn ran(ranks: &[Small]) -> Output {
