@@ -17,6 +17,9 @@ use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+#[global_allocator]
+static ALLOCATOR: recipes::huge_pages::HugePages = recipes::huge_pages::HugePages;
+
 const PROCESS: i64 = (1 << 48) | (4000 << 24);
 const DOMAIN: i64 = 1;
 const OF_RANK: i64 = 20_000;

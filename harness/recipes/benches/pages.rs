@@ -14,6 +14,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+#[global_allocator]
+static ALLOCATOR: recipes::huge_pages::HugePages = recipes::huge_pages::HugePages;
+
 const COLUMNS: [&str; 3] = ["start", "end", "shortName"];
 
 fn main() {

@@ -17,6 +17,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+#[global_allocator]
+static ALLOCATOR: recipes::huge_pages::HugePages = recipes::huge_pages::HugePages;
+
 const REPORTS: [&str; 3] = ["nvtx_gpu_proj_sum", "nvtx_gpu_proj_trace", "nvtx_kern_sum"];
 
 #[allow(clippy::disallowed_methods)] // A benchmark asks the clock.

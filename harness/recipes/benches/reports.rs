@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+#[global_allocator]
+static ALLOCATOR: recipes::huge_pages::HugePages = recipes::huge_pages::HugePages;
+
 const REPORTS: [&str; 3] = ["cuda_gpu_kern_sum", "cuda_api_sum", "cuda_kern_exec_sum"];
 
 #[allow(clippy::disallowed_methods)] // A benchmark asks the clock.

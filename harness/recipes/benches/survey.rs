@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+#[global_allocator]
+static ALLOCATOR: recipes::huge_pages::HugePages = recipes::huge_pages::HugePages;
+
 const ROWS: usize = 100_000;
 const DIFFERENT: usize = 16;
 

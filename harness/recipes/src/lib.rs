@@ -6,10 +6,12 @@
 pub mod busy;
 pub mod figures;
 pub mod finding;
+pub mod huge_pages;
 pub mod metric;
 pub mod nccl;
 pub mod op;
 pub mod parquet;
+pub mod picture;
 pub mod recipe;
 pub mod report;
 pub mod sheet;

@@ -102,7 +102,7 @@ impl Together for Measures {
             ("all_stats", self.sheet(Vec::new(), &together, &shared)),
             ("rank_stats", self.sheet(ranks, &each, self.shows)),
         ];
-        Made { tables, notes: Vec::new() }
+        Made { tables, ..Made::default() }
     }
 
     fn tells_of_none(&self) -> bool {

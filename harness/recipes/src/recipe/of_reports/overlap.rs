@@ -107,7 +107,7 @@ fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Taken, u64)>, Ex
 
 fn make(reports: &[Of<&Taken>], _: &Arguments) -> Made {
     let tables = vec![("totals", totals(reports)), ("trace", rows(reports))];
-    Made { tables, notes: Vec::new() }
+    Made { tables, ..Made::default() }
 }
 
 fn share(part: Option<u64>, whole: u64) -> Option<f64> {

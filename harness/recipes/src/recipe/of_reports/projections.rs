@@ -62,7 +62,7 @@ pub(super) const NVTX_GPU_PROJ_TRACE: ReportRecipe = ReportRecipe {
             let sheets: Vec<(i64, &Sheet)> =
                 reports.iter().map(|report| (report.rank, report.taken)).collect();
             let trace = below_each_other(&sheets).map(|sheet| ("trace", sheet));
-            Made { tables: trace.into_iter().collect(), notes: Vec::new() }
+            Made { tables: trace.into_iter().collect(), ..Made::default() }
         },
     }),
 };

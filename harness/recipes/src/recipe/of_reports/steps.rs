@@ -88,7 +88,7 @@ fn make(reports: &[Of<&Found>], arguments: &Arguments) -> Made {
         ("steps", each(reports)),
         ("across", across(reports)),
     ];
-    Made { tables, notes }
+    Made { tables, notes, ..Made::default() }
 }
 
 fn sheet(columns: Vec<Column>) -> Sheet {

@@ -72,6 +72,7 @@ fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
             ("instances", instances(&evidence, &judgement)),
         ],
         notes: notes(reports, &evidence, &judgement),
+        ..Made::default()
     }
 }
 

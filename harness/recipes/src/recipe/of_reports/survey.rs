@@ -3,6 +3,7 @@
 
 use super::{Kind, Of, ReportRecipe, diff, together};
 use crate::figures::{Grouped, Stats, Tally};
+use crate::picture::Picture;
 use crate::report::Arguments;
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
@@ -46,6 +47,8 @@ pub struct Outcome {
     pub recipe: &'static str,
     /// Each under the name of its file; none where no report has data for it.
     pub tables: Vec<(&'static str, Sheet)>,
+    /// What the tables look like, for the recipes that are pictures.
+    pub pictures: Vec<Picture>,
     pub notes: Vec<String>,
     /// Reports that could not be read, and why. Nothing of them is in the tables.
     pub unreadable: Vec<(String, String)>,
@@ -285,7 +288,7 @@ fn outcome(
     let unreadable: Vec<(String, String)> = unreadable.collect();
     let mut notes: Vec<String> = reports.iter().flat_map(|report| report.notes.clone()).collect();
     notes.dedup();
-    let mut tables = Vec::new();
+    let (mut tables, mut pictures) = (Vec::new(), Vec::new());
     let looked: u64 = (0..reports.len())
         .map(|report| match of(report) {
             Taken::FoundNone { rows, .. } => *rows,
@@ -335,6 +338,7 @@ fn outcome(
                 let all = together.into_inner().unwrap_or_else(PoisonError::into_inner);
                 let made = recipe.make(all, parts, arguments);
                 tables.extend(made.tables);
+                pictures.extend(made.pictures);
                 notes.extend(made.notes);
             }
         }
@@ -349,7 +353,7 @@ fn outcome(
     if !tables.is_empty() {
         tables.push(("files", files(survey, recipe, reports, at, ranks, from)));
     }
-    Outcome { recipe: recipe.name, tables, notes, unreadable }
+    Outcome { recipe: recipe.name, tables, pictures, notes, unreadable }
 }
 
 /// Largest totals first, then by words; ranks, where rows are of ranks, in their order before that.

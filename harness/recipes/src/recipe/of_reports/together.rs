@@ -1,6 +1,7 @@
 //! Recipes over all reports at once: something is taken from each report while it is open, and tables are made of what was
 //! taken from all. What is taken must be small beside the report: it is kept until the last report is read.
 
+use crate::picture::Picture;
 use crate::report::Arguments;
 use crate::sheet::Sheet;
 use crate::source::nsys_export::ExportError;
@@ -45,10 +46,11 @@ pub struct Of<T> {
     pub taken: T,
 }
 
-/// Tables, each under the name of its file, and what is to be told of them.
+/// Tables, each under the name of its file, pictures of them, and what is to be told of them.
 #[derive(Debug, Default)]
 pub struct Made {
     pub tables: Vec<(&'static str, Sheet)>,
+    pub pictures: Vec<Picture>,
     pub notes: Vec<String>,
 }
 

@@ -101,7 +101,7 @@ fn make(reports: &[Of<&Taken>], _: &Arguments) -> Made {
         ("rank_stats", of(&["Name"], of_ranks)),
         ("size_stats", by_size),
     ];
-    Made { tables, notes: Vec::new() }
+    Made { tables, ..Made::default() }
 }
 
 #[cfg(test)]
