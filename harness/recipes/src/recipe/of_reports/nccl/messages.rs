@@ -8,6 +8,7 @@ use crate::recipe::of_reports::Of;
 use crate::report::Arguments;
 use crate::trace::process_of;
 use polars::prelude::PlHashMap;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// What messages have in common whose times are held together.
@@ -69,11 +70,11 @@ pub(super) fn of<'a>(
     let mut messages = Messages { all: Vec::new(), keys: Vec::new() };
     let mut of_key: PlHashMap<Key, u32> = PlHashMap::default();
     let mut last: Option<(Key, u32)> = None;
-    // By report, process, rank in the communicator, and key: how many there were.
-    let mut instances: PlHashMap<(u32, i64, Option<u32>, u32), u32> = PlHashMap::default();
     for (report, of) in reports.iter().enumerate() {
         let nccl: &'a NcclCalls = of.taken;
         let places = plan.as_ref().map(|plan| places(nccl, plan, &of.file, notes));
+        let took: Vec<Took> = nccl.calls.par_iter().map(|call| took(nccl, call)).collect();
+        let mut instances = Instances::default();
         messages.all.reserve(nccl.calls.len());
         for (at, call) in nccl.calls.iter().enumerate() {
             let place = places.as_ref().and_then(|places| places[at]);
@@ -92,29 +93,66 @@ pub(super) fn of<'a>(
                 }),
             };
             last = Some((key, number));
-            let rank = (report as u32, process_of(call.global_tid), call.rank, number);
-            let instance = instances.entry(rank).or_insert(0);
-            *instance += 1;
+            let instance = instances.next((process_of(call.global_tid), call.rank), number);
             let counts = match (&places, place) {
                 (Some(_), place) => matches!(place, Some(Place { part: Part::Timed { .. }, .. })),
-                (None, _) => u64::from(*instance) > warmup,
+                (None, _) => u64::from(instance) >= warmup,
             };
-            let kernels = nccl.kernels_of(call);
-            let begin = kernels.iter().map(|kernel| kernel.start).min();
-            let end = kernels.iter().map(|kernel| kernel.end).max();
+            let Took { span, alone } = took[at];
             messages.all.push(Message {
                 report: report as u32,
                 call,
                 key: number,
-                instance: *instance - 1,
+                instance,
                 place,
                 counts,
-                span: begin.zip(end),
-                alone: nccl.is_alone(call),
+                span,
+                alone,
             });
         }
     }
     messages
+}
+
+/// From the first of a call's kernels to the last, and whether they are no other call's.
+#[derive(Clone, Copy)]
+struct Took {
+    span: Option<(i64, i64)>,
+    alone: bool,
+}
+
+fn took(nccl: &NcclCalls, call: &Call) -> Took {
+    let kernels = nccl.kernels_of(call);
+    let begin = kernels.iter().map(|kernel| kernel.start).min();
+    let end = kernels.iter().map(|kernel| kernel.end).max();
+    Took { span: begin.zip(end), alone: nccl.is_alone(call) }
+}
+
+/// By process and rank in the communicator, as those of one report mostly have one: how many calls of each key there were.
+#[derive(Default)]
+struct Instances {
+    of_rank: PlHashMap<(i64, Option<u32>), usize>,
+    counts: Vec<Vec<u32>>,
+    last: Option<((i64, Option<u32>), usize)>,
+}
+
+impl Instances {
+    fn next(&mut self, rank: (i64, Option<u32>), key: u32) -> u32 {
+        let at = match self.last {
+            Some((known, at)) if known == rank => at,
+            _ => *self.of_rank.entry(rank).or_insert_with(|| {
+                self.counts.push(Vec::new());
+                self.counts.len() - 1
+            }),
+        };
+        self.last = Some((rank, at));
+        let (counts, key) = (&mut self.counts[at], key as usize);
+        if counts.len() <= key {
+            counts.resize(key + 1, 0);
+        }
+        counts[key] += 1;
+        counts[key] - 1
+    }
 }
 
 /// What nccl-tests was asked for, without the sizes.

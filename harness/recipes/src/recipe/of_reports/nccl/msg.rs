@@ -92,10 +92,18 @@ fn take(
 fn make(reports: &[Of<&NcclCalls>], arguments: &Arguments) -> Made {
     let mut made = Made::default();
     let messages = messages::of(reports, arguments, &mut made.notes);
-    made.tables.push(("calls", rows::sheet(&NCCL_MSG, reports, &messages)));
-    made.tables.push(("sizes", sizes::sheet(&NCCL_MSG, &messages)));
-    match buckets::Buckets::read(arguments.text(&BUCKETS)) {
-        Ok(buckets) => made.tables.push(("buckets", buckets.sheet(&NCCL_MSG, &messages))),
+    // Long tables beside short ones that take as long to sum up.
+    let (calls, (sizes, buckets)) = rayon::join(
+        || rows::sheet(&NCCL_MSG, reports, &messages),
+        || {
+            let buckets = buckets::Buckets::read(arguments.text(&BUCKETS));
+            let of_buckets = || buckets.map(|buckets| buckets.sheet(&NCCL_MSG, &messages));
+            rayon::join(|| sizes::sheet(&NCCL_MSG, &messages), of_buckets)
+        },
+    );
+    made.tables.extend([("calls", calls), ("sizes", sizes)]);
+    match buckets {
+        Ok(buckets) => made.tables.push(("buckets", buckets)),
         Err(why) => made.notes.push(format!("nccl_msg: no table of classes, as `buckets` {why}")),
     }
     made

@@ -120,9 +120,15 @@ fn shared<T: Copy + Eq + std::hash::Hash>(
     word: impl Fn(&T) -> String,
 ) -> Column {
     let mut known: PlHashMap<T, Arc<str>> = PlHashMap::default();
+    let mut last: Option<(T, Arc<str>)> = None;
     let values = all.iter().map(|message| {
         let value = value(message)?;
-        Some(known.entry(value).or_insert_with(|| Arc::from(word(&value))).clone())
+        if let Some((_, word)) = last.as_ref().filter(|(before, _)| *before == value) {
+            return Some(word.clone());
+        }
+        let word = known.entry(value).or_insert_with(|| Arc::from(word(&value))).clone();
+        last = Some((value, word.clone()));
+        Some(word)
     });
     Column { name: name.to_owned(), quantity: PLAIN, values: Values::Texts(values.collect()) }
 }

@@ -18,6 +18,10 @@ struct Row {
     times: Vec<u64>,
     /// Of each instance that counts, in their order: the shortest time, the longest, and of how many ranks.
     instances: Vec<(u64, u64, usize)>,
+    /// Of the times of each instance's fastest rank, ascending.
+    fastest: Vec<u64>,
+    stats: Option<Stats>,
+    modes: Option<Vec<f64>>,
     found_warmup: Option<usize>,
 }
 
@@ -36,11 +40,9 @@ pub(super) fn sheet(recipe: &ReportRecipe, messages: &Messages) -> Sheet {
         Column::maybe_decimals(name, quantity, rows.iter().map(value))
     };
     let whole = |value: Option<u64>| value.and_then(|value| i64::try_from(value).ok());
-    let stats: Vec<Option<Stats>> = rows.iter().map(|row| Stats::of(&row.times)).collect();
     let of_stats = |name: &str, quantity, value: fn(&Stats) -> f64| {
-        Column::maybe_decimals(name, quantity, stats.iter().map(|stats| stats.as_ref().map(value)))
+        Column::maybe_decimals(name, quantity, rows.iter().map(|row| row.stats.as_ref().map(value)))
     };
-    let modes: Vec<Option<Vec<f64>>> = rows.iter().map(|row| modes(&row.times)).collect();
     let mut columns = vec![
         Column::texts("Operation", rows.iter().map(|row| row.key.function.name())),
         Column::maybe_texts(
@@ -74,16 +76,12 @@ pub(super) fn sheet(recipe: &ReportRecipe, messages: &Messages) -> Sheet {
         true => 100.0 * stats.stddev / stats.mean,
         false => 0.0,
     }));
-    columns.push(Column::maybe_integers(
-        "Modes",
-        plain,
-        modes.iter().map(|modes| modes.as_ref().map(|modes| modes.len() as i64)),
-    ));
+    columns.push(number("Modes", plain, &|row| row.modes.as_ref().map(|modes| modes.len() as i64)));
     let places = |modes: &Vec<f64>| {
         let places: Vec<String> = modes.iter().map(|ns| format!("{ns:.0}")).collect();
         places.join("+")
     };
-    columns.push(Column::maybe_texts("Modes at (ns)", modes.iter().map(|modes| modes.as_ref().map(places))));
+    columns.push(Column::maybe_texts("Modes at (ns)", rows.iter().map(|row| row.modes.as_ref().map(places))));
     columns.push(decimal("Fastest Rank P50", time, &|row| row.fastest(0.5)));
     columns.push(decimal("Wait Avg", time, &Row::wait));
     columns.push(decimal("BusBW P50 (GB/s)", plain, &|row| row.busbw(row.fastest(0.5)?)));
@@ -92,11 +90,8 @@ pub(super) fn sheet(recipe: &ReportRecipe, messages: &Messages) -> Sheet {
 }
 
 impl Row {
-    /// Of the times of each instance's fastest rank.
     fn fastest(&self, part: f64) -> Option<f64> {
-        let mut times: Vec<u64> = self.instances.iter().map(|(least, ..)| *least).collect();
-        times.sort_unstable();
-        quantile(&times, part)
+        quantile(&self.fastest, part)
     }
 
     /// How much longer the other ranks took than the fastest, over instances that several ranks had.
@@ -139,13 +134,19 @@ fn row(key: Key, all: &[&Message]) -> Row {
     ranks.dedup();
     let shortest: Vec<u64> = instances.iter().flatten().map(|(least, ..)| *least).collect();
     let counted = instances.iter().flatten().filter(|(.., counts)| *counts);
+    let instances: Vec<_> = counted.map(|(least, most, ranks, _)| (*least, *most, *ranks)).collect();
+    let mut fastest: Vec<u64> = instances.iter().map(|(least, ..)| *least).collect();
+    fastest.sort_unstable();
     Row {
         key,
         calls: all.len(),
         shared: all.iter().filter(|message| !message.alone).count(),
         ranks_seen: ranks.len(),
+        stats: Stats::of(&times),
+        modes: modes(&times),
         times,
-        instances: counted.map(|(least, most, ranks, _)| (*least, *most, *ranks)).collect(),
+        instances,
+        fastest,
         found_warmup: warmup::found(&shortest),
     }
 }
