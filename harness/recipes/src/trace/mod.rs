@@ -12,6 +12,7 @@ pub mod nvtx;
 mod nvtx_tests;
 mod process;
 pub mod projection;
+mod recorded;
 mod session;
 #[cfg(test)]
 pub mod testing;
@@ -33,13 +34,20 @@ pub struct Trace {
     export: Export,
     strings: OnceCell<Strings>,
     windows: Option<filter::Windows>,
+    recorded: OnceCell<Option<(i64, i64)>>,
     notes: RefCell<Vec<String>>,
 }
 
 impl Trace {
     pub fn open(path: &Path) -> Result<Trace, ExportError> {
         let export = Export::open(path)?;
-        Ok(Trace { export, strings: OnceCell::new(), windows: None, notes: RefCell::default() })
+        Ok(Trace {
+            export,
+            strings: OnceCell::new(),
+            windows: None,
+            recorded: OnceCell::new(),
+            notes: RefCell::default(),
+        })
     }
 
     /// From here on only what overlaps the filter's windows is given. A filter by a range that the report does not have

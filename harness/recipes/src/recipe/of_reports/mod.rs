@@ -6,7 +6,9 @@ mod composite;
 mod diagnostics;
 mod diff;
 mod expert;
+mod generic;
 mod kernel_classes;
+mod maps;
 mod measures;
 mod nccl;
 mod network;
@@ -51,6 +53,13 @@ pub const LIST: &[ReportRecipe] = &[
     steps::STEPS,
     network::NETWORK_SUM,
     nvlink::NVLINK_SUM,
+    maps::cuda::CUDA_GPU_TIME_UTIL_MAP,
+    maps::gpu_metric::GPU_METRIC_UTIL_MAP,
+    maps::host_calls::MPI_GPU_TIME_UTIL_MAP,
+    maps::cuda::NCCL_GPU_TIME_UTIL_MAP,
+    maps::host_calls::UCX_GPU_TIME_UTIL_MAP,
+    maps::network::NETWORK_TRAFFIC_MAP,
+    maps::NETWORK_MAP_AWS,
     breakdown::BREAKDOWN,
     kernel_classes::KERNEL_CLASSES,
     overlap::NCCL_GPU_OVERLAP_TRACE,

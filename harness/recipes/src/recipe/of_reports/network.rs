@@ -76,7 +76,7 @@ fn sums(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
 }
 
 /// The nanoseconds that a rate is per.
-fn per(unit: &str) -> Option<f64> {
+pub(super) fn per(unit: &str) -> Option<f64> {
     match unit.rsplit_once('/')?.1.trim() {
         "ns" => Some(1.0),
         "us" => Some(1e3),

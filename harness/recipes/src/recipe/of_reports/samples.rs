@@ -5,7 +5,7 @@ use crate::tables::{
     GENERIC_EVENTS, GPU_METRICS, TARGET_INFO_GPU_METRICS, TARGET_INFO_NETWORK_METRICS, TableSpec,
 };
 use crate::trace::Trace;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// One interval of one counter of one device.
 pub(super) struct NetSample {
@@ -15,14 +15,17 @@ pub(super) struct NetSample {
     pub list: i64,
     pub index: i64,
     pub value: i64,
+    /// Which port of the device, where that is told.
+    pub port: Option<i64>,
 }
 
 pub(super) fn net_samples(trace: &Trace, spec: &'static TableSpec) -> Result<Vec<NetSample>, ExportError> {
-    let columns = ["start", "end", "globalId", "metricsListId", "metricsIdx", "value"];
+    let columns = ["start", "end", "globalId", "metricsListId", "metricsIdx", "value", "portId"];
     let Some(rows) = trace.rows(spec, &columns)? else { return Ok(Vec::new()) };
     let (starts, ends, ids) = (rows.ints("start")?, rows.ints("end")?, rows.ints("globalId")?);
     let (lists, indexes, values) =
         (rows.ints("metricsListId")?, rows.ints("metricsIdx")?, rows.ints("value")?);
+    let ports = rows.maybe_ints("portId")?;
     // Counts what is left out, for the note.
     trace.durations("samples of networks", starts, ends);
     let kept = (0..rows.len()).filter(|row| ends[*row] >= starts[*row]);
@@ -33,6 +36,7 @@ pub(super) fn net_samples(trace: &Trace, spec: &'static TableSpec) -> Result<Vec
         list: lists[row],
         index: indexes[row],
         value: values[row],
+        port: ports.get(row),
     });
     Ok(samples.collect())
 }
@@ -78,6 +82,8 @@ pub(super) struct GpuSample {
 pub(super) struct GpuSamples {
     pub samples: Vec<GpuSample>,
     pub metrics: Vec<String>,
+    /// What was sampled too, and was not asked for.
+    pub others: BTreeSet<String>,
 }
 
 /// The GPU that a sample's type names.
@@ -86,15 +92,37 @@ pub(super) fn gpu_of(type_id: i64) -> i64 {
 }
 
 impl GpuSamples {
-    fn metric(&mut self, known: &mut HashMap<String, u32>, name: String) -> u32 {
-        *known.entry(name).or_insert_with_key(|name| {
+    /// Nothing for one that is not wanted.
+    fn metric(
+        &mut self,
+        known: &mut HashMap<String, Option<u32>>,
+        wanted: &dyn Fn(&str) -> bool,
+        name: String,
+    ) -> Option<u32> {
+        if let Some(metric) = known.get(&name) {
+            return *metric;
+        }
+        let metric = wanted(&name).then(|| {
             self.metrics.push(name.clone());
             self.metrics.len() as u32 - 1
-        })
+        });
+        if metric.is_none() {
+            self.others.insert(name.clone());
+        }
+        known.insert(name, metric);
+        metric
     }
 
-    /// From their own table; in older exports from generic events, whose data is JSON of texts.
     pub(super) fn read(trace: &Trace) -> Result<GpuSamples, ExportError> {
+        GpuSamples::read_those(trace, &|_| true)
+    }
+
+    /// Those of the metrics that are wanted; of the others, which may be many times as many, nothing but their names is
+    /// kept. From their own table; in older exports from generic events, whose data is JSON of texts.
+    pub(super) fn read_those(
+        trace: &Trace,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<GpuSamples, ExportError> {
         let mut all = GpuSamples::default();
         let mut known = HashMap::new();
         if let Some(rows) = trace.rows(&GPU_METRICS, &["timestamp", "typeId", "metricId", "value"])? {
@@ -107,18 +135,19 @@ impl GpuSamples {
             }
             let (times, types) = (rows.ints("timestamp")?, rows.ints("typeId")?);
             let (ids, values) = (rows.ints("metricId")?, rows.ints("value")?);
-            let mut of_key: HashMap<(i64, i64), u32> = HashMap::new();
+            let mut of_key: HashMap<(i64, i64), Option<u32>> = HashMap::new();
             for row in 0..rows.len() {
                 let key = (types[row], ids[row]);
                 let metric = match of_key.get(&key) {
                     Some(metric) => *metric,
                     None => {
                         let name = names.get(&key).cloned().unwrap_or_else(|| format!("metric {}", key.1));
-                        let metric = all.metric(&mut known, name);
+                        let metric = all.metric(&mut known, wanted, name);
                         of_key.insert(key, metric);
                         metric
                     }
                 };
+                let Some(metric) = metric else { continue };
                 let (timestamp, type_id, value) = (times[row], types[row], values[row] as f64);
                 all.samples.push(GpuSample { timestamp, type_id, metric, value });
             }
@@ -141,8 +170,9 @@ impl GpuSamples {
                     serde_json::Value::String(text) => text.trim().parse().ok(),
                     value => value.as_f64(),
                 };
-                if let Some(value) = number.filter(|value: &f64| value.is_finite()) {
-                    let metric = all.metric(&mut known, name);
+                if let Some(value) = number.filter(|value: &f64| value.is_finite())
+                    && let Some(metric) = all.metric(&mut known, wanted, name)
+                {
                     all.samples.push(GpuSample { timestamp: times[row], type_id: types[row], metric, value });
                 }
             }

@@ -7,7 +7,7 @@ use crate::picture::Picture;
 use crate::report::Arguments;
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
-use crate::tables::{GENERIC_EVENTS, MPI_RANKS, NVTX_EVENTS, SYSTEM_ENV};
+use crate::tables::{GENERIC_EVENTS, MPI_RANKS, NVTX_EVENTS};
 use crate::trace::{Filter, Trace};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -166,7 +166,7 @@ fn read(survey: &Survey, input: &Input, of_all: &[OfAll]) -> Report {
     let taken = taken.collect();
     Report {
         rank: rank(&trace).unwrap_or_default(),
-        host: host(&trace).unwrap_or_default(),
+        host: trace.host().unwrap_or_default(),
         product: written.product,
         schema: written.schema,
         utc_epoch_ns: trace.utc_epoch_ns().unwrap_or_default(),
@@ -249,13 +249,6 @@ fn rank(trace: &Trace) -> Result<Option<i64>, ExportError> {
     let Some(rows) = trace.export().table(&MPI_RANKS)? else { return Ok(None) };
     let ranks: BTreeSet<i64> = rows.ints("rank")?.iter().copied().collect();
     Ok(if ranks.len() == 1 { ranks.first().copied() } else { None })
-}
-
-fn host(trace: &Trace) -> Result<Option<String>, ExportError> {
-    let Some(rows) = trace.export().table(&SYSTEM_ENV)? else { return Ok(None) };
-    let names = rows.texts("name")?.iter().zip(rows.texts("value")?.iter());
-    let mut hosts = names.filter(|(name, _)| name.is_some_and(|name| name.eq_ignore_ascii_case("hostname")));
-    Ok(hosts.find_map(|(_, value)| value.map(str::to_owned)))
 }
 
 /// The ranks that reports know of themselves, where each knows one and no two the same; else their order.

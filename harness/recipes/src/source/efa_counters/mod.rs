@@ -8,6 +8,7 @@
 mod public_forms;
 mod read;
 mod render;
+mod step;
 #[cfg(test)]
 mod tests;
 mod word;
@@ -15,8 +16,10 @@ mod word;
 pub use public_forms::{Totals, read_exporter, read_listing};
 pub use read::read;
 pub use render::render;
+pub use step::Step;
 
 use std::fmt;
+use std::path::Path;
 
 /// One node's counters over one workload. Times are whole numbers, so that reading and writing lose nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +55,13 @@ pub struct Clock {
     pub wall_us: u64,
     /// Hundredths of a second since the node's start, which no adjustment of the wall clock moves.
     pub uptime_cs: u64,
+}
+
+impl Clock {
+    /// Nothing where no number of nanoseconds holds it.
+    pub fn utc_ns(&self) -> Option<i64> {
+        i64::try_from(self.wall_us.checked_mul(1000)?).ok()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,6 +122,23 @@ pub enum Reason {
     Signal,
     /// The node has no readable `/proc/uptime`.
     NoUptime,
+}
+
+/// With what every capture begins.
+pub const MAGIC: &[u8] = b"harness-counters ";
+
+/// Whether a file is called as the sampler's captures are: `counters.NODE.txt`.
+pub fn is_called_so(file: &str) -> bool {
+    file.strip_prefix("counters.")
+        .and_then(|rest| rest.strip_suffix(".txt"))
+        .is_some_and(|node| !node.is_empty())
+}
+
+/// The capture that a file holds, called by the file's name; else why there is none.
+pub fn read_file(path: &Path) -> Result<Capture, String> {
+    let text = std::fs::read(path).map_err(|error| error.to_string())?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    read(&text, &name).map_err(|error| error.to_string())
 }
 
 impl Phase {

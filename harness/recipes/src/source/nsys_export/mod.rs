@@ -1,6 +1,6 @@
 //! One exported report, opened read-only: a folder of Parquet or Arrow files, or a file of SQLite or of Arrow streams. It
-//! gives tables by their
-//! declarations, and nothing else of what an export holds.
+//! gives tables by their declarations, and nothing else of what an export holds. A capture of the harness's own sampler
+//! is opened like a report, and has no tables.
 
 mod arrow;
 #[cfg(test)]
@@ -16,6 +16,7 @@ mod tests;
 
 pub use rows::{MaybeInts, Rows};
 
+use crate::source::efa_counters::{self, Capture};
 use crate::tables::{ColumnSpec, Kind, META_DATA_EXPORT, TableSpec};
 use polars::prelude::*;
 use std::fmt;
@@ -38,6 +39,7 @@ enum Form {
     Pages(sqlite_pages::Pages),
     /// It is not of the plain kind, and the whole engine reads it.
     Sqlite(rusqlite::Connection),
+    Counters(Box<Capture>),
 }
 
 /// By which release an export was written, as it says.
@@ -96,10 +98,15 @@ impl Export {
             return Ok(Export { path: path.to_owned(), form });
         }
         let mut head = Vec::new();
-        let read = std::fs::File::open(path).and_then(|file| file.take(16).read_to_end(&mut head));
+        let read = std::fs::File::open(path)
+            .and_then(|file| file.take(efa_counters::MAGIC.len() as u64).read_to_end(&mut head));
         read.map_err(|error| bad(error.to_string()))?;
         if head.is_empty() {
             return Err(bad("the file is empty".to_owned()));
+        }
+        if head.starts_with(efa_counters::MAGIC) {
+            let capture = efa_counters::read_file(path).map_err(bad)?;
+            return Ok(Export { path: path.to_owned(), form: Form::Counters(Box::new(capture)) });
         }
         if arrow::begins_a_stream(&head) {
             let streams = arrow::Streams::open(path).map_err(bad)?;
@@ -125,6 +132,14 @@ impl Export {
         &self.path
     }
 
+    /// The counters of one node, where it is no report but a capture of them.
+    pub fn capture(&self) -> Option<&Capture> {
+        match &self.form {
+            Form::Counters(capture) => Some(capture),
+            _ => None,
+        }
+    }
+
     /// All declared columns of a table, in their order. A table that is not there is `None`, as one without a row is:
     /// exports leave out what they have nothing for.
     pub fn table(&self, spec: &'static TableSpec) -> Result<Option<Rows>, ExportError> {
@@ -148,6 +163,7 @@ impl Export {
                 Form::ArrowStreams(streams) => streams.table(name, columns),
                 Form::Pages(pages) => pages.table(name, columns),
                 Form::Sqlite(connection) => sqlite::table(connection, name, columns),
+                Form::Counters(_) => Ok(None),
             };
             let frame = match frame {
                 Ok(Some(frame)) => frame,

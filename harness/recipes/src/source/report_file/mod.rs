@@ -5,7 +5,8 @@ mod order;
 #[cfg(test)]
 mod tests;
 
-use order::natural;
+use crate::source::efa_counters::is_called_so;
+pub(crate) use order::natural;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -164,6 +165,12 @@ fn of_path(path: &Path, most: Option<usize>) -> Result<Vec<ReportFile>, String> 
         // A folder of tables under another name is an export too.
         true if most.is_none() && names.iter().any(|name| is_table(Path::new(name))) => {
             Ok(vec![of_file(path, &name)])
+        }
+        // Where nothing was profiled, counters may have been sampled.
+        true if names.iter().any(|name| is_called_so(name)) => {
+            let captures = names.iter().filter(|name| is_called_so(name));
+            let captures = captures.map(|name| of_file(&path.join(name), name));
+            Ok(captures.take(most.unwrap_or(usize::MAX)).collect())
         }
         true => Err("no report in this folder, and no export of one".to_owned()),
         false => {

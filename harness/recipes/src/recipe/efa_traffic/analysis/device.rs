@@ -4,7 +4,7 @@
 use super::conservation::{RX, TX};
 use super::notes::Notes;
 use super::{DirectionMap, NicTraffic, last_of};
-use crate::source::efa_counters::{Capture, Device, Phase, Reading};
+use crate::source::efa_counters::{Capture, Device, Phase, Reading, Step};
 
 /// Where the counters stand in a capture's readings; nothing for one that the sampler does not know.
 pub struct Columns<'a> {
@@ -64,11 +64,6 @@ struct Steps {
     /// Columns that look 32 bits wide: how often they passed their end is not known.
     narrow: Vec<usize>,
 }
-
-/// 400 Gb/s, the fastest NIC of any instance, in bytes per hundredth of a second.
-const FASTEST_PER_CS: u64 = 500_000_000;
-/// How near to 2^32 a counter must have been for its fall to be taken for a wrap.
-const NARROW: u64 = 1 << 28;
 
 impl<'a> DeviceRead<'a> {
     pub fn new(
@@ -298,19 +293,13 @@ fn steps(readings: &[&Reading], columns: &[String]) -> Steps {
     for reading in readings {
         for ((at, value), last) in reading.values.iter().enumerate().zip(&mut last) {
             let Some(value) = *value else { continue };
-            if let Some((before, uptime_cs)) = last.replace((value, reading.uptime_cs))
-                && value < before
-            {
-                let cs = reading.uptime_cs.saturating_sub(uptime_cs).saturating_add(1);
-                let forward = value.wrapping_sub(before);
-                let narrow = u64::from(u32::MAX).checked_sub(before).map(|left| left + value + 1);
-                if before > u64::MAX / 2 && forward <= cs.saturating_mul(FASTEST_PER_CS) {
-                    note(&mut steps.wrapped, at);
-                } else if narrow.is_some_and(|forward| forward <= NARROW) {
-                    note(&mut steps.narrow, at);
-                } else if steps.reset.is_none() {
-                    steps.reset = columns.get(at).cloned();
-                }
+            let Some((before, uptime_cs)) = last.replace((value, reading.uptime_cs)) else { continue };
+            match Step::of(before, value, reading.uptime_cs.saturating_sub(uptime_cs)) {
+                Step::On(_) => {}
+                Step::Wrapped(_) => note(&mut steps.wrapped, at),
+                Step::Narrow => note(&mut steps.narrow, at),
+                Step::Fell if steps.reset.is_none() => steps.reset = columns.get(at).cloned(),
+                Step::Fell => {}
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What was sampled over time: NICs, switches, GPUs, and events of plugins.
 
 use super::WHOLE;
+use crate::recipe::of_reports::generic::{generic_values, sources};
 use crate::recipe::of_reports::samples::{GpuSamples, NetNames, gpu_of, net_samples};
 use crate::recipe::of_reports::{Kind, ReportRecipe};
 use crate::sheet::{Column, Quantity, Sheet};
@@ -11,7 +12,7 @@ use crate::tables::{
     TARGET_INFO_GPU_METRICS, TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO, TableSpec,
 };
 use crate::trace::{Trace, nics};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 const PLAIN: Quantity = Quantity::Plain;
 
@@ -127,62 +128,12 @@ pub const GENERIC: ReportRecipe = ReportRecipe {
     kind: Kind::Rows { of: |trace, _| generic(trace) },
 };
 
-struct Value {
-    timestamp: i64,
-    type_id: i64,
-    event: Option<i64>,
-    name: String,
-    value: Option<f64>,
-}
-
 fn generic(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
-    let wanted = ["timestamp", "typeId", "genericEventId", "data"];
-    let Some(rows) = trace.rows(&GENERIC_EVENTS, &wanted)? else { return Ok(None) };
-    let (times, types) = (rows.ints("timestamp")?, rows.ints("typeId")?);
-    let (ids, texts) = (rows.maybe_ints("genericEventId")?, rows.texts("data")?);
-    let mut fields: HashMap<i64, Vec<(i64, f64)>> = HashMap::new();
-    if let Some(data) = trace.export().table(&GENERIC_EVENT_DATA)? {
-        let (events, indexes) = (data.ints("genericEventId")?, data.ints("fieldIdx")?);
-        let whole = [data.maybe_ints("intVal")?, data.maybe_ints("uintVal")?];
-        let parts = [data.maybe_reals("floatVal")?, data.maybe_reals("doubleVal")?];
-        for row in 0..data.len() {
-            let number = whole[0].get(row).map(|value| value as f64);
-            // An unsigned number stands there with a sign.
-            let number = number.or(whole[1].get(row).map(|value| value as u64 as f64));
-            if let Some(value) = number.or(parts[0][row]).or(parts[1][row]) {
-                fields.entry(events[row]).or_default().push((indexes[row], value));
-            }
-        }
-    }
-    let (sources, names) = (sources(trace)?, field_names(trace)?);
-    let mut values = Vec::new();
-    for row in 0..rows.len() {
-        let event = ids.get(row);
-        let of = |name: String, value: Option<f64>| Value {
-            timestamp: times[row],
-            type_id: types[row],
-            event,
-            name,
-            value,
-        };
-        if let Some(known) = event.and_then(|event| fields.get(&event)) {
-            for (index, value) in known {
-                let name = names.get(&(types[row], *index)).cloned();
-                values.push(of(name.unwrap_or_else(|| format!("field {index}")), Some(*value)));
-            }
-        } else if let Some(Ok(serde_json::Value::Object(data))) = texts.get(row).map(serde_json::from_str) {
-            for (name, value) in data {
-                let number = match &value {
-                    serde_json::Value::String(text) => text.trim().parse().ok(),
-                    value => value.as_f64(),
-                };
-                values.push(of(name, number.filter(|number: &f64| number.is_finite())));
-            }
-        }
-    }
+    let mut values = generic_values(trace)?;
     if values.is_empty() {
         return Ok(None);
     }
+    let sources = sources(trace)?;
     values.sort_by(|a, b| {
         (a.timestamp, a.type_id, a.event, &a.name).cmp(&(b.timestamp, b.type_id, b.event, &b.name))
     });
@@ -190,43 +141,10 @@ fn generic(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
         Column::integers("timestamp", PLAIN, values.iter().map(|one| one.timestamp)),
         Column::integers("typeId", PLAIN, values.iter().map(|one| one.type_id)),
         Column::maybe_integers("genericEventId", PLAIN, values.iter().map(|one| one.event)),
-        Column::texts("metricName", values.iter().map(|one| one.name.as_str())),
+        Column::texts("metricName", values.iter().map(|one| one.name.clone())),
         Column::maybe_decimals("metricValue", PLAIN, values.iter().map(|one| one.value)),
         Column::maybe_texts("dataSrc", values.iter().map(|one| sources.get(&one.type_id).cloned())),
         Column::integers("gpuId", PLAIN, values.iter().map(|one| gpu_of(one.type_id))),
     ];
     Ok(Some(Sheet { name: GENERIC.name, title: GENERIC.title, columns }))
-}
-
-/// Of each type of event the source and the type, by name.
-fn sources(trace: &Trace) -> Result<HashMap<i64, String>, ExportError> {
-    let strings = trace.strings()?;
-    let mut of_source: HashMap<i64, String> = HashMap::new();
-    if let Some(rows) = trace.export().table(&GENERIC_EVENT_SOURCES)? {
-        for (id, name) in rows.ints("sourceId")?.iter().zip(rows.maybe_ints("nameId")?.iter()) {
-            of_source.insert(*id, name.map(|name| strings.shown(name).into_owned()).unwrap_or_default());
-        }
-    }
-    let mut all = HashMap::new();
-    if let Some(rows) = trace.export().table(&GENERIC_EVENT_TYPES)? {
-        let (sources, names) = (rows.ints("sourceId")?, rows.maybe_ints("nameId")?);
-        for (row, kind) in rows.ints("typeId")?.iter().enumerate() {
-            let name = names.get(row).map(|name| strings.shown(name).into_owned()).unwrap_or_default();
-            let source = of_source.get(&sources[row]).map(String::as_str).unwrap_or_default();
-            all.insert(*kind, format!("{source}/{name}"));
-        }
-    }
-    Ok(all)
-}
-
-fn field_names(trace: &Trace) -> Result<HashMap<(i64, i64), String>, ExportError> {
-    let strings = trace.strings()?;
-    let mut names = HashMap::new();
-    if let Some(rows) = trace.export().table(&GENERIC_EVENT_TYPE_FIELDS)? {
-        let keys = rows.ints("typeId")?.iter().zip(rows.ints("fieldIdx")?);
-        for ((kind, index), name) in keys.zip(rows.ints("fieldNameId")?) {
-            names.insert((*kind, *index), strings.shown(*name).into_owned());
-        }
-    }
-    Ok(names)
 }

@@ -1,0 +1,149 @@
+//! Of each GPU how much of its time kernels ran; and of kernels that communicate and kernels that compute, each alone and
+//! both at once.
+
+use super::shares::{self, Place, Shares, Taken};
+use super::window::{BINS, NO_SHIFT};
+use crate::busy::{self, Busy, Gpu, Operation};
+use crate::recipe::of_reports::together::Share;
+use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
+use crate::report::{ArgumentSpec, Arguments, Takes};
+use crate::spans::Spans;
+use crate::tables::{GRAPH_TRACE, KERNEL, STRING_IDS};
+use crate::trace::Trace;
+
+pub(in super::super) const CUDA_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
+    name: "cuda_gpu_time_util_map",
+    title: "GPU Time Utilization",
+    about: "for how much of the time kernels ran, by GPU and over time",
+    definition: "per rank, process and GPU: a cell is 100 times the length of the union of its kernels within the bin, \
+                 divided by what was measured of the bin; kernels are cut at its edges, copies and fills do not count, \
+                 graphs that were traced as a whole do. Bins are equal and reach from the first to the last kernel of all \
+                 reports, or over the filter's span. Reports are laid beside each other by the UTC of their beginnings, \
+                 where each tells it. A report was measuring from its first to its last event of any kind: outside of \
+                 that a cell is empty, and never zero",
+    arguments: &[BINS, NO_SHIFT],
+    tables: &[&KERNEL, &GRAPH_TRACE, &STRING_IDS],
+    kind: Kind::Together(&Across { tables: shares::TABLES, take, make }),
+};
+
+const OF_KERNELS: Shares = Shares {
+    name: CUDA_GPU_TIME_UTIL_MAP.name,
+    title: CUDA_GPU_TIME_UTIL_MAP.title,
+    kinds: &[shares::Kind { name: "kernels", heading: "Kernels", title: "GPU time in which kernels ran" }],
+    both: None,
+};
+
+fn take(trace: &Trace, _: &Arguments) -> Share<Taken> {
+    let Some(busy) = Busy::read(trace)? else { return Ok(None) };
+    let Some((shown, rows)) = span(&busy, runs) else { return Ok(None) };
+    let places = with(&busy, runs).map(|gpu| Place {
+        process: gpu.process,
+        device: Some(gpu.device),
+        sets: vec![Some(union(gpu, runs))],
+        unknown: Spans::default(),
+    });
+    Ok(Some((shares::taken(trace, shown, places.collect()), rows)))
+}
+
+fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
+    shares::make(&OF_KERNELS, reports, arguments)
+}
+
+/// Kernels, and graphs of which nothing is known but that they ran.
+pub(super) fn runs(one: &Operation) -> bool {
+    one.kind != busy::Kind::Memory
+}
+
+/// The GPUs that have any such operation.
+pub(super) fn with<'a>(
+    busy: &'a Busy,
+    what: impl Fn(&Operation) -> bool + Copy + 'a,
+) -> impl Iterator<Item = &'a Gpu> + 'a {
+    busy.gpus.iter().filter(move |gpu| gpu.operations.iter().any(what))
+}
+
+pub(super) fn union(gpu: &Gpu, what: impl Fn(&Operation) -> bool) -> Spans {
+    Spans::of(gpu.operations.iter().filter(|one| what(one)).map(Operation::span))
+}
+
+/// From the first to the last of them, and how many there are.
+pub(super) fn span(busy: &Busy, what: impl Fn(&Operation) -> bool) -> Option<((i64, i64), u64)> {
+    let all = busy.gpus.iter().flat_map(|gpu| &gpu.operations).filter(|one| what(one));
+    all.map(|one| (one.span(), 1))
+        .reduce(|(all, rows), (one, more)| ((all.0.min(one.0), all.1.max(one.1)), rows + more))
+}
+
+pub(in super::super) const NCCL_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
+    name: "nccl_gpu_time_util_map",
+    title: "GPU Time of Communication and Computation",
+    about: "for how much of the time kernels communicated, computed, and did both at once, by GPU and over time",
+    definition: "as `cuda_gpu_time_util_map`, for two kinds of kernels and for what they do at once, which is \
+                 the intersection of their unions. A kernel communicates if its name begins with `nccl`, the \
+                 published rule; with `classes` those do that `kernel_classes` calls nccl or comm: NCCL's, user buffers, \
+                 DeepEP, NVSHMEM and the like. All others compute. While a graph ran that was traced as a whole \
+                 nobody can tell which it was: that time is not measured",
+    arguments: &[BINS, NO_SHIFT, CLASSES],
+    tables: &[&KERNEL, &GRAPH_TRACE, &STRING_IDS],
+    kind: Kind::Together(&Across { tables: shares::TABLES, take: take_nccl, make: make_nccl }),
+};
+
+const CLASSES: ArgumentSpec = ArgumentSpec {
+    name: "classes",
+    about: "communication is what `kernel_classes` takes for it, and not what begins with nccl alone",
+    takes: Takes::Nothing,
+    choice: None,
+};
+
+const OF_NCCL: Shares = Shares {
+    name: NCCL_GPU_TIME_UTIL_MAP.name,
+    title: NCCL_GPU_TIME_UTIL_MAP.title,
+    kinds: &[
+        shares::Kind {
+            name: "communication",
+            heading: "Communication",
+            title: "GPU time in which kernels communicated",
+        },
+        shares::Kind { name: "compute", heading: "Compute", title: "GPU time in which kernels computed" },
+    ],
+    both: Some(shares::Kind {
+        name: "overlap",
+        heading: "Overlap",
+        title: "GPU time in which kernels communicated and computed at once",
+    }),
+};
+
+fn take_nccl(trace: &Trace, arguments: &Arguments) -> Share<Taken> {
+    let Some(busy) = Busy::read(trace)? else { return Ok(None) };
+    let by_class = arguments.has(CLASSES.name);
+    let begins: Vec<bool> =
+        busy.kernels.iter().map(|name| name.short.to_lowercase().starts_with("nccl")).collect();
+    let begins = |one: &Operation| begins.get(one.name as usize).copied().unwrap_or(false);
+    let is_class = |one: &Operation| one.kind == busy::Kind::Communication;
+    let communicates = |one: &Operation| if by_class { is_class(one) } else { begins(one) };
+    let is_kernel = |one: &Operation| matches!(one.kind, busy::Kind::Communication | busy::Kind::Compute);
+    let Some((_, rows)) = span(&busy, is_kernel) else { return Ok(None) };
+    let Some((shown, _)) = span(&busy, runs) else { return Ok(None) };
+    let places = with(&busy, runs).map(|gpu| Place {
+        process: gpu.process,
+        device: Some(gpu.device),
+        sets: vec![
+            Some(union(gpu, |one| is_kernel(one) && communicates(one))),
+            Some(union(gpu, |one| is_kernel(one) && !communicates(one))),
+        ],
+        unknown: union(gpu, |one| one.kind == busy::Kind::Graph),
+    });
+    let places = places.collect();
+    let operations = busy.gpus.iter().flat_map(|gpu| &gpu.operations);
+    let others = operations.filter(|one| is_class(one) && !begins(one)).count();
+    if others > 0 && !by_class {
+        trace.note(format!(
+            "kernels that communicate and do not begin with nccl count as computing, the argument `classes` takes them \
+             for communication: {others}"
+        ));
+    }
+    Ok(Some((shares::taken(trace, shown, places), rows)))
+}
+
+fn make_nccl(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
+    shares::make(&OF_NCCL, reports, arguments)
+}

@@ -1,0 +1,258 @@
+//! Counters of EFA over time, of one source per host: what the harness's own sampler wrote, where a report has it beside
+//! it, else the events of a plugin of the profiler.
+
+mod names;
+mod shown;
+mod source;
+#[cfg(test)]
+mod tests;
+
+use super::window::{BINS, Laid, NO_SHIFT, Window};
+use crate::recipe::of_reports::together::{Share, Taken as AnyTaken, Together};
+use crate::recipe::of_reports::{Kind, Made, Of, ReportRecipe};
+use crate::report::{ArgumentSpec, Arguments, Takes};
+use crate::source::efa_counters::{is_called_so, read_file};
+use crate::tables::{
+    GENERIC_EVENT_DATA, GENERIC_EVENT_SOURCES, GENERIC_EVENT_TYPE_FIELDS, GENERIC_EVENT_TYPES,
+    GENERIC_EVENTS, STRING_IDS,
+};
+use crate::trace::Trace;
+use source::{Mode, Source, of_capture, of_events};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub(in super::super) const NETWORK_MAP_AWS: ReportRecipe = ReportRecipe {
+    name: "network_map_aws",
+    title: "EFA Counters over Time",
+    about: "what each EFA device of each host carried, and what went wrong on it, by counter and over time",
+    definition: "of each host one source: a capture of the harness's own sampler (a file `counters.NODE.txt` beside the \
+                 report, or named as input), which tells counters as they stand; else the events of the EFA plugin in the \
+                 first of the host's reports. Every device of a node stands in each report of that node. A plugin's value is a \
+                 rate and tells of the time since the sample before it; `delta` and `total` say that the plugin ran in \
+                 another mode. Of a capture it is the difference of two readings by the time between them; where a counter \
+                 fell nothing is measured. A cell is the mean of the rates in its bin, weighted by time; where none is \
+                 known it is empty and never zero. Counters that stood still on every device are in the totals alone. \
+                 Values of 2,147,483,647 a second are told as saturated: samplers of 2024 tell no more",
+    arguments: &[BINS, NO_SHIFT, DELTA, TOTAL],
+    tables: &[
+        &GENERIC_EVENTS,
+        &GENERIC_EVENT_SOURCES,
+        &GENERIC_EVENT_TYPES,
+        &GENERIC_EVENT_TYPE_FIELDS,
+        &GENERIC_EVENT_DATA,
+        &STRING_IDS,
+    ],
+    kind: Kind::Together(&OverHosts),
+};
+
+const DELTA: ArgumentSpec = ArgumentSpec {
+    name: "delta",
+    about: "values of events are what was added since the sample before",
+    takes: Takes::Nothing,
+    choice: Some("mode"),
+};
+
+const TOTAL: ArgumentSpec = ArgumentSpec {
+    name: "total",
+    about: "values of events are what was added since the start",
+    takes: Takes::Nothing,
+    choice: Some("mode"),
+};
+
+struct OverHosts;
+
+/// What a report has of its own, and which captures lie beside it.
+struct Taken {
+    events: Option<Source>,
+    captures: Vec<PathBuf>,
+    asked: Option<(i64, i64)>,
+}
+
+/// Captures by their files: several reports lie beside one, and the first that comes reads it.
+type Captures = BTreeMap<PathBuf, Option<Arc<Captured>>>;
+
+struct Captured {
+    node: String,
+    utc_epoch_ns: Option<i64>,
+    source: Option<Source>,
+    why_not: Option<String>,
+}
+
+impl Together for OverHosts {
+    fn tables(&self) -> &'static [&'static str] {
+        &["totals", "heatmap"]
+    }
+
+    fn begin(&self) -> AnyTaken {
+        Box::new(Captures::new())
+    }
+
+    fn take(&self, trace: &Trace, arguments: &Arguments, all: &Mutex<AnyTaken>) -> Share<AnyTaken> {
+        let mode = match (arguments.has(DELTA.name), arguments.has(TOTAL.name)) {
+            (true, _) => Mode::SinceTheLast,
+            (_, true) => Mode::SinceTheStart,
+            _ => Mode::PerSecond,
+        };
+        let events = of_events(trace, mode)?;
+        let captures = captures_at(trace);
+        for path in &captures {
+            // Its place is taken first, so that no other report reads it too.
+            let is_new = {
+                let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+                all.downcast_mut::<Captures>().is_some_and(|all| {
+                    let is_new = !all.contains_key(path);
+                    all.entry(path.clone()).or_default();
+                    is_new
+                })
+            };
+            if is_new {
+                let captured = Arc::new(captured(path));
+                let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(all) = all.downcast_mut::<Captures>() {
+                    all.insert(path.clone(), Some(captured));
+                }
+            }
+        }
+        if trace.is_filtered() && trace.asked_span().is_none() && !captures.is_empty() {
+            trace.note("captures of counters have no ranges, and are shown whole".to_owned());
+        }
+        let values: u64 =
+            events.iter().flat_map(|source| source.series.values()).map(|series| series.samples).sum();
+        let rows = values + captures.len() as u64;
+        let taken = Taken { events, captures, asked: trace.asked_span() };
+        Ok((rows > 0).then(|| (Box::new(taken) as AnyTaken, rows)))
+    }
+
+    fn make(&self, all: AnyTaken, reports: Vec<Of<&AnyTaken>>, arguments: &Arguments) -> Made {
+        let captures = all.downcast::<Captures>().map(|all| *all).unwrap_or_default();
+        let reports: Vec<Of<&Taken>> = reports
+            .into_iter()
+            .filter_map(|report| {
+                let taken = report.taken.downcast_ref::<Taken>()?;
+                let Of { rank, file, host, utc_epoch_ns, .. } = report;
+                Some(Of { rank, file, host, utc_epoch_ns, taken })
+            })
+            .collect();
+        let mut notes = Vec::new();
+        let hosts = chosen(&captures, &reports, &mut notes);
+        let laid: Vec<Laid> = hosts.iter().map(Host::laid).collect();
+        let Some(window) = Window::over(&laid, arguments) else {
+            return Made { notes, ..Made::default() };
+        };
+        notes.extend(window.notes.iter().cloned());
+        shown::made(&hosts, &laid, &window, notes)
+    }
+}
+
+/// The capture that it is, or those that lie in the folder of the report's export.
+fn captures_at(trace: &Trace) -> Vec<PathBuf> {
+    let path = trace.export().path();
+    if trace.export().capture().is_some() {
+        return vec![path.to_owned()];
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut paths: Vec<PathBuf> =
+        names.filter(|name| is_called_so(name)).map(|name| folder.join(name)).collect();
+    paths.sort();
+    paths
+}
+
+fn captured(path: &Path) -> Captured {
+    let (mut why_not, mut node) = (None, String::new());
+    let (mut utc_epoch_ns, mut source) = (None, None);
+    match read_file(path) {
+        Ok(capture) => {
+            source = of_capture(&capture);
+            if source.is_none() {
+                why_not = Some("it has no reading".to_owned());
+            }
+            utc_epoch_ns = capture.begin.utc_ns();
+            node = capture.node;
+        }
+        Err(why) => why_not = Some(why),
+    }
+    Captured { node, utc_epoch_ns, source, why_not }
+}
+
+/// What is shown of one host.
+struct Host<'a> {
+    /// As rows name it.
+    name: String,
+    from: &'static str,
+    file: String,
+    source: &'a Source,
+    utc_epoch_ns: Option<i64>,
+    /// On its own clock.
+    asked: Option<(i64, i64)>,
+}
+
+impl Host<'_> {
+    fn laid(&self) -> Laid<'_> {
+        let mut seen = self.source.seen;
+        seen.asked = self.asked;
+        Laid { file: &self.file, seen, utc_epoch_ns: self.utc_epoch_ns }
+    }
+}
+
+/// One source of each host: captures before events, and what comes first before what comes later.
+fn chosen<'a>(captures: &'a Captures, reports: &[Of<&'a Taken>], notes: &mut Vec<String>) -> Vec<Host<'a>> {
+    let mut hosts: Vec<Host> = Vec::new();
+    let mut left: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut seen: BTreeSet<&Path> = BTreeSet::new();
+    let mut put = |host: Host<'a>, hosts: &mut Vec<Host<'a>>| match hosts
+        .iter()
+        .find(|known| known.name == host.name)
+    {
+        Some(known) => {
+            left.entry(format!("{}: shown is {}", known.name, known.file)).or_default().insert(host.file);
+        }
+        None => hosts.push(host),
+    };
+    for report in reports {
+        for path in &report.taken.captures {
+            let captured = captures.get(path.as_path()).and_then(Option::as_ref);
+            let (Some(captured), true) = (captured, seen.insert(path)) else { continue };
+            let file = path.display().to_string();
+            if let Some(why) = &captured.why_not {
+                notes.push(format!("{file}: {why}"));
+            }
+            let Some(source) = &captured.source else { continue };
+            // What a filter asks for is told on the report's clock.
+            let later = report.utc_epoch_ns.zip(captured.utc_epoch_ns);
+            let later = later.and_then(|(report, capture)| report.checked_sub(capture));
+            let asked = report.taken.asked.zip(later);
+            let moved = |side: i64, later: i64| match side {
+                i64::MIN | i64::MAX => side,
+                side => side.saturating_add(later),
+            };
+            let asked = asked.map(|((from, to), later)| (moved(from, later), moved(to, later)));
+            if report.taken.asked.is_some() && asked.is_none() {
+                notes.push(format!("{file}: shown whole, as {} does not tell when it began", report.file));
+            }
+            notes.extend(source.notes.iter().map(|note| format!("{file}: {note}")));
+            let (name, utc_epoch_ns) = (captured.node.clone(), captured.utc_epoch_ns);
+            put(Host { name, from: "sampler", file, source, utc_epoch_ns, asked }, &mut hosts);
+        }
+    }
+    for report in reports {
+        let Some(source) = &report.taken.events else { continue };
+        // Without a host's name a report stands for itself.
+        let name = report.host.clone().unwrap_or_else(|| format!("rank {}", report.rank));
+        let is_shown = hosts.iter().all(|host| host.name != name);
+        if is_shown {
+            notes.extend(source.notes.iter().map(|note| format!("{}: {note}", report.file)));
+        }
+        let (file, utc_epoch_ns, asked) = (report.file.clone(), report.utc_epoch_ns, report.taken.asked);
+        put(Host { name, from: "nsys", file, source, utc_epoch_ns, asked }, &mut hosts);
+    }
+    for (host, files) in left {
+        notes.push(format!("several sources of one host, {host}; left out: {}", files.len()));
+    }
+    hosts
+}

@@ -1,0 +1,16 @@
+//! Heatmaps: places over time, of all reports over one window. What is measured, of which place, is told in the file of
+//! each recipe.
+
+pub(super) mod cuda;
+mod efa;
+pub(super) mod gpu_metric;
+pub(super) mod host_calls;
+mod means;
+pub(super) mod network;
+mod packed;
+mod shares;
+#[cfg(test)]
+mod tests;
+mod window;
+
+pub(super) use efa::NETWORK_MAP_AWS;

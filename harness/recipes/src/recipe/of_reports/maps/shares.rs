@@ -1,0 +1,210 @@
+//! Maps of how much of each bin something was going on: shares of time of each GPU of each report, by kind, as tables and
+//! pictures. What is going on is told in the recipes.
+
+use super::packed::PackedSpans;
+use super::window::{Laid, Seen, Window};
+use crate::picture::{Axis, Figure, Heatmap, HeatmapRow, Picture};
+use crate::recipe::of_reports::{Made, Of};
+use crate::report::Arguments;
+use crate::sheet::{Column, Quantity, Sheet};
+use crate::spans::Spans;
+use crate::trace::{Trace, pid_of};
+
+/// What a map is called, and the kinds of its shares.
+pub(super) struct Shares {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub kinds: &'static [Kind],
+    /// When the first two kinds were going on at once.
+    pub both: Option<Kind>,
+}
+
+pub(super) struct Kind {
+    pub name: &'static str,
+    /// A column.
+    pub heading: &'static str,
+    /// Of a picture.
+    pub title: &'static str,
+}
+
+pub(super) const TABLES: &[&str] = &["totals", "heatmap"];
+
+/// A GPU as one process sees it; a process that communicates and has none stands alone.
+pub(super) struct Place {
+    pub process: Option<i64>,
+    pub device: Option<i64>,
+    /// One for each kind; nothing where a kind cannot be there.
+    pub sets: Vec<Option<Spans>>,
+    /// Moments of which nobody can tell.
+    pub unknown: Spans,
+}
+
+pub(super) struct Taken {
+    seen: Seen,
+    places: Vec<Packed>,
+}
+
+struct Packed {
+    process: Option<i64>,
+    device: Option<i64>,
+    sets: Vec<Option<PackedSpans>>,
+    unknown: PackedSpans,
+}
+
+/// What is kept of a report; `shown` is from the first to the last of what its places have. Times are cut by a filter
+/// already.
+pub(super) fn taken(trace: &Trace, shown: (i64, i64), mut places: Vec<Place>) -> Taken {
+    places.sort_by_key(|place| (place.process, place.device));
+    let recorded = trace.recorded().unwrap_or(shown);
+    // What a damaged row was left out of is no reason to show less than there is.
+    let recorded = (recorded.0.min(shown.0), recorded.1.max(shown.1));
+    let places = places.into_iter().map(|place| Packed {
+        process: place.process,
+        device: place.device,
+        sets: place.sets.iter().map(|set| set.as_ref().map(PackedSpans::of)).collect(),
+        unknown: PackedSpans::of(&place.unknown),
+    });
+    let seen = Seen { shown, recorded, asked: trace.asked_span() };
+    Taken { seen, places: places.collect() }
+}
+
+/// One place over the window.
+struct Row {
+    rank: i64,
+    pid: Option<i64>,
+    device: Option<i64>,
+    label: String,
+    /// How much of each bin was measured.
+    measured: Vec<u64>,
+    /// Of each kind, and of both at once.
+    busy: Vec<Option<Vec<u64>>>,
+}
+
+pub(super) fn make(of: &Shares, reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
+    let laid = reports.iter().map(|report| Laid {
+        file: &report.file,
+        seen: report.taken.seen,
+        utc_epoch_ns: report.utc_epoch_ns,
+    });
+    let Some(window) = Window::over(&laid.collect::<Vec<_>>(), arguments) else { return Made::default() };
+    let rows = reports.iter().zip(&window.shifts);
+    let rows: Vec<Row> = rows.flat_map(|(report, shift)| rows_of(of, report, *shift, &window)).collect();
+    let kinds: Vec<&Kind> = of.kinds.iter().chain(&of.both).collect();
+    Made {
+        tables: vec![("totals", totals(of, &kinds, &rows)), ("heatmap", bins(of, &kinds, &rows, &window))],
+        pictures: kinds.iter().enumerate().map(|(at, kind)| picture(at, kind, &rows, &window)).collect(),
+        notes: window.notes,
+    }
+}
+
+fn rows_of(of: &Shares, report: &Of<&Taken>, shift: i64, window: &Window) -> Vec<Row> {
+    let places = &report.taken.places;
+    let (from, to) = report.taken.seen.measured();
+    let measured = Spans::one(from.saturating_add(shift), to.saturating_add(shift));
+    let row = |place: &Packed| {
+        let known = measured.without(&place.unknown.shifted(shift));
+        let mut sets: Vec<Option<Spans>> =
+            place.sets.iter().map(|set| set.as_ref().map(|set| set.shifted(shift).and(&known))).collect();
+        if of.both.is_some() {
+            let both = match sets.as_slice() {
+                [Some(one), Some(two), ..] => Some(one.and(two)),
+                _ => None,
+            };
+            sets.push(both);
+        }
+        let pid = place.process.map(pid_of);
+        // Processes number their devices each for itself.
+        let same = places.iter().filter(|other| other.device == place.device).count();
+        let mut label = format!("rank {}", report.rank);
+        if let Some(pid) = pid.filter(|_| same > 1 || place.device.is_none()) {
+            label.push_str(&format!(", PID {pid}"));
+        }
+        if let Some(device) = place.device {
+            label.push_str(&format!(", GPU {device}"));
+        }
+        Row {
+            rank: report.rank,
+            pid,
+            device: place.device,
+            label,
+            measured: window.within(&known),
+            busy: sets.iter().map(|set| set.as_ref().map(|set| window.within(set))).collect(),
+        }
+    };
+    places.iter().map(row).collect()
+}
+
+fn share(busy: u64, measured: u64) -> Option<f64> {
+    (measured > 0).then(|| 100.0 * busy as f64 / measured as f64)
+}
+
+/// Lengths within a window fit, as the window does.
+fn ns(name: &str, values: impl Iterator<Item = Option<u64>>) -> Column {
+    Column::maybe_integers(
+        name,
+        Quantity::Nanoseconds,
+        values.map(|ns| ns.and_then(|ns| i64::try_from(ns).ok())),
+    )
+}
+
+fn totals(of: &Shares, kinds: &[&Kind], rows: &[Row]) -> Sheet {
+    let plain = Quantity::Plain;
+    let measured = |row: &Row| row.measured.iter().sum::<u64>();
+    let busy = |row: &Row, at: usize| row.busy[at].as_ref().map(|bins| bins.iter().sum::<u64>());
+    let mut columns = vec![
+        Column::integers("Rank", plain, rows.iter().map(|row| row.rank)),
+        Column::maybe_integers("PID", plain, rows.iter().map(|row| row.pid)),
+        Column::maybe_integers("Device", plain, rows.iter().map(|row| row.device)),
+        ns("Measured", rows.iter().map(|row| Some(measured(row)))),
+    ];
+    for (at, kind) in kinds.iter().enumerate() {
+        // Where nothing was measured, nothing was seen to be idle.
+        let known = |row: &Row| busy(row, at).filter(|_| measured(row) > 0);
+        columns.push(ns(&format!("{} Time", kind.heading), rows.iter().map(known)));
+    }
+    for (at, kind) in kinds.iter().enumerate() {
+        let percent = rows.iter().map(|row| share(busy(row, at)?, measured(row)));
+        columns.push(Column::maybe_decimals(kind.heading, Quantity::Percent, percent));
+    }
+    Sheet { name: of.name, title: of.title, columns }
+}
+
+fn bins(of: &Shares, kinds: &[&Kind], rows: &[Row], window: &Window) -> Sheet {
+    let plain = Quantity::Plain;
+    let all = || rows.iter().flat_map(|row| (0..window.bins()).map(move |bin| (row, bin)));
+    let mut columns = vec![
+        Column::integers("Rank", plain, all().map(|(row, _)| row.rank)),
+        Column::maybe_integers("PID", plain, all().map(|(row, _)| row.pid)),
+        Column::maybe_integers("Device", plain, all().map(|(row, _)| row.device)),
+        Column::integers("Start", Quantity::Nanoseconds, all().map(|(_, bin)| window.edges[bin])),
+        Column::integers("End", Quantity::Nanoseconds, all().map(|(_, bin)| window.edges[bin + 1])),
+        ns("Measured", all().map(|(row, bin)| Some(row.measured[bin]))),
+    ];
+    for (at, kind) in kinds.iter().enumerate() {
+        let percent = all().map(|(row, bin)| share(row.busy[at].as_ref()?[bin], row.measured[bin]));
+        columns.push(Column::maybe_decimals(kind.heading, Quantity::Percent, percent));
+    }
+    Sheet { name: of.name, title: of.title, columns }
+}
+
+fn picture(at: usize, kind: &Kind, rows: &[Row], window: &Window) -> Picture {
+    let value = |row: &Row, bin: usize| share(row.busy[at].as_ref()?[bin], row.measured[bin]);
+    let row = |row: &Row| HeatmapRow {
+        label: row.label.clone(),
+        rank: Some(row.rank),
+        values: (0..window.bins()).map(|bin| value(row, bin)).collect(),
+    };
+    Picture {
+        name: kind.name,
+        title: kind.title.to_owned(),
+        about: "each cell tells for how much of its time this was going on; an empty cell was not measured"
+            .to_owned(),
+        figure: Figure::Heatmap(Heatmap {
+            x: Axis::linear("Time", Quantity::Nanoseconds),
+            edges: window.edges.clone(),
+            value: Axis::linear(kind.heading, Quantity::Percent),
+            most: Some(100.0),
+            rows: rows.iter().map(row).collect(),
+        }),
+    }
+}
