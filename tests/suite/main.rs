@@ -17,6 +17,7 @@ mod exact;
 mod faults;
 mod flows_script;
 mod gpus_script;
+mod heatmaps;
 mod interruption;
 mod invariants;
 mod job_script;
