@@ -7,6 +7,7 @@ use crate::profile::{NsysVersion, Profile, Ranks, Window, nsys};
 use crate::script::{self, Step};
 use crate::suite::Case;
 use recipes::recipe;
+use recipes::tables::{SESSION_START, SYSTEM_ENV, TableSpec};
 use std::collections::BTreeSet;
 
 /// Puts the profiler around the ranks of `step`, where the case wants one.
@@ -72,14 +73,18 @@ fn node_ranks(profile: &Profile, words: &nsys::Words, tasks: u32, per_node: u32)
     profile.ranks.lowest_of_each_node(tasks, per_node)
 }
 
-/// The form of the export and the tables that the case's recipes read; all tables where the release cannot choose, no
-/// export where nobody reads one.
+/// What tells of each report when and where it was made, so that a person can lay several beside each other.
+const ALWAYS: [&TableSpec; 2] = [&SESSION_START, &SYSTEM_ENV];
+
+/// The form of the export and the tables that the case's recipes read, with a row or two that each report is known by;
+/// all tables where the release cannot choose, no export where nobody reads one.
 fn export(case: &Case, version: NsysVersion) -> (&'static str, Vec<String>) {
     let specs = case.recipes.iter().filter_map(|name| recipe::find(name));
-    let tables: BTreeSet<&str> = specs.flat_map(|spec| spec.tables).map(|table| table.name).collect();
+    let mut tables: BTreeSet<&str> = specs.flat_map(|spec| spec.tables).map(|table| table.name).collect();
     if tables.is_empty() {
         return ("none", Vec::new());
     }
+    tables.extend(ALWAYS.map(|table| table.name));
     let chosen = nsys::exports_tables(version);
     let tables = tables.into_iter().filter(|_| chosen).map(str::to_owned).collect();
     (nsys::export_form(version), tables)

@@ -7,7 +7,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-use super::window::{BINS, Laid, NO_SHIFT, Window};
+use super::window::{BINS, Laid, NO_SHIFT, Seen, Window};
 use crate::recipe::of_reports::together::{Share, Taken as AnyTaken, Together};
 use crate::recipe::of_reports::{Kind, Made, Of, ReportRecipe};
 use crate::report::{ArgumentSpec, Arguments, Takes};
@@ -234,6 +234,11 @@ fn chosen<'a>(captures: &'a Captures, reports: &[Of<&'a Taken>], notes: &mut Vec
             let asked = asked.map(|((from, to), later)| (moved(from, later), moved(to, later)));
             if report.taken.asked.is_some() && asked.is_none() {
                 notes.push(format!("{file}: shown whole, as {} does not tell when it began", report.file));
+            }
+            let (from, to) = Seen { asked, ..source.seen }.measured();
+            if from > to {
+                notes.push(format!("{file}: nothing of it lies in the time that is asked for"));
+                continue;
             }
             notes.extend(source.notes.iter().map(|note| format!("{file}: {note}")));
             let (name, utc_epoch_ns) = (captured.node.clone(), captured.utc_epoch_ns);

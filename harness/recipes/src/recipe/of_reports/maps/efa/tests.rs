@@ -3,11 +3,14 @@
 use crate::picture::{Figure, Heatmap};
 use crate::recipe::of_reports::Outcome;
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
+use crate::recipe::of_reports::{Survey, find, survey};
+use crate::report::Arguments;
 use crate::source::efa_counters::{Capture, Clock, Device, End, Phase, Reading, Reason, render};
 use crate::tables::{
     GENERIC_EVENT_DATA, GENERIC_EVENT_SOURCES, GENERIC_EVENT_TYPE_FIELDS, GENERIC_EVENT_TYPES,
     GENERIC_EVENTS, SESSION_START, SYSTEM_ENV,
 };
+use crate::trace::Filter;
 use crate::trace::testing::Made;
 
 /// A report of a host: samples of one counter of each device, a hundred milliseconds apart.
@@ -193,4 +196,31 @@ fn what_cannot_be_a_rate_is_left_out_and_told_and_a_lone_sample_measures_nothing
         "{:?}",
         outcome.notes
     );
+}
+
+#[test]
+fn a_filter_by_time_is_told_on_the_clock_of_the_report_that_a_capture_lies_beside() {
+    let made = report(Some("b"), "tx_bytes", &[("rdmap79s0", &[0, 77])]);
+    // The report begins a second behind the capture.
+    made.put(&SESSION_START, &[("utcEpochNs", 1_001_000_000_000i64.into())]);
+    let folder = made.path().parent().expect("a folder").to_owned();
+    let readings = [(500, Some(0)), (600, Some(100)), (700, Some(300)), (800, Some(700))];
+    std::fs::write(folder.join("counters.a.txt"), capture("a", &readings)).expect("written");
+    let of = |filter: &str| {
+        let recipe = find("network_map_aws").expect("there");
+        let arguments = Arguments::read(recipe.name, recipe.arguments, &["bins=1"]).expect("known");
+        let filter = Filter::Time(filter.parse().expect("a span"));
+        let (asked, inputs) = ([(recipe, arguments)], inputs(vec![made.path()]));
+        let survey_of =
+            Survey { asked: &asked, inputs: &inputs, filter: Some(&filter), jobs: 1, progress: &|_| {} };
+        survey(&survey_of).expect("threads").remove(0)
+    };
+    let outcome = of("0s/1s");
+    assert_eq!(texts(table(&outcome, "heatmap"), "Host"), ["a", "b"]);
+    assert_eq!(decimals(table(&outcome, "heatmap"), "Mean"), [Some(200.0), Some(77.0)]);
+    let outcome = of("5s/6s");
+    assert!(
+        outcome.notes.iter().any(|note| note.ends_with("nothing of it lies in the time that is asked for"))
+    );
+    assert!(outcome.pictures.is_empty());
 }
