@@ -37,6 +37,7 @@ pub mod logs;
 pub mod mistake;
 pub mod nodeset;
 pub mod owed;
+pub mod page;
 pub mod physics;
 pub mod pipeline;
 pub mod plan;

@@ -46,3 +46,6 @@ mod stragglers;
 mod sweep;
 mod tidy;
 mod wrappers;
+
+#[path = "../pages/mod.rs"]
+mod pages;

@@ -70,6 +70,42 @@ fn a_folder_holds_every_table_in_every_form_and_is_not_replaced_unasked() {
 }
 
 #[test]
+fn pages_stand_beside_their_tables_and_an_index_leads_to_them() {
+    let place = place();
+    let args = ["cuda_gpu_kern_sum:base,cuda_api_sum,mpi_sum", "reports", "--output", "out", "--html"];
+    let ran = recipe(&place, &[&args[..], &["--filter-time", "0s/1s"]].concat());
+    assert_told(&ran, 0, "written: out");
+    let read = |name: &str| std::fs::read_to_string(place.path(name)).unwrap_or_else(|_| panic!("no {name}"));
+    let page = read("out/cuda_gpu_kern_sum/cuda_gpu_kern_sum.html");
+    for told in
+        ["<h1>CUDA GPU Kernel Summary</h1>", "<code>base --filter-time 0s/1s</code>", "reports/rank2.sqlite"]
+    {
+        assert!(page.contains(told), "no `{told}`");
+    }
+    assert!(!page.contains("id=\"simulated\""), "these are no pretend reports");
+    // What is whole lies beside it, unasked.
+    assert!(place.path("out/cuda_gpu_kern_sum/all_stats.parquet").is_file());
+    let index = read("out/index.html");
+    assert!(index.contains("href=\"cuda_api_sum/cuda_api_sum.html\"") && !index.contains("mpi_sum"));
+    std::fs::remove_dir_all(place.path("out/cuda_api_sum")).expect("removed");
+    assert_told(&recipe(&place, &["index", "out"]), 0, "written: out/index.html");
+    assert!(!read("out/index.html").contains("cuda_api_sum"));
+    // One page needs no index, and has its folder's name by itself.
+    assert_told(&recipe(&place, &["cuda_api_sum", "reports", "--html"]), 0, "written: cuda_api_sum-1");
+    assert!(place.path("cuda_api_sum-1/cuda_api_sum.html").is_file());
+    assert!(!place.path("cuda_api_sum-1/index.html").exists());
+}
+
+#[test]
+fn an_index_of_no_page_is_none() {
+    let place = place();
+    assert_told(&recipe(&place, &["index", "reports"]), 3, "no page of a recipe in it");
+    assert_told(&recipe(&place, &["index"]), 2, "no folder of pages");
+    assert_told(&recipe(&place, &["index", "nowhere"]), 2, "nowhere: ");
+    assert!(!place.path("reports/index.html").exists());
+}
+
+#[test]
 fn without_data_there_is_no_table_and_the_exit_code_says_so() {
     let place = place();
     let ran = recipe(&place, &["mpi_sum", "reports"]);

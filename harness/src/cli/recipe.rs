@@ -15,7 +15,8 @@ const ABOUT: &str = "Tables that recipes make of profiler reports, over many rep
 const LONG_ABOUT: &str = "\
 Tables that recipes make of profiler reports, over many reports together.
 
-`harness recipe list` tells the recipes, `harness recipe NAME --help` all about one. Several are asked for between
+`harness recipe list` tells the recipes, `harness recipe NAME --help` all about one, `harness recipe index DIR` makes the
+index of the pages in a folder anew. Several are asked for between
 commas; `summaries` is all summaries. An input is an export (a folder of Parquet or Arrow files, a file of SQLite or of
 Arrow streams), a `.nsys-rep` beside which an export stands or that your own nsys can export, a folder with such files,
 or `folder:n` for the first n of it. Reports are numbered in the order of their names, a number in a name by its value.
@@ -26,7 +27,7 @@ Exits 0 if there is a table, 3 if no report has data for any recipe, 2 if an inp
 #[derive(Debug, Parser)]
 #[command(name = "harness recipe", about = ABOUT, long_about = LONG_ABOUT, disable_help_flag = true)]
 pub struct RecipeArgs {
-    /// Recipe with its arguments, several between commas; `list`; `summaries`
+    /// Recipe with its arguments, several between commas; `list`; `summaries`; `index`
     #[arg(value_name = "NAME[:ARG...]")]
     name: Option<String>,
     /// Report, export or folder of them
@@ -50,6 +51,10 @@ pub struct RecipeArgs {
     /// Tables as Parquet, unrounded, into the folder; without --output into NAME-1, NAME-2, ...
     #[arg(long)]
     parquet: bool,
+    /// A page of pictures and tables for a browser, into the folder, and an index where there are several; brings
+    /// Parquet along where no other form is asked for
+    #[arg(long)]
+    html: bool,
     /// Which tables are printed, such as `rank_stats`; the first of each recipe where none is named
     #[arg(long = "table", value_name = "NAME", value_delimiter = ',')]
     tables: Vec<String>,
@@ -87,6 +92,10 @@ pub fn run(args: &RecipeArgs) -> i32 {
         (None, true) => Ok(RecipeArgs::command().render_long_help().to_string()),
         (None, false) => Err(vec!["no recipe: `harness recipe list` tells which there are".to_owned()]),
         (Some("list"), _) => Ok(recipe::list()),
+        (Some("index"), false) => {
+            let folders: Vec<PathBuf> = args.inputs.iter().chain(&args.more).cloned().collect();
+            return recipe::index(&folders, args.quiet, &mut io::stderr());
+        }
         (Some(name), true) => recipe::manual(name).map_err(|why| vec![why]),
         (Some(name), false) => match order(args, name) {
             Ok(order) => return recipe::recipe(&order, &mut io::stdout(), &mut io::stderr()),
@@ -127,15 +136,26 @@ fn order(args: &RecipeArgs, name: &str) -> Result<Order, Vec<String>> {
             Err(error) => wrong.push(format!("--filter-nvtx: {error}")),
         }
     }
+    let filtered = match (&args.filter_time, &args.filter_nvtx) {
+        (Some(span), _) => Some(format!("--filter-time {span}")),
+        (None, Some(range)) => Some(format!("--filter-nvtx {range}")),
+        (None, None) => None,
+    };
     let inputs: Vec<PathBuf> = args.inputs.iter().chain(&args.more).cloned().collect();
     if inputs.is_empty() {
         wrong.push("no input: name reports, exports or folders with `--input`".to_owned());
     }
-    let forms =
-        [(args.csv, TableForm::Csv), (args.json, TableForm::Json), (args.parquet, TableForm::Parquet)];
+    // A page holds no more than a browser bears: what is whole lies beside it.
+    let parquet = args.parquet || args.html && !args.csv && !args.json;
+    let forms = [
+        (args.csv, TableForm::Csv),
+        (args.json, TableForm::Json),
+        (parquet, TableForm::Parquet),
+        (args.html, TableForm::Html),
+    ];
     let forms: Vec<TableForm> = forms.into_iter().filter(|(asked, _)| *asked).map(|(_, form)| form).collect();
     // A folder is needed for what stdout cannot hold.
-    let output = match (&args.output, args.parquet) {
+    let output = match (&args.output, parquet || args.html) {
         (Some(output), _) => Some(output.clone()),
         (None, true) => Some(match asked.as_slice() {
             [(recipe, _)] => format!("{}-%n", recipe.name),
@@ -159,6 +179,7 @@ fn order(args: &RecipeArgs, name: &str) -> Result<Order, Vec<String>> {
         asked,
         inputs,
         filter,
+        filtered,
         forms,
         output,
         overwrite: args.force_overwrite,

@@ -4,11 +4,14 @@
 mod asked;
 mod folder;
 mod manual;
+mod pages;
 mod progress;
 
 pub use asked::asked;
 pub use manual::{list, manual};
+pub use pages::index;
 
+use crate::report::SIMULATED;
 use crate::stats::{Chosen, Exporting, choose};
 use crate::{exit_code, store};
 use folder::Folder;
@@ -26,6 +29,8 @@ pub struct Order {
     pub asked: Vec<(&'static ReportRecipe, Arguments)>,
     pub inputs: Vec<PathBuf>,
     pub filter: Option<Filter>,
+    /// The filter as it was written.
+    pub filtered: Option<String>,
     pub forms: Vec<TableForm>,
     /// The folder's name as it was written, with its `%` words; without one, tables go to stdout.
     pub output: Option<String>,
@@ -45,6 +50,8 @@ pub enum TableForm {
     Csv,
     Json,
     Parquet,
+    /// All tables and pictures of a recipe in one page.
+    Html,
 }
 
 /// Tables go to `out` or to a folder, all else to `err`. The exit code is 2 where an input could not be read or a table
@@ -159,6 +166,9 @@ impl Told<'_> {
 
     fn what_was_found(&mut self, order: &Order, outcomes: &[Outcome], reports: usize) {
         let mut said = std::collections::BTreeSet::new();
+        if outcomes.iter().any(|outcome| outcome.simulated) {
+            self.note(SIMULATED);
+        }
         for outcome in outcomes {
             for (report, why) in &outcome.unreadable {
                 let why = format!("{report}: {why}");
@@ -198,7 +208,7 @@ fn form(of: TableForm) -> Option<&'static FormSpec> {
         TableForm::Console => "column",
         TableForm::Csv => "csv",
         TableForm::Json => "json",
-        TableForm::Parquet => return None,
+        TableForm::Parquet | TableForm::Html => return None,
     };
     FORMS.into_iter().find(|form| form.name == name)
 }
@@ -206,7 +216,7 @@ fn form(of: TableForm) -> Option<&'static FormSpec> {
 fn to_stdout(order: &Order, outcomes: &[Outcome], out: &mut dyn Write, told: &mut Told) -> io::Result<()> {
     let form_of = order.forms.first().copied().unwrap_or(TableForm::Console);
     let Some(form) = form(form_of).map(FormSpec::plain) else {
-        told.error("Parquet goes to a folder: give it one with `--output`");
+        told.error("Parquet and pages go to a folder: give it one with `--output`");
         return Ok(());
     };
     let mut out = BufWriter::new(out);
@@ -259,7 +269,11 @@ fn text<'a>(lines: impl Iterator<Item = &'a str>, out: &mut dyn Write) -> io::Re
 fn to_folder(order: &Order, folder: &Folder, outcomes: &[Outcome], told: &mut Told) -> io::Result<()> {
     folder.make()?;
     let forms: &[TableForm] = if order.forms.is_empty() { &[TableForm::Parquet] } else { &order.forms };
-    for outcome in outcomes.iter().filter(|outcome| !outcome.tables.is_empty()) {
+    let mut pages = 0;
+    for (outcome, (recipe, arguments)) in outcomes.iter().zip(&order.asked) {
+        if outcome.tables.is_empty() {
+            continue;
+        }
         let place =
             if outcomes.len() > 1 { folder.path().join(outcome.recipe) } else { folder.path().to_owned() };
         std::fs::create_dir_all(&place)?;
@@ -271,10 +285,17 @@ fn to_folder(order: &Order, folder: &Folder, outcomes: &[Outcome], told: &mut To
                     .map_err(|error| io::Error::other(error.to_string()))?;
                 continue;
             }
-            for of in forms {
+            for of in forms.iter().filter(|of| **of != TableForm::Html) {
                 write_table(order, &place, name, sheet, *of)?;
             }
         }
+        if forms.contains(&TableForm::Html) {
+            pages::write(order, &place, recipe, arguments, outcome)?;
+            pages += 1;
+        }
+    }
+    if pages > 1 {
+        pages::write_index(folder.path())?;
     }
     if !order.quiet {
         let _ = writeln!(told.err, "written: {}", visible(&folder.path().display().to_string()));

@@ -101,6 +101,17 @@ impl Arguments {
         Ok(Arguments { given })
     }
 
+    /// As a person writes them: `bins=60:name=gemm`.
+    pub fn written(&self) -> String {
+        let word = |(name, given): &(&'static str, Given)| match given {
+            Given::Alone => (*name).to_owned(),
+            Given::Number(number) => format!("{name}={number}"),
+            Given::Text(text) => format!("{name}={text}"),
+            Given::Span(first, last) => format!("{name}={first}..{last}"),
+        };
+        self.given.iter().map(word).collect::<Vec<_>>().join(":")
+    }
+
     pub fn has(&self, name: &str) -> bool {
         self.given.iter().any(|(given, _)| *given == name)
     }

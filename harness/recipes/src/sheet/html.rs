@@ -61,7 +61,7 @@ fn table(sheet: &Shown, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Pages cannot hold control characters at all, not even as references: they are shown as terminals are shown them.
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let text = visible(text);
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

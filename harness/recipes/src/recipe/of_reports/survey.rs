@@ -52,6 +52,8 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// Reports that could not be read, and why. Nothing of them is in the tables.
     pub unreadable: Vec<(String, String)>,
+    /// Whether any report is of a pretend cluster.
+    pub simulated: bool,
 }
 
 /// What one recipe took from one report.
@@ -84,6 +86,7 @@ struct Report {
     host: Option<String>,
     product: Option<String>,
     schema: Option<String>,
+    simulated: bool,
     utc_epoch_ns: Option<i64>,
     taken: Vec<Taken>,
     notes: Vec<String>,
@@ -169,6 +172,7 @@ fn read(survey: &Survey, input: &Input, of_all: &[OfAll]) -> Report {
         host: trace.host().unwrap_or_default(),
         product: written.product,
         schema: written.schema,
+        simulated: written.simulated,
         utc_epoch_ns: trace.utc_epoch_ns().unwrap_or_default(),
         taken,
         notes: trace.notes().into_iter().map(|note| format!("{}: {note}", input.shown)).collect(),
@@ -346,7 +350,8 @@ fn outcome(
     if !tables.is_empty() {
         tables.push(("files", files(survey, recipe, reports, at, ranks, from)));
     }
-    Outcome { recipe: recipe.name, tables, pictures, notes, unreadable }
+    let simulated = reports.iter().any(|report| report.simulated);
+    Outcome { recipe: recipe.name, tables, pictures, notes, unreadable, simulated }
 }
 
 /// Largest totals first, then by words; ranks, where rows are of ranks, in their order before that.

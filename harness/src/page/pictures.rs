@@ -1,0 +1,415 @@
+//! Pictures as the scripts of a page read them: thinned where they are large, numbers packed.
+
+use super::{numbers, thin};
+use recipes::picture::{Along, Axis, Bars, Boxes, Figure, Heatmap, Histogram, Lines, Mark, Picture, Scale};
+use recipes::sheet::{Quantity, visible};
+use serde::Serialize;
+
+/// All pictures of a page together take no more than this.
+const MOST_BYTES: usize = 2_900_000;
+/// How many marks (cells, points, bars) are tried first.
+const MOST_MARKS: usize = 400_000;
+
+#[derive(Debug, Serialize)]
+pub struct Drawn {
+    name: &'static str,
+    pub title: String,
+    pub about: String,
+    #[serde(flatten)]
+    figure: Shown,
+    /// How many marks are drawn, of how many there are.
+    pub drawn: usize,
+    pub of: usize,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum Shown {
+    Heatmap(Map),
+    Lines(Curves),
+    Histogram(Counts),
+    Bars(Named),
+    Boxes(Spreads),
+}
+
+#[derive(Debug, Serialize)]
+struct Map {
+    x: Shape,
+    value: Shape,
+    most: Option<f64>,
+    /// The first edge in full: it may be too large for a script's numbers. The edges are told from there.
+    from: String,
+    edges: String,
+    /// How many columns a pair stands for, where columns were put together.
+    together: Option<usize>,
+    rows: Vec<Track>,
+}
+
+#[derive(Debug, Serialize)]
+struct Curves {
+    x: Shape,
+    y: Shape,
+    lines: Vec<Curve>,
+    marks: Vec<Line>,
+}
+
+#[derive(Debug, Serialize)]
+struct Curve {
+    label: String,
+    rank: Option<i64>,
+    /// Steps from one to the next, or the numbers themselves where they are not whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    xs: Option<String>,
+    ys: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Counts {
+    x: Shape,
+    edges: String,
+    series: Vec<Track>,
+    marks: Vec<Line>,
+}
+
+#[derive(Debug, Serialize)]
+struct Named {
+    value: Shape,
+    bars: Vec<Track>,
+    marks: Vec<Line>,
+}
+
+#[derive(Debug, Serialize)]
+struct Spreads {
+    value: Shape,
+    /// How many values, then least, lower quartile, median, upper quartile and most.
+    boxes: Vec<Track>,
+    marks: Vec<Line>,
+}
+
+#[derive(Debug, Serialize)]
+struct Track {
+    label: String,
+    rank: Option<i64>,
+    values: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    label: String,
+    along: &'static str,
+    at: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Shape {
+    name: String,
+    quantity: &'static str,
+    log: bool,
+}
+
+impl Drawn {
+    pub fn kind(&self) -> &'static str {
+        match self.figure {
+            Shown::Heatmap(_) => "heatmap",
+            Shown::Lines(_) => "lines",
+            Shown::Histogram(_) => "histogram",
+            Shown::Bars(_) => "bars",
+            Shown::Boxes(_) => "boxes",
+        }
+    }
+}
+
+/// As many marks of each as fit into a page, the larger ones thinned in equal parts.
+pub fn drawn(pictures: &[Picture]) -> Vec<Drawn> {
+    let all: usize = pictures.iter().map(|picture| marks_of(&picture.figure)).sum();
+    let mut most = MOST_MARKS;
+    loop {
+        let of = |picture: &Picture| {
+            let marks = marks_of(&picture.figure);
+            let share =
+                if all > most { (marks as u128 * most as u128 / all as u128) as usize } else { marks };
+            one(picture, share)
+        };
+        let drawn: Vec<Drawn> = pictures.iter().map(of).collect();
+        let bytes = serde_json::to_string(&drawn).map_or(0, |text| text.len());
+        if bytes <= MOST_BYTES || most == 0 {
+            return drawn;
+        }
+        most = most * 4 / 5;
+    }
+}
+
+fn marks_of(figure: &Figure) -> usize {
+    match figure {
+        Figure::Heatmap(map) => map.rows.iter().map(|row| row.values.len()).sum(),
+        Figure::Lines(lines) => lines.lines.iter().map(|line| line.points.len()).sum(),
+        Figure::Histogram(histogram) => histogram.series.iter().map(|series| series.counts.len()).sum(),
+        Figure::Bars(bars) => bars.bars.len(),
+        Figure::Boxes(boxes) => boxes.boxes.len(),
+    }
+}
+
+fn one(picture: &Picture, most: usize) -> Drawn {
+    let (figure, drawn) = match &picture.figure {
+        Figure::Heatmap(map) => heatmap(map, most),
+        Figure::Lines(all) => lines(all, most),
+        Figure::Histogram(all) => histogram(all, most),
+        Figure::Bars(all) => bars(all, most),
+        Figure::Boxes(all) => boxes(all, most),
+    };
+    let of = marks_of(&picture.figure);
+    Drawn {
+        name: picture.name,
+        title: shown(&picture.title),
+        about: shown(&picture.about),
+        figure,
+        drawn,
+        of,
+    }
+}
+
+fn heatmap(map: &Heatmap, most: usize) -> (Shown, usize) {
+    let columns = map.edges.len().saturating_sub(1);
+    let each = most / map.rows.len().max(1);
+    // Two columns are drawn of each that are put together.
+    let together = (columns > each).then(|| (2 * columns).div_ceil(each.max(2)).max(3));
+    let from = map.edges.first().copied().unwrap_or_default();
+    let offset = |edge: i64| Some((i128::from(edge) - i128::from(from)) as f64);
+    let edges: Vec<Option<f64>> = match together {
+        None => map.edges.iter().map(|edge| offset(*edge)).collect(),
+        Some(together) => {
+            let starts = (0..columns).step_by(together).flat_map(|start| {
+                let (start, end) =
+                    (offset(map.edges[start]), offset(map.edges[columns.min(start + together)]));
+                [start, start.zip(end).map(|(start, end)| (start + end) / 2.0)]
+            });
+            starts.chain([map.edges.last().and_then(|edge| offset(*edge))]).collect()
+        }
+    };
+    let drawn = edges.len().saturating_sub(1) * map.rows.len();
+    let rows = map.rows.iter().map(|row| {
+        let mut values = row.values.clone();
+        // A row that is too short was not measured to the end.
+        values.resize(columns, None);
+        if let Some(together) = together {
+            values = thin::pairs(&values, together);
+        }
+        let values = numbers::packed(values, map.value.quantity);
+        Track { label: shown(&row.label), rank: row.rank, values }
+    });
+    let shown = Map {
+        x: shape(&map.x),
+        value: shape(&map.value),
+        most: map.most.filter(|most| most.is_finite()),
+        from: from.to_string(),
+        edges: numbers::packed(edges, map.x.quantity),
+        together,
+        rows: rows.collect(),
+    };
+    (Shown::Heatmap(shown), drawn)
+}
+
+fn lines(all: &Lines, most: usize) -> (Shown, usize) {
+    let points: usize = all.lines.iter().map(|line| line.points.len()).sum();
+    let mut drawn = 0;
+    let lines = all.lines.iter().map(|line| {
+        let share = match points > most {
+            // A line keeps its ends and its extremes, however many lines there are.
+            true => ((line.points.len() as u128 * most as u128 / points as u128) as usize).max(5),
+            false => line.points.len(),
+        };
+        let ys: Vec<Option<f64>> = line.points.iter().map(|(_, y)| *y).collect();
+        let kept = thin::points(&ys, share);
+        drawn += kept.len();
+        let xs: Vec<f64> = kept.iter().map(|at| line.points[*at].0).collect();
+        let steps = numbers::steps(&xs);
+        Curve {
+            label: shown(&line.label),
+            rank: line.rank,
+            xs: steps.is_none().then(|| numbers::packed(xs.into_iter().map(Some), all.x.quantity)),
+            steps,
+            ys: numbers::packed(kept.iter().map(|at| ys[*at]), all.y.quantity),
+        }
+    });
+    let lines = lines.collect();
+    (Shown::Lines(Curves { x: shape(&all.x), y: shape(&all.y), lines, marks: marks(&all.marks) }), drawn)
+}
+
+fn histogram(all: &Histogram, most: usize) -> (Shown, usize) {
+    let bins = all.edges.len().saturating_sub(1);
+    let each = (most / all.series.len().max(1)).max(1);
+    // Counts of neighbouring bins add up to what one bin would have counted.
+    let together = bins.div_ceil(each).max(1);
+    let mut edges: Vec<Option<f64>> = all.edges.iter().copied().map(Some).step_by(together).collect();
+    if !bins.is_multiple_of(together) {
+        edges.push(all.edges.last().copied());
+    }
+    let drawn = edges.len().saturating_sub(1) * all.series.len();
+    let series = all.series.iter().map(|series| {
+        let counts = series.counts.chunks(together).map(|bins| Some(bins.iter().sum::<u64>() as f64));
+        let values = numbers::packed(counts, Quantity::Plain);
+        Track { label: shown(&series.label), rank: series.rank, values }
+    });
+    let series = series.collect();
+    let edges = numbers::packed(edges, Quantity::Plain);
+    (Shown::Histogram(Counts { x: shape(&all.x), edges, series, marks: marks(&all.marks) }), drawn)
+}
+
+fn bars(all: &Bars, most: usize) -> (Shown, usize) {
+    let values: Vec<Option<f64>> = all.bars.iter().map(|bar| bar.value).collect();
+    let kept = thin::points(&values, most);
+    let bars = kept.iter().map(|at| &all.bars[*at]).map(|bar| Track {
+        label: shown(&bar.label),
+        rank: bar.rank,
+        values: numbers::packed([bar.value], all.value.quantity),
+    });
+    let bars = bars.collect();
+    (Shown::Bars(Named { value: shape(&all.value), bars, marks: marks(&all.marks) }), kept.len())
+}
+
+fn boxes(all: &Boxes, most: usize) -> (Shown, usize) {
+    let medians: Vec<Option<f64>> = all.boxes.iter().map(|five| Some(five.median)).collect();
+    let kept = thin::points(&medians, most);
+    let boxes = kept.iter().map(|at| &all.boxes[*at]).map(|five| {
+        let numbers = [five.count as f64, five.min, five.q1, five.median, five.q3, five.max];
+        let values = numbers::packed(numbers.map(Some), all.value.quantity);
+        Track { label: shown(&five.label), rank: five.rank, values }
+    });
+    let boxes = boxes.collect();
+    (Shown::Boxes(Spreads { value: shape(&all.value), boxes, marks: marks(&all.marks) }), kept.len())
+}
+
+fn marks(marks: &[Mark]) -> Vec<Line> {
+    let is_number = |mark: &&Mark| mark.at.is_finite();
+    let along = |along: Along| match along {
+        Along::X => "x",
+        Along::Y => "y",
+    };
+    marks
+        .iter()
+        .filter(is_number)
+        .map(|mark| Line { label: shown(&mark.label), along: along(mark.along), at: mark.at })
+        .collect()
+}
+
+fn shape(axis: &Axis) -> Shape {
+    let quantity = match axis.quantity {
+        Quantity::Nanoseconds | Quantity::BareNanoseconds => "nanoseconds",
+        Quantity::Bytes => "bytes",
+        Quantity::BytesPerSecond => "bytes_per_second",
+        Quantity::Percent => "percent",
+        Quantity::Plain | Quantity::Verbatim => "plain",
+    };
+    Shape { name: shown(&axis.name), quantity, log: axis.scale == Scale::Log }
+}
+
+/// No label is so long that a page is nothing but labels.
+const MOST_LETTERS: usize = 2_000;
+
+fn shown(text: &str) -> String {
+    let text = visible(text);
+    match text.char_indices().nth(MOST_LETTERS) {
+        None => text.into_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recipes::picture::{Bar, Bins, HeatmapRow, Line as PictureLine};
+    use serde_json::{Value, json};
+
+    fn picture(figure: Figure) -> Picture {
+        Picture { name: "x", title: "X".to_owned(), about: "x".to_owned(), figure }
+    }
+
+    fn wire(figure: Figure, most: usize) -> Value {
+        serde_json::to_value(one(&picture(figure), most)).expect("json")
+    }
+
+    fn map(columns: usize, rows: usize) -> Figure {
+        let row = |row: usize| HeatmapRow {
+            label: format!("rank {row}"),
+            rank: Some(row as i64),
+            values: (0..columns).map(|column| (column != 1).then_some((column * row) as f64)).collect(),
+        };
+        Figure::Heatmap(Heatmap {
+            x: Axis::linear("time", Quantity::Nanoseconds),
+            edges: (0..=columns as i64).map(|at| 1_700_000_000_000_000_000 + 10 * at).collect(),
+            value: Axis::linear("busy", Quantity::Percent),
+            most: Some(100.0),
+            rows: (0..rows).map(row).collect(),
+        })
+    }
+
+    #[test]
+    fn a_small_map_is_whole_and_what_was_not_measured_is_no_zero() {
+        let map = wire(map(3, 2), 6);
+        assert_eq!(map["kind"], "heatmap");
+        assert_eq!(map["from"], "1700000000000000000");
+        assert_eq!(map["edges"], "0,10,20,30");
+        assert_eq!(map["rows"][1]["values"], "0,,2");
+        assert_eq!((&map["drawn"], &map["of"], &map["together"]), (&json!(6), &json!(6), &Value::Null));
+    }
+
+    #[test]
+    fn columns_of_a_large_map_are_put_together_in_pairs() {
+        let map = wire(map(10, 1), 4);
+        assert_eq!((&map["together"], &map["drawn"], &map["of"]), (&json!(5), &json!(4), &json!(10)));
+        assert_eq!(map["edges"], "0,25,50,75,100");
+        assert_eq!(wire(self::map(10, 2), 8)["rows"][1]["values"], "0,4,5,9");
+    }
+
+    #[test]
+    fn lines_tell_whole_numbers_in_steps_and_break_where_nothing_was_measured() {
+        let points = vec![(3.0, Some(1.5)), (5.0, None), (9.0, Some(f64::NAN)), (10.0, Some(4.0))];
+        let of = |points| {
+            let line = PictureLine { label: "a\x1b".to_owned(), rank: None, points };
+            let axis = || Axis::log("x", Quantity::Plain);
+            wire(Figure::Lines(Lines { x: axis(), y: axis(), lines: vec![line], marks: vec![] }), 100)
+        };
+        let line = &of(points)["lines"][0];
+        assert_eq!((&line["steps"], &line["ys"]), (&json!("3,2,4,1"), &json!("1.5,,,4")));
+        assert_eq!(line["label"], "a\\x1b");
+        assert_eq!(of(vec![(0.5, Some(1.0))])["lines"][0]["xs"], "0.5");
+    }
+
+    #[test]
+    fn counts_of_neighbouring_bins_add_up() {
+        let series = vec![Bins { label: "all".to_owned(), rank: None, counts: vec![1, 2, 3, 4, 5] }];
+        let edges = vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.5];
+        let mark = |at| Mark { label: "mean".to_owned(), along: Along::X, at };
+        let marks = vec![mark(2.5), mark(f64::NAN)];
+        let x = Axis::linear("x", Quantity::Plain);
+        let figure = Figure::Histogram(Histogram { x, edges, series, marks });
+        let whole = wire(figure.clone(), 5);
+        assert_eq!(
+            (&whole["edges"], &whole["series"][0]["values"]),
+            (&json!("0,1,2,3,4,5.5"), &json!("1,2,3,4,5"))
+        );
+        let thinned = wire(figure, 3);
+        assert_eq!(
+            (&thinned["edges"], &thinned["series"][0]["values"]),
+            (&json!("0,2,4,5.5"), &json!("3,7,5"))
+        );
+        assert_eq!(thinned["marks"], json!([{"label": "mean", "along": "x", "at": 2.5}]));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_thinned_until_it_does() {
+        let name = "n".repeat(1_000);
+        let bar = |at: usize| Bar { label: format!("{name}{at}"), rank: None, value: Some(at as f64) };
+        let value = Axis::linear("x", Quantity::Plain);
+        let bars = Bars { value, bars: (0..10_000).map(bar).collect(), marks: vec![] };
+        let pictures = [picture(Figure::Bars(bars)), picture(map(100, 100))];
+        let drawn = drawn(&pictures);
+        assert!(serde_json::to_string(&drawn).expect("json").len() <= MOST_BYTES);
+        assert!(drawn[0].drawn < 10_000 && drawn[0].drawn > 500, "{}", drawn[0].drawn);
+        let text = serde_json::to_value(&drawn[0]).expect("json");
+        let last = text["bars"].as_array().expect("bars").last().expect("one");
+        assert_eq!(last["values"], "9999", "the greatest is never left out");
+    }
+}

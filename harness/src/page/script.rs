@@ -1,0 +1,46 @@
+//! The scripts and the style that every page holds, in the order in which they build upon each other.
+
+use std::sync::LazyLock;
+
+/// Apache ECharts as it was published; see `echarts/README.md`.
+pub const LIBRARY: &str = include_str!("echarts/echarts.min.js");
+
+/// The licences that the library is under, as they came with it.
+pub const LICENCES: &[(&str, &str)] = &[
+    ("Apache ECharts: notice", include_str!("echarts/NOTICE")),
+    ("Apache ECharts: licence", include_str!("echarts/LICENSE")),
+    ("d3, parts of which are in Apache ECharts", include_str!("echarts/LICENSE-d3")),
+    ("zrender, which is in Apache ECharts", include_str!("echarts/LICENSE-zrender")),
+];
+
+pub const STYLE: &str = include_str!("style/page.css");
+
+/// Of pages with pictures and tables. Add one by its file and its line here.
+const OF_A_PAGE: &[&str] = &[
+    include_str!("script/element.js"),
+    include_str!("script/numbers.js"),
+    include_str!("script/theme.js"),
+    include_str!("script/ranks.js"),
+    include_str!("script/table.js"),
+    include_str!("script/colours.js"),
+    include_str!("script/axes.js"),
+    include_str!("script/figure.js"),
+    include_str!("script/heatmap.js"),
+    include_str!("script/lines.js"),
+    include_str!("script/histogram.js"),
+    include_str!("script/bars.js"),
+    include_str!("script/boxes.js"),
+    include_str!("script/start.js"),
+];
+
+/// Of an index of pages.
+const OF_AN_INDEX: &[&str] =
+    &[include_str!("script/element.js"), include_str!("script/theme.js"), include_str!("script/index.js")];
+
+pub static PAGE: LazyLock<String> = LazyLock::new(|| whole(OF_A_PAGE));
+pub static INDEX: LazyLock<String> = LazyLock::new(|| whole(OF_AN_INDEX));
+
+/// One script, whose names are nobody else's.
+fn whole(files: &[&str]) -> String {
+    format!("(() => {{\n\"use strict\";\n{}}})();\n", files.concat())
+}

@@ -1,0 +1,149 @@
+// What all pictures share: axes with their units, zoom, lines that others are held against, and labels that fit.
+
+const LETTER = 6.6; // about as wide as a letter of an axis is
+
+// In the middle, because names of kernels differ at both ends.
+function fitted(label, letters) {
+  if (label.length <= letters) return label;
+  const kept = Math.max(letters - 1, 2);
+  return `${label.slice(0, Math.ceil(kept / 2))}\u2026${label.slice(label.length - Math.floor(kept / 2))}`;
+}
+
+// How many letters labels may have, and how much room they take.
+function room(labels, width) {
+  const most = Math.floor(Math.min(width * 0.36, 300) / LETTER);
+  const longest = labels.reduce((longest, label) => Math.max(longest, label.length), 4);
+  const letters = Math.min(most, longest);
+  return { letters, left: Math.ceil(letters * LETTER) + 18 };
+}
+
+// The least and the most of numbers, and on a logarithmic axis of those above zero.
+function extent(values, log) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    if (value === null || (log && value <= 0)) continue;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return low <= high ? [low, high] : log ? [1, 10] : [0, 1];
+}
+
+// Zero belongs to what is measured from it, unless all lies far away from it.
+function framed([low, high], log) {
+  if (log) return low === high ? [low / 2, high * 2] : [low, high];
+  if (low >= 0 && low <= high / 2) low = 0;
+  if (high <= 0 && high >= low / 2) high = 0;
+  if (low === high) return low === 0 ? [0, 1] : [low - Math.abs(low) / 10, high + Math.abs(high) / 10];
+  const margin = (high - low) / 25;
+  return [low === 0 ? 0 : low - margin, high === 0 ? 0 : high + margin];
+}
+
+function valueAxis(shape, [min, max], more = {}) {
+  const ink = theme.colour("ink");
+  const span = Math.max(Math.abs(min), Math.abs(max));
+  const { axisLabel, ...others } = more;
+  return {
+    type: shape.log ? "log" : "value",
+    min,
+    max,
+    name: shape.name,
+    nameTextStyle: { color: ink, fontSize: 12 },
+    axisLine: { show: true, lineStyle: { color: theme.colour("line") } },
+    axisLabel: {
+      color: ink,
+      fontSize: 11,
+      hideOverlap: true,
+      // Ends of an axis are where the data ends, and no round numbers.
+      showMinLabel: shape.log ? null : min === 0 ? null : false,
+      showMaxLabel: shape.log ? null : false,
+      formatter: (value) => short(value, shape.quantity, shape.log ? value : span),
+      ...axisLabel,
+    },
+    splitLine: { lineStyle: { color: theme.colour("grid") } },
+    ...others,
+  };
+}
+
+// As many names as there is room for, where a part of them is zoomed into too.
+function nameAxis(labels, letters, view, height) {
+  const step = () => Math.max(1, Math.ceil((labels.length * (view.y[1] - view.y[0]) * 0.14) / height));
+  return {
+    type: "category",
+    data: labels.map((label) => fitted(label, letters)),
+    inverse: true,
+    axisTick: { show: false },
+    axisLine: { lineStyle: { color: theme.colour("line") } },
+    axisLabel: { color: theme.colour("ink"), fontSize: 11, interval: (at) => at % step() === 0 },
+  };
+}
+
+// Where a number stands on an axis, from 0 to 1.
+function share(value, [min, max], log) {
+  const place = (number) => (log ? Math.log(Math.max(number, min)) : number);
+  const span = place(max) - place(min);
+  return span > 0 ? (place(value) - place(min)) / span : 0.5;
+}
+
+function zooms(which, right) {
+  const slider = {
+    type: "slider",
+    filterMode: "none",
+    showDataShadow: false,
+    brushSelect: false,
+    showDetail: false,
+    borderColor: theme.colour("line"),
+    fillerColor: theme.colour("filler"),
+    handleStyle: { color: theme.colour("paper"), borderColor: theme.colour("accent") },
+    moveHandleStyle: { color: theme.colour("line") },
+  };
+  const zooms = [];
+  const inside = { type: "inside", filterMode: "none", disabled: !matchMedia("(pointer: fine)").matches };
+  if (which.includes("x")) {
+    zooms.push({ ...slider, id: "x", xAxisIndex: 0, height: 16, bottom: 6 });
+    zooms.push({ ...inside, id: "inside-x", xAxisIndex: 0, zoomOnMouseWheel: "ctrl" });
+  }
+  if (which.includes("y")) {
+    zooms.push({ ...slider, id: "y", yAxisIndex: 0, width: 16, right });
+    zooms.push({ ...inside, id: "inside-y", yAxisIndex: 0, zoomOnMouseWheel: "shift" });
+  }
+  return zooms;
+}
+
+// Marks as a series of their own, so that no choice of ranks takes them away.
+function markSeries(marks, shapes, axisOf = (mark) => mark.along, top = "end") {
+  const text = (mark) => `${fitted(mark.label, 40)}: ${short(mark.at, shapes[axisOf(mark)].quantity)}`;
+  return {
+    type: "line",
+    data: [],
+    silent: true,
+    markLine: {
+      silent: true,
+      symbol: "none",
+      animation: false,
+      lineStyle: { type: "dashed", width: 2, color: theme.colour("mark") },
+      data: marks.map((mark) => ({
+        [`${axisOf(mark)}Axis`]: mark.at,
+        label: { formatter: () => text(mark), color: theme.colour("ink"), position: axisOf(mark) === "x" ? top : "insideEndTop", fontSize: 11 },
+      })),
+    },
+  };
+}
+
+// The same marks in words, exact.
+function markLegend(marks, shapes, axisOf = (mark) => mark.along) {
+  return marks.map((mark) => element("span", { class: "key" },
+    element("i", { class: "swatch dashed" }), `${mark.label}: ${said(mark.at, shapes[axisOf(mark)].quantity)}`));
+}
+
+// Names that can be taken away and brought back by a press.
+function toggles(labels, hidden, colours, changed) {
+  return labels.map((label, at) => {
+    const swatch = element("i", { class: "swatch" });
+    swatch.style.background = colours(at);
+    const press = () => {
+      if (!hidden.delete(label)) hidden.add(label);
+      changed();
+    };
+    return element("button", { type: "button", class: "key", "aria-pressed": String(!hidden.has(label)), click: press }, swatch, fitted(label, 60));
+  });
+}

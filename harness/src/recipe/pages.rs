@@ -1,0 +1,89 @@
+//! Pages of recipes on disk: one beside the tables of each recipe, and an index over a folder of them. What stands in them
+//! is told in `page`.
+
+use super::{Order, TableForm};
+use crate::page::{self, INDEX_NAME, Page};
+use crate::{exit_code, store};
+use recipes::recipe::of_reports::{Outcome, ReportRecipe};
+use recipes::report::Arguments;
+use recipes::sheet::visible;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// `NAME.html` in the folder of that recipe's tables.
+pub fn write(
+    order: &Order,
+    place: &Path,
+    recipe: &ReportRecipe,
+    arguments: &Arguments,
+    outcome: &Outcome,
+) -> io::Result<()> {
+    let asked: Vec<String> =
+        [Some(arguments.written()).filter(|words| !words.is_empty()), order.filtered.clone()]
+            .into_iter()
+            .flatten()
+            .collect();
+    let beside: Vec<&str> = order.forms.iter().filter_map(|form| name(*form)).collect();
+    let page = Page {
+        title: recipe.title,
+        about: recipe.about,
+        definition: recipe.definition,
+        asked: asked.join(" "),
+        outcome,
+        look: order.look,
+        beside: &beside,
+    };
+    let path = place.join(format!("{}.html", outcome.recipe));
+    let write = &mut |whole: &mut dyn Write| {
+        let mut whole = BufWriter::new(whole);
+        page::write(&page, &mut whole)?;
+        whole.flush()
+    };
+    store::write_whole_by(&path, write).map_err(|error| io::Error::other(error.to_string()))
+}
+
+fn name(form: TableForm) -> Option<&'static str> {
+    match form {
+        TableForm::Csv => Some("CSV"),
+        TableForm::Json => Some("JSON"),
+        TableForm::Parquet => Some("Parquet"),
+        TableForm::Console | TableForm::Html => None,
+    }
+}
+
+/// Whether there was any page to list.
+pub fn write_index(folder: &Path) -> io::Result<bool> {
+    let Some(text) = page::index(folder)? else { return Ok(false) };
+    store::write_whole(&folder.join(INDEX_NAME), &text)
+        .map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(true)
+}
+
+/// `harness recipe index DIR...`: 0 where each has an index now, 3 where one has no page, 2 where one cannot be read.
+pub fn index(folders: &[PathBuf], quiet: bool, err: &mut dyn Write) -> i32 {
+    // When nobody listens any more, there is nobody to tell.
+    let mut tell = |text: String| {
+        let _ = writeln!(err, "{}", visible(&text));
+    };
+    if folders.is_empty() {
+        tell("error: no folder of pages: `harness recipe index DIR`".to_owned());
+        return exit_code::USAGE;
+    }
+    let mut code = exit_code::PASSED;
+    for folder in folders {
+        let shown = folder.display();
+        match write_index(folder) {
+            Ok(true) if quiet => {}
+            Ok(true) => tell(format!("written: {}", folder.join(INDEX_NAME).display())),
+            Ok(false) => {
+                tell(format!("note: no page of a recipe in it; `--html` makes them: {shown}"));
+                code = if code == exit_code::PASSED { exit_code::COULD_NOT_TELL } else { code };
+            }
+            Err(error) => {
+                tell(format!("error: {shown}: {error}"));
+                code = exit_code::USAGE;
+            }
+        }
+    }
+    code
+}
