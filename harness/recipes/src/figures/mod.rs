@@ -1,11 +1,13 @@
 //! The figures that summaries give of a group's values, as summaries of nsys define them: the deviation with n - 1 and
 //! 0 for one value, the median as the mean of the two in the middle, quartiles by linear interpolation.
 
+mod bins;
 mod gathered;
 mod grouped;
 mod shape;
 mod tally;
 
+pub use bins::{Edges, MOST_BINS};
 pub use gathered::{Figure, Gathered, Keeps, Told};
 pub use grouped::{Grouped, NO_GROUP};
 pub use shape::{MODES_FROM, modes, quantile};

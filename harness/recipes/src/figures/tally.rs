@@ -56,6 +56,12 @@ impl Tally {
         self.pending = Vec::new();
     }
 
+    /// Each value once, ascending, with how often it came.
+    pub fn counted(&mut self) -> &[(u64, u64)] {
+        self.count();
+        &self.counted
+    }
+
     /// The same figures as of the values themselves; nothing of none.
     pub fn stats(&mut self) -> Option<Stats> {
         self.count();

@@ -82,6 +82,7 @@ impl ShownColumn<'_> {
                 fixed(value as i64, power, decimals)
             }
             Some((power, decimals)) => rounded(value / 10f64.powi(power as i32), decimals),
+            None if self.column.quantity == Quantity::Fraction => rounded(value, FRACTION_DECIMALS),
             None => rounded(value, 1),
         })
     }
@@ -95,10 +96,16 @@ impl ShownColumn<'_> {
                 Some((self.unit.power(), self.unit.power())).filter(|(power, _)| *power > 0)
             }
             Quantity::Bytes | Quantity::BytesPerSecond => Some((6, 3)),
-            Quantity::Plain | Quantity::BareNanoseconds | Quantity::Percent | Quantity::Verbatim => None,
+            Quantity::Plain
+            | Quantity::BareNanoseconds
+            | Quantity::Percent
+            | Quantity::Fraction
+            | Quantity::Verbatim => None,
         }
     }
 }
+
+const FRACTION_DECIMALS: u32 = 6;
 
 /// Up to here every whole number has a double of its own.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -146,6 +153,7 @@ mod tests {
         assert_eq!(shown(Column::decimals("x", Quantity::Percent, [99.96]), ns), "100.0");
         assert_eq!(shown(Column::integers("x", Quantity::Percent, [7]), ns), "7.0");
         assert_eq!(shown(Column::decimals("x", Quantity::Plain, [-0.01]), ns), "0.0");
+        assert_eq!(shown(Column::decimals("x", Quantity::Fraction, [0.012_345_678]), ns), "0.012346");
     }
 
     #[test]

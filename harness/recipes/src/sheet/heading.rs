@@ -76,7 +76,9 @@ impl Column {
         }
         let percent = if headings == Headings::Of2022 { "(%)" } else { " (%)" };
         Some(match self.quantity {
-            Quantity::Plain | Quantity::BareNanoseconds | Quantity::Verbatim => self.name.clone(),
+            Quantity::Plain | Quantity::BareNanoseconds | Quantity::Fraction | Quantity::Verbatim => {
+                self.name.clone()
+            }
             Quantity::Nanoseconds => format!("{} ({})", self.name, unit.symbol()),
             Quantity::Bytes => format!("{} (MB)", self.name),
             Quantity::BytesPerSecond => format!("{} (MB/s)", self.name),

@@ -50,6 +50,8 @@ pub enum Quantity {
     Bytes,
     BytesPerSecond,
     Percent,
+    /// Parts of one, with as many digits as tell small ones apart.
+    Fraction,
     /// Lines of a text, which stand in no table: they are printed as they are, without a heading.
     Verbatim,
 }

@@ -18,7 +18,7 @@ pub fn bytes(sheet: &Sheet) -> Result<Vec<u8>, String> {
     });
     let units = sheet.columns.iter().filter_map(|column| {
         let unit = match column.quantity {
-            Quantity::Plain | Quantity::Verbatim => return None,
+            Quantity::Plain | Quantity::Fraction | Quantity::Verbatim => return None,
             Quantity::Nanoseconds | Quantity::BareNanoseconds => "ns",
             Quantity::Bytes => "B",
             Quantity::BytesPerSecond => "B/s",
