@@ -1,4 +1,5 @@
-//! Which recipes a person asks for: names with their arguments, several between commas, and the word for all summaries.
+//! Which recipes a person asks for: names with their arguments, several between commas, and the word for all summaries. A
+//! backslash takes the meaning of a comma or a colon in an argument.
 
 use crate::suggest::nearest;
 use recipes::recipe::of_reports::{LIST, ReportRecipe, find};
@@ -10,18 +11,19 @@ const SUMMARIES: &str = "summaries";
 /// The recipes with their arguments, or all that is wrong.
 pub fn asked(names: &[String]) -> Result<Vec<(&'static ReportRecipe, Arguments)>, Vec<String>> {
     let (mut asked, mut wrong) = (Vec::new(), Vec::new());
-    for word in names.iter().flat_map(|names| names.split(',')).filter(|word| !word.is_empty()) {
+    for word in names.iter().flat_map(|names| split(names, ',')).filter(|word| !word.is_empty()) {
         if word == SUMMARIES {
             asked.extend(
                 LIST.iter().filter(|recipe| recipe.is_summary()).map(|recipe| (recipe, Arguments::default())),
             );
             continue;
         }
-        let mut words = word.split(':');
-        let name = words.next().unwrap_or_default();
+        let words = split(word, ':');
+        let (name, words) = words.split_first().map_or(("", &[][..]), |(name, words)| (*name, words));
         match recipe(name) {
             Ok(recipe) => {
-                let words: Vec<&str> = words.collect();
+                let words: Vec<String> = words.iter().map(|word| unescaped(word)).collect();
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
                 match Arguments::read(recipe.name, recipe.arguments, &words) {
                     Ok(arguments) => asked.push((recipe, arguments)),
                     Err(error) => wrong.push(error.to_string()),
@@ -41,6 +43,35 @@ pub fn asked(names: &[String]) -> Result<Vec<(&'static ReportRecipe, Arguments)>
         }
     }
     if wrong.is_empty() { Ok(asked) } else { Err(wrong) }
+}
+
+/// At this letter, where no backslash stands before it. Backslashes stay where they are.
+fn split(text: &str, at: char) -> Vec<&str> {
+    let (mut parts, mut begin, mut is_escaped) = (Vec::new(), 0, false);
+    for (place, letter) in text.char_indices() {
+        match letter {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            letter if letter == at => {
+                parts.push(&text[begin..place]);
+                begin = place + letter.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[begin..]);
+    parts
+}
+
+/// Each letter behind a backslash as it is, without the backslash.
+fn unescaped(text: &str) -> String {
+    let mut letters = text.chars();
+    let next = || match letters.next() {
+        // The last one of a text stands for itself.
+        Some('\\') => letters.next().or(Some('\\')),
+        letter => letter,
+    };
+    std::iter::from_fn(next).collect()
 }
 
 pub(super) fn recipe(name: &str) -> Result<&'static ReportRecipe, String> {
@@ -70,6 +101,19 @@ mod tests {
         assert_eq!(names(&["nvtx_sum", "osrt_sum"]), Ok(vec!["nvtx_sum", "osrt_sum"]));
         assert!(names(&["summaries"]).expect("known").len() >= 7);
         assert_eq!(names(&["cuda_gpu_kern_sum:base"]), Ok(vec!["cuda_gpu_kern_sum"]));
+    }
+
+    #[test]
+    fn a_backslash_takes_the_meaning_of_commas_colons_and_itself() {
+        let words = r"cuda_gpu_kern_pace:name=void a\:\:b<1\, 2>(c\\d),nvtx_sum".to_owned();
+        let asked = asked(&[words]).expect("known");
+        assert_eq!(
+            asked.iter().map(|(recipe, _)| recipe.name).collect::<Vec<_>>(),
+            ["cuda_gpu_kern_pace", "nvtx_sum"]
+        );
+        let name = asked[0].0.arguments.iter().find(|spec| spec.name == "name").expect("there");
+        assert_eq!(asked[0].1.text(name), r"void a::b<1, 2>(c\d)");
+        assert_eq!(unescaped(r"end\"), r"end\");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One report as recipes and tables of statistics see it: rows of its tables within the asked window, and the strings
 //! that they refer to. What was left out is said in notes.
 
+mod again;
 mod filter;
 mod keys;
 pub mod launches;
@@ -19,6 +20,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use again::Again;
 pub use filter::{BadFilter, Filter, RangeFilter, TimeFilter};
 pub use keys::{Keys, Part};
 pub use names::Strings;
@@ -33,6 +35,7 @@ use std::path::Path;
 pub struct Trace {
     export: Export,
     strings: OnceCell<Strings>,
+    filter: Option<Filter>,
     windows: Option<filter::Windows>,
     recorded: OnceCell<Option<(i64, i64)>>,
     notes: RefCell<Vec<String>>,
@@ -44,6 +47,7 @@ impl Trace {
         Ok(Trace {
             export,
             strings: OnceCell::new(),
+            filter: None,
             windows: None,
             recorded: OnceCell::new(),
             notes: RefCell::default(),
@@ -54,12 +58,18 @@ impl Trace {
     /// leaves nothing.
     pub fn filtered(mut self, filter: &Filter) -> Result<Trace, ExportError> {
         self.windows = Some(filter::windows(&self, filter)?);
+        self.filter = Some(filter.clone());
         Ok(self)
     }
 
     /// Whether a part of it is looked at only.
     pub fn is_filtered(&self) -> bool {
         self.windows.is_some()
+    }
+
+    /// For who may need it once more, when all reports are known.
+    pub fn again(&self) -> Again {
+        Again::new(self.export.path(), self.filter.as_ref())
     }
 
     pub fn export(&self) -> &Export {

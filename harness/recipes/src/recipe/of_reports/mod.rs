@@ -7,13 +7,16 @@ mod diagnostics;
 mod diff;
 mod expert;
 mod generic;
+mod histogram;
 mod kernel_classes;
+mod labels;
 mod maps;
 mod measures;
 mod nccl;
 mod network;
 mod nvlink;
 mod overlap;
+mod pace;
 mod projections;
 #[cfg(test)]
 mod projections_tests;
@@ -51,6 +54,10 @@ pub const LIST: &[ReportRecipe] = &[
     projections::NVTX_KERN_SUM,
     projections::CUDA_KERN_EXEC_SUM,
     steps::STEPS,
+    pace::CUDA_GPU_KERN_PACE,
+    pace::NVTX_PACE,
+    pace::NVTX_GPU_PROJ_PACE,
+    histogram::CUDA_GPU_KERN_HIST,
     network::NETWORK_SUM,
     nvlink::NVLINK_SUM,
     maps::cuda::CUDA_GPU_TIME_UTIL_MAP,

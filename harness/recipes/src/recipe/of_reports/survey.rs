@@ -1,6 +1,10 @@
 //! Goes through many reports, some at a time, and puts together what recipes make of each. A report that cannot be read
 //! is named and does not stop the others.
 
+mod pictures;
+
+pub(super) use pictures::of_summary;
+
 use super::{Kind, Of, ReportRecipe, diff, together};
 use crate::figures::{Grouped, Stats, Tally};
 use crate::picture::Picture;
@@ -282,7 +286,7 @@ fn outcome(
         Taken::Unreadable(why) => Some((shown(report).to_owned(), why.clone())),
         _ => None,
     });
-    let unreadable: Vec<(String, String)> = unreadable.collect();
+    let mut unreadable: Vec<(String, String)> = unreadable.collect();
     let mut notes: Vec<String> = reports.iter().flat_map(|report| report.notes.clone()).collect();
     notes.dedup();
     let (mut tables, mut pictures) = (Vec::new(), Vec::new());
@@ -296,7 +300,9 @@ fn outcome(
         Kind::Summary { quantity, words, .. } if !all.is_empty() || looked > 0 => {
             let rows =
                 all.into_iter().filter_map(|((_, words), mut tally)| Some((None, words, tally.stats()?)));
-            tables.push(("all_stats", sheet(recipe, *quantity, words, rows.collect())));
+            let rows: Vec<_> = rows.collect();
+            pictures.extend(of_summary(recipe.title, *quantity, &rows));
+            tables.push(("all_stats", sheet(recipe, *quantity, words, rows)));
             let mut rows = Vec::new();
             for (report, rank) in ranks.iter().enumerate() {
                 if let Taken::Groups { stats, .. } = of(report) {
@@ -337,6 +343,7 @@ fn outcome(
                 tables.extend(made.tables);
                 pictures.extend(made.pictures);
                 notes.extend(made.notes);
+                unreadable.extend(made.unreadable);
             }
         }
         Kind::Diff if !all.is_empty() || looked > 0 => {

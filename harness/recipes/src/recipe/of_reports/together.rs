@@ -52,6 +52,8 @@ pub struct Made {
     pub tables: Vec<(&'static str, Sheet)>,
     pub pictures: Vec<Picture>,
     pub notes: Vec<String>,
+    /// Reports that could be read at first, and not when they were looked at again; and why.
+    pub unreadable: Vec<(String, String)>,
 }
 
 /// From one report, and of how many rows.

@@ -143,7 +143,7 @@ fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
     });
     let pictures = pictures.collect();
     let tables = vec![("totals", totals(&rows)), ("heatmap", bins(&rows, &window))];
-    Made { tables, pictures, notes: window.notes }
+    Made { tables, pictures, notes: window.notes, ..Made::default() }
 }
 
 const PLAIN: Quantity = Quantity::Plain;

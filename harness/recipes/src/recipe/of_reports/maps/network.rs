@@ -165,7 +165,7 @@ fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
     }
     rows.sort_by_key(|row| (row.series.sought, row.rank));
     let tables = vec![("totals", totals(&rows)), ("heatmap", bins(&rows, &window))];
-    Made { tables, pictures: pictures(&rows, &window), notes: window.notes }
+    Made { tables, pictures: pictures(&rows, &window), notes: window.notes, ..Made::default() }
 }
 
 /// Ports and links are named where a device has several of the same.

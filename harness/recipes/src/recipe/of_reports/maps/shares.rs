@@ -94,6 +94,7 @@ pub(super) fn make(of: &Shares, reports: &[Of<&Taken>], arguments: &Arguments) -
         tables: vec![("totals", totals(of, &kinds, &rows)), ("heatmap", bins(of, &kinds, &rows, &window))],
         pictures: kinds.iter().enumerate().map(|(at, kind)| picture(at, kind, &rows, &window)).collect(),
         notes: window.notes,
+        ..Made::default()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::figures::{Stats, Tally};
 use crate::nccl::{NcclCalls, TABLES, is_of_nccl};
-use crate::recipe::of_reports::survey::sheet;
+use crate::recipe::of_reports::survey::{of_summary, sheet};
 use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
 use crate::report::Arguments;
 use crate::sheet::Quantity;
@@ -95,13 +95,15 @@ fn make(reports: &[Of<&Taken>], _: &Arguments) -> Made {
         tallies.into_iter().filter_map(|(words, mut tally)| Some((None, words, tally.stats()?))).collect()
     };
     let of = |words: &[&str], rows: Rows| sheet(&NCCL_SUM, Quantity::Nanoseconds, words, rows);
-    let by_size = of(&["Communicator", "Operation", "Size Class"], rows(sizes));
+    let (all, sizes) = (rows(all), rows(sizes));
+    let pictures = of_summary(NCCL_SUM.title, Quantity::Nanoseconds, &all);
+    let by_size = of(&["Communicator", "Operation", "Size Class"], sizes);
     let tables = vec![
-        ("all_stats", of(&["Name"], rows(all))),
+        ("all_stats", of(&["Name"], all)),
         ("rank_stats", of(&["Name"], of_ranks)),
         ("size_stats", by_size),
     ];
-    Made { tables, ..Made::default() }
+    Made { tables, pictures, ..Made::default() }
 }
 
 #[cfg(test)]

@@ -58,7 +58,12 @@ pub(super) fn made(hosts: &[Host], laid: &[Laid], window: &Window, mut notes: Ve
     let totals = totals(&rows);
     rows.retain(|row| moved.contains(&row.counter));
     let pictures = moved.iter().map(|counter| picture(*counter, &rows, window)).collect();
-    Made { tables: vec![("totals", totals), ("heatmap", bins(&rows, window))], pictures, notes }
+    Made {
+        tables: vec![("totals", totals), ("heatmap", bins(&rows, window))],
+        pictures,
+        notes,
+        ..Made::default()
+    }
 }
 
 const NAME: &str = super::NETWORK_MAP_AWS.name;
