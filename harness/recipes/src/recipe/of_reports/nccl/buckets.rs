@@ -95,7 +95,8 @@ impl Buckets {
 
 const UNITS: [(char, u32); 3] = [('K', 10), ('M', 20), ('G', 30)];
 
-fn bytes(word: &str) -> Option<u64> {
+/// A size such as `64K`, in binary units, as nccl-tests takes it.
+pub(super) fn bytes(word: &str) -> Option<u64> {
     let unit = UNITS.iter().find(|(unit, _)| word.ends_with([*unit, unit.to_ascii_lowercase()]));
     let (digits, bits) = match unit {
         Some((_, bits)) => (&word[..word.len() - 1], *bits),
@@ -104,7 +105,7 @@ fn bytes(word: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << bits).filter(|bytes| *bytes > 0)
 }
 
-fn shown(bytes: u64) -> String {
+pub(super) fn shown(bytes: u64) -> String {
     let unit = UNITS.iter().rev().find(|(_, bits)| bytes.is_multiple_of(1 << bits));
     match unit {
         Some((unit, bits)) => format!("{}{unit}B", bytes >> bits),

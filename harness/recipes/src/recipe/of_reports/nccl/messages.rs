@@ -1,7 +1,7 @@
 //! Calls of all reports as messages: which of them are the same message on several ranks, which were measured, and how
 //! long their kernels took.
 
-use super::msg::{AGGREGATED, CHECKS, ITERATIONS, OUT_OF_PLACE, RANKS, WARMUP};
+use super::msg::{AGGREGATED, CHECKS, ITERATIONS, OUT_OF_PLACE, RANKS, Taken, WARMUP};
 use crate::nccl::sequence::{Difference, Part, Place, Placement, Plan, assign, plan_of};
 use crate::nccl::{Call, Function, NcclCalls};
 use crate::recipe::of_reports::Of;
@@ -59,8 +59,8 @@ pub(super) struct Messages<'a> {
     pub keys: Vec<Key>,
 }
 
-pub(super) fn of<'a>(
-    reports: &[Of<&'a NcclCalls>],
+pub(super) fn all<'a>(
+    reports: &[Of<&'a Taken>],
     arguments: &Arguments,
     notes: &mut Vec<String>,
 ) -> Messages<'a> {
@@ -71,8 +71,14 @@ pub(super) fn of<'a>(
     let mut of_key: PlHashMap<Key, u32> = PlHashMap::default();
     let mut last: Option<(Key, u32)> = None;
     for (report, of) in reports.iter().enumerate() {
-        let nccl: &'a NcclCalls = of.taken;
-        let places = plan.as_ref().map(|plan| places(nccl, plan, &of.file, notes));
+        let nccl: &'a NcclCalls = &of.taken.nccl;
+        let places = match (&plan, &of.taken.printed) {
+            (Some(plan), _) => Some(places_asked_for(nccl, plan, &of.file, notes)),
+            (None, Some(printed)) if !arguments.has(WARMUP.name) => {
+                places_printed(nccl, &printed.plans, &of.file, notes)
+            }
+            (None, _) => None,
+        };
         let took: Vec<Took> = nccl.calls.par_iter().map(|call| took(nccl, call)).collect();
         let mut instances = Instances::default();
         messages.all.reserve(nccl.calls.len());
@@ -173,27 +179,79 @@ fn plan(arguments: &Arguments) -> Option<Plan> {
 
 /// Of each call of a report its place in a run of nccl-tests, where its rank's calls are as such a run makes them; where
 /// they are not, a note says by what.
-fn places(nccl: &NcclCalls, plan: &Plan, file: &str, notes: &mut Vec<String>) -> Vec<Option<Place>> {
+fn places_asked_for(
+    nccl: &NcclCalls,
+    plan: &Plan,
+    file: &str,
+    notes: &mut Vec<String>,
+) -> Vec<Option<Place>> {
+    let (places, differences) = places(nccl, |sizes| {
+        let plan = plan_of(sizes, plan)?;
+        assign(sizes, &plan)
+    });
+    notes.extend(differences.into_iter().map(|difference| {
+        format!(
+            "{}: calls are not those of nccl-tests as asked for, so that none of them counts: {}",
+            of(file, &difference.0),
+            difference.1
+        )
+    }));
+    places
+}
+
+/// The same by what the run itself printed. Where the calls are others, nobody can tell which of them were timed.
+fn places_printed(
+    nccl: &NcclCalls,
+    plans: &[Plan],
+    file: &str,
+    notes: &mut Vec<String>,
+) -> Option<Vec<Option<Place>>> {
+    let today = plans.first()?;
+    let (places, differences) = places(nccl, |sizes| {
+        let plan = plans.iter().find(|plan| plan.calls() == sizes.len() as u64).unwrap_or(today);
+        // What is printed does not tell the sizes of the warm-up.
+        let warmups = plan.warmup_rows.len() * plan.warmup as usize;
+        let sizes: Vec<Option<u64>> =
+            sizes.iter().enumerate().map(|(at, bytes)| bytes.filter(|_| at >= warmups)).collect();
+        assign(&sizes, plan)
+    });
+    let Some(difference) = differences.first() else { return Some(places) };
+    notes.push(format!(
+        "{}: calls are not those that nccl-tests printed beside the report, so that all of them count, warm-up and checks \
+         too: {}",
+        of(file, &difference.0), difference.1
+    ));
+    None
+}
+
+/// The calls of one rank: its process, its communicator and its number there.
+type Sequence = (i64, Option<u64>, Option<u32>);
+
+/// The place of each call, by the sizes of its rank's steps; and of which ranks they have none, and why.
+fn places(
+    nccl: &NcclCalls,
+    find: impl Fn(&[Option<u64>]) -> Result<Vec<Place>, Difference>,
+) -> (Vec<Option<Place>>, Vec<(Sequence, Difference)>) {
     let mut places = vec![None; nccl.calls.len()];
-    let mut sequences: BTreeMap<(i64, Option<u64>, Option<u32>), Vec<usize>> = BTreeMap::new();
+    let mut sequences: BTreeMap<Sequence, Vec<usize>> = BTreeMap::new();
     for (at, call) in nccl.calls.iter().enumerate() {
         let key = (process_of(call.global_tid), call.communicator, call.rank);
         sequences.entry(key).or_default().push(at);
     }
-    for ((_, communicator, rank), calls) in sequences {
+    let mut differences = Vec::new();
+    for (sequence, calls) in sequences {
         let steps = steps(nccl, &calls);
         let sizes: Vec<Option<u64>> = steps.iter().map(|step| nccl.calls[step[0]].bytes).collect();
-        let found = plan_of(&sizes, plan).and_then(|plan| assign(&sizes, &plan));
-        match found {
+        match find(&sizes) {
             Ok(found) => {
                 for (step, place) in steps.iter().zip(found) {
                     step.iter().for_each(|at| places[*at] = Some(place));
                 }
             }
-            Err(why) => notes.push(untold(file, communicator, rank, why)),
+            Err(why) => differences.push((sequence, why)),
         }
     }
-    places
+    (places, differences)
 }
 
 /// Sends and receives of one group are one step of a test that is made of them.
@@ -213,11 +271,11 @@ fn steps(nccl: &NcclCalls, calls: &[usize]) -> Vec<Vec<usize>> {
     steps
 }
 
-fn untold(file: &str, communicator: Option<u64>, rank: Option<u32>, why: Difference) -> String {
-    let of = match (communicator, rank) {
-        (Some(id), Some(rank)) => format!(", communicator {}, rank {rank}", super::communicator(id)),
-        (Some(id), None) => format!(", communicator {}", super::communicator(id)),
-        (None, _) => String::new(),
-    };
-    format!("{file}{of}: calls are not those of nccl-tests as asked for, so that none of them counts: {why}")
+/// The report, and whose calls in it.
+fn of(file: &str, (_, communicator, rank): &Sequence) -> String {
+    match (communicator, rank) {
+        (Some(id), Some(rank)) => format!("{file}, communicator {}, rank {rank}", super::communicator(*id)),
+        (Some(id), None) => format!("{file}, communicator {}", super::communicator(*id)),
+        (None, _) => file.to_owned(),
+    }
 }

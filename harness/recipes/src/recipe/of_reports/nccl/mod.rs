@@ -2,11 +2,16 @@
 //! `crate::nccl`.
 
 mod buckets;
+mod means;
 mod messages;
 mod msg;
+mod printed;
 mod projected;
 mod rows;
 mod sizes;
+mod spread;
+#[cfg(test)]
+mod spread_tests;
 mod sum;
 #[cfg(test)]
 mod tests;

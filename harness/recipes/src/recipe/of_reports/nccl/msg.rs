@@ -1,10 +1,14 @@
 //! Every call of NCCL with what it says of itself and with its kernels, and what calls of one size took: in place of a
 //! join by hand of calls, kernels and printed times. How calls become messages is told in `messages`.
 
-use super::{buckets, messages, rows, sizes};
+use super::means::Means;
+use super::printed::Printed;
+use super::{buckets, messages, printed, rows, sizes, spread};
 use crate::nccl::{NcclCalls, TABLES};
 use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
 use crate::report::{ArgumentSpec, Arguments, Takes};
+use crate::source::nsys_export::ExportError;
+use crate::trace::Trace;
 
 pub const NCCL_MSG: ReportRecipe = ReportRecipe {
     name: "nccl_msg",
@@ -20,11 +24,26 @@ pub const NCCL_MSG: ReportRecipe = ReportRecipe {
                  peaks of a density of the logarithms of times that hold a tenth of them, with valleys under 0.4 of the \
                  lower peak; of fewer than 40 times none are told. A found warm-up is as many first instances as lie above \
                  the third quartile of the second half of them by 1.5 times its range between quartiles, and by 5 %. With \
-                 `iterations` the calls are held against the order in which nccl-tests makes them, and only timed \
-                 ones count",
-    arguments: &[WARMUP, ITERATIONS, CHECKS, AGGREGATED, OUT_OF_PLACE, RANKS, BUCKETS],
+                 `iterations`, or where the report lies beside what nccl-tests printed, the calls are held against the \
+                 order in which nccl-tests makes them, and only timed ones count. `spread` and the pictures have the times \
+                 that count of one operation and some sizes, all communicators of as many ranks together, in bins evenly \
+                 apart; a size there is the whole message, as nccl-tests prints it",
+    arguments: &[
+        WARMUP,
+        ITERATIONS,
+        CHECKS,
+        AGGREGATED,
+        OUT_OF_PLACE,
+        RANKS,
+        BUCKETS,
+        OP,
+        SIZES,
+        BINS,
+        MEAN,
+        PRINTED,
+    ],
     tables: TABLES,
-    kind: Kind::Together(&Across { tables: &["calls", "sizes", "buckets"], take, make }),
+    kind: Kind::Together(&Across { tables: &["calls", "sizes", "buckets", "spread"], take, make }),
 };
 
 pub(super) const WARMUP: ArgumentSpec = ArgumentSpec {
@@ -78,33 +97,90 @@ pub(super) const BUCKETS: ArgumentSpec = ArgumentSpec {
     choice: None,
 };
 
-fn take(
-    trace: &crate::trace::Trace,
-    _: &Arguments,
-) -> Result<Option<(NcclCalls, u64)>, crate::source::nsys_export::ExportError> {
+pub(super) const OP: ArgumentSpec = ArgumentSpec {
+    name: "op",
+    about: "whose spread is shown, such as `all_reduce` or `ncclAllReduce`; where it is not given, of the operation that \
+            took most",
+    takes: Takes::Text(""),
+    choice: None,
+};
+
+pub(super) const SIZES: ArgumentSpec = ArgumentSpec {
+    name: "sizes",
+    about: "which sizes' spread is shown, such as `1G+2G`; where it is not given, of the two largest",
+    takes: Takes::Text(""),
+    choice: None,
+};
+
+pub(super) const BINS: ArgumentSpec = ArgumentSpec {
+    name: "bins",
+    about: "bins of the spread, at least one and 1000 at most",
+    takes: Takes::Number(100),
+    choice: None,
+};
+
+const MEAN: ArgumentSpec = ArgumentSpec {
+    name: "mean",
+    about: "means that the spread is held against, sizes with microseconds, such as `1G@53361+2G@92866`, or of each \
+            placement `1G@53361/52998`; where it is not given, those that nccl-tests printed",
+    takes: Takes::Text(""),
+    choice: None,
+};
+
+const PRINTED: ArgumentSpec = ArgumentSpec {
+    name: "printed",
+    about: "the file with what nccl-tests printed, text or JSON; where it is not given, `stdout` in the folder in which the \
+            report lies, as in the folders of runs",
+    takes: Takes::Text(""),
+    choice: None,
+};
+
+/// Of one report.
+pub(super) struct Taken {
+    pub nccl: NcclCalls,
+    pub printed: Option<Printed>,
+}
+
+fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Taken, u64)>, ExportError> {
     let nccl = NcclCalls::read(trace)?.filter(|nccl| !nccl.calls.is_empty());
     Ok(nccl.map(|nccl| {
         let calls = nccl.calls.len() as u64;
-        (nccl, calls)
+        (Taken { nccl, printed: printed::of(trace, arguments.text(&PRINTED)) }, calls)
     }))
 }
 
-fn make(reports: &[Of<&NcclCalls>], arguments: &Arguments) -> Made {
+fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
     let mut made = Made::default();
-    let messages = messages::of(reports, arguments, &mut made.notes);
+    let messages = messages::all(reports, arguments, &mut made.notes);
+    let outputs = reports.iter().filter_map(|report| report.taken.printed.as_ref());
+    let means = Means::read(arguments.text(&MEAN), outputs).unwrap_or_else(|why| {
+        made.notes.push(format!("nccl_msg: {why}"));
+        Means::default()
+    });
     // Long tables beside short ones that take as long to sum up.
-    let (calls, (sizes, buckets)) = rayon::join(
+    let (calls, ((sizes, buckets), spread)) = rayon::join(
         || rows::sheet(&NCCL_MSG, reports, &messages),
         || {
             let buckets = buckets::Buckets::read(arguments.text(&BUCKETS));
             let of_buckets = || buckets.map(|buckets| buckets.sheet(&NCCL_MSG, &messages));
-            rayon::join(|| sizes::sheet(&NCCL_MSG, &messages), of_buckets)
+            rayon::join(
+                || rayon::join(|| sizes::sheet(&NCCL_MSG, &messages, &means), of_buckets),
+                || spread::of(&messages, &means, arguments),
+            )
         },
     );
     made.tables.extend([("calls", calls), ("sizes", sizes)]);
     match buckets {
         Ok(buckets) => made.tables.push(("buckets", buckets)),
         Err(why) => made.notes.push(format!("nccl_msg: no table of classes, as `buckets` {why}")),
+    }
+    match spread {
+        Ok(Some((sheet, pictures))) => {
+            made.tables.push(("spread", sheet));
+            made.pictures = pictures;
+        }
+        Ok(None) => {}
+        Err(why) => made.notes.push(format!("nccl_msg: no spread, as {why}")),
     }
     made
 }

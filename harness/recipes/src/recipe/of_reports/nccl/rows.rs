@@ -1,7 +1,7 @@
 //! One row for each call of NCCL.
 
 use super::messages::{Message, Messages};
-use crate::nccl::NcclCalls;
+use super::msg::Taken;
 use crate::recipe::of_reports::{Of, ReportRecipe};
 use crate::sheet::{Column, Quantity, Sheet, Values};
 use crate::trace::{pid_of, tid_of};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 const PLAIN: Quantity = Quantity::Plain;
 const TIME: Quantity = Quantity::Nanoseconds;
 
-pub(super) fn sheet(recipe: &ReportRecipe, reports: &[Of<&NcclCalls>], messages: &Messages) -> Sheet {
+pub(super) fn sheet(recipe: &ReportRecipe, reports: &[Of<&Taken>], messages: &Messages) -> Sheet {
     let all = &messages.all;
     let number = |name: &str, quantity, value: fn(&Message) -> Option<i64>| {
         Column::maybe_integers(name, quantity, all.iter().map(value))
@@ -20,7 +20,7 @@ pub(super) fn sheet(recipe: &ReportRecipe, reports: &[Of<&NcclCalls>], messages:
     let whole = |value: Option<u64>| value.and_then(|value| i64::try_from(value).ok());
     let totals: Vec<Option<i64>> = messages.keys.iter().map(|key| whole(key.total_bytes())).collect();
     let ranks: Vec<Option<i64>> = messages.keys.iter().map(|key| key.ranks.map(i64::from)).collect();
-    let kernels = |message: &Message| reports[message.report as usize].taken.kernels_of(message.call);
+    let kernels = |message: &Message| reports[message.report as usize].taken.nccl.kernels_of(message.call);
     // Each column by itself, as these are many and long.
     let make: &[&(dyn Fn() -> Column + Sync)] = &[
         &|| Column::integers("Rank", PLAIN, all.iter().map(|message| reports[message.report as usize].rank)),
@@ -104,7 +104,7 @@ pub(super) fn sheet(recipe: &ReportRecipe, reports: &[Of<&NcclCalls>], messages:
                 "Kernel",
                 all,
                 |message| Some((message.report, kernels(message).first()?.name_number())),
-                |(report, number)| reports[*report as usize].taken.name_of(*number).to_owned(),
+                |(report, number)| reports[*report as usize].taken.nccl.name_of(*number).to_owned(),
             )
         },
     ];

@@ -1,5 +1,6 @@
 //! What messages of one operation, communicator, size and placement took, over all ranks.
 
+use super::means::Means;
 use super::messages::{Key, Message, Messages};
 use super::warmup;
 use crate::figures::{Stats, modes, quantile};
@@ -25,7 +26,7 @@ struct Row {
     found_warmup: Option<usize>,
 }
 
-pub(super) fn sheet(recipe: &ReportRecipe, messages: &Messages) -> Sheet {
+pub(super) fn sheet(recipe: &ReportRecipe, messages: &Messages, means: &Means) -> Sheet {
     let mut of_key: Vec<Vec<&Message>> = messages.keys.iter().map(|_| Vec::new()).collect();
     for message in &messages.all {
         of_key[message.key as usize].push(message);
@@ -82,6 +83,10 @@ pub(super) fn sheet(recipe: &ReportRecipe, messages: &Messages) -> Sheet {
         places.join("+")
     };
     columns.push(Column::maybe_texts("Modes at (ns)", rows.iter().map(|row| row.modes.as_ref().map(places))));
+    columns.push(decimal("Printed", time, &|row| row.printed(means)));
+    columns.push(decimal("P50 of Printed", Quantity::Percent, &|row| {
+        Some(100.0 * quantile(&row.times, 0.5)? / row.printed(means)?)
+    }));
     columns.push(decimal("Fastest Rank P50", time, &|row| row.fastest(0.5)));
     columns.push(decimal("Wait Avg", time, &Row::wait));
     columns.push(decimal("BusBW P50 (GB/s)", plain, &|row| row.busbw(row.fastest(0.5)?)));
@@ -90,6 +95,18 @@ pub(super) fn sheet(recipe: &ReportRecipe, messages: &Messages) -> Sheet {
 }
 
 impl Row {
+    /// The mean that nccl-tests printed of these calls, where there is just one.
+    fn printed(&self, means: &Means) -> Option<f64> {
+        if self.times.is_empty() {
+            return None;
+        }
+        match means.of(self.key.function, self.key.total_bytes()?, self.key.placement).as_slice() {
+            [one] => Some(one.ns),
+            _ => None,
+        }
+    }
+
+    /// Of the times of each instance's fastest rank.
     fn fastest(&self, part: f64) -> Option<f64> {
         quantile(&self.fastest, part)
     }

@@ -1,0 +1,121 @@
+//! What nccl-tests printed in the run that a report is of: the mean time of each size, and how often it called, by which
+//! timed calls are told from warm-up and checks. How its output is read is told in `source::nccl_tests`.
+
+use crate::nccl::sequence::{Placement, Plan, doubled};
+use crate::op::Op;
+use crate::source::nccl_tests::{NcclRun, element_bytes, read};
+use crate::trace::Trace;
+use std::path::Path;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Printed {
+    /// The output, as it is spoken of.
+    pub file: String,
+    /// Nothing where the output does not say it.
+    pub op: Option<Op>,
+    pub means: Vec<Mean>,
+    /// How each rank must have called: as versions of today warm up, and as older ones did. Empty where the output does
+    /// not tell.
+    pub plans: Vec<Plan>,
+}
+
+/// Of one size, as it is printed, and one placement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Mean {
+    pub size: u64,
+    pub placement: Placement,
+    pub ns: f64,
+}
+
+/// The name that runs give to what a job printed.
+const STDOUT: &str = "stdout";
+
+/// From the file that a person named, else from what the job printed whose folder the report lies in. A note says why
+/// there is nothing, but where there is no such file.
+pub(super) fn of(trace: &Trace, named: &str) -> Option<Printed> {
+    let path = match named {
+        "" => trace.export().path().parent()?.join(STDOUT),
+        named => Path::new(named).to_owned(),
+    };
+    let file = shown(&path);
+    let untold =
+        |why: &str| trace.note(format!("{file}: no times of nccl-tests to hold calls against: {why}"));
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(_) if named.is_empty() => return None,
+        Err(error) => {
+            untold(&error.to_string());
+            return None;
+        }
+    };
+    let runs: Vec<NcclRun> = match read(&bytes, &file) {
+        Ok(read) => read.runs.into_iter().filter(|run| !run.rows.is_empty()).collect(),
+        // What another program printed.
+        Err(_) if named.is_empty() => return None,
+        Err(error) => {
+            untold(&error.to_string());
+            return None;
+        }
+    };
+    match runs.as_slice() {
+        [] if named.is_empty() => None,
+        [] => {
+            untold("no row");
+            None
+        }
+        [run] if run.cpu_time => {
+            untold("they are of the CPU");
+            None
+        }
+        [run] => Some(Printed { op: run.op, means: means(run), plans: plans(run).unwrap_or_default(), file }),
+        several => {
+            untold(&format!("tables in it: {}", several.len()));
+            None
+        }
+    }
+}
+
+/// With the folder that it lies in, which tells the job.
+fn shown(path: &Path) -> String {
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let parts = [path.parent().and_then(name), name(path)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("/")
+}
+
+fn means(run: &NcclRun) -> Vec<Mean> {
+    let rows = run.rows.iter().flat_map(|row| {
+        let halves = [(Placement::OutOfPlace, &row.out_of_place), (Placement::InPlace, &row.in_place)];
+        halves.map(|(placement, half)| {
+            Some(Mean { size: row.size_bytes, placement, ns: half.as_ref()?.time_us * 1000.0 })
+        })
+    });
+    rows.flatten().filter(|mean| mean.ns.is_finite() && mean.ns > 0.0).collect()
+}
+
+fn plans(run: &NcclRun) -> Option<Vec<Plan>> {
+    let said = run.parameters.as_ref()?;
+    // Graphs are called for once and not traced again.
+    if said.graph.is_some_and(|launches| launches > 0) {
+        return None;
+    }
+    let number = |value: Option<u64>| u32::try_from(value?).ok();
+    let (warmup, iterations) = (number(said.warmup)?, number(said.iterations).filter(|count| *count > 0)?);
+    let (checks, aggregated) = (number(said.validation)?, number(said.agg_iterations.or(Some(1)))?.max(1));
+    let rows: Option<Vec<u64>> =
+        run.rows.iter().map(|row| row.count.checked_mul(element_bytes(&row.dtype)?)).collect();
+    let rows = rows?;
+    let least = said.min_bytes.or(run.rows.first().map(|row| row.size_bytes))?;
+    let most = said.max_bytes.or(run.rows.last().map(|row| row.size_bytes))?;
+    let plan = |warmups: usize| Plan {
+        rows: rows.clone(),
+        // How a size is cut to one rank's part is rounded: only how many there are is told.
+        warmup_rows: if warmup == 0 { Vec::new() } else { vec![0; warmups] },
+        warmup,
+        iterations,
+        aggregated,
+        checks,
+        in_place: run.rows.iter().any(|row| row.in_place.is_some()),
+        cycles: 1,
+    };
+    Some(vec![plan(doubled(least, most).len()), plan(2)])
+}

@@ -1,0 +1,321 @@
+//! How the times of calls of one operation and size are spread, beside the mean that nccl-tests printed of them: which
+//! sizes are shown, their bins, and their pictures.
+
+use super::buckets::{bytes, shown as size_shown};
+use super::means::Means;
+use super::messages::{Key, Messages};
+use super::msg::{BINS, NCCL_MSG, OP, SIZES};
+use crate::figures::{Edges, Stats, modes, quantile};
+use crate::nccl::Function;
+use crate::nccl::sequence::Placement;
+use crate::picture::{Along, Axis, Bins, Figure, Histogram, Mark, Picture};
+use crate::report::Arguments;
+use crate::sheet::{Column, Quantity, Sheet};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Calls that are held together in one picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Group {
+    function: Function,
+    /// As nccl-tests prints it; where the number of ranks is not known, one rank's part.
+    size: u64,
+    ranks: Option<u32>,
+}
+
+impl Group {
+    fn of(key: &Key) -> Option<Group> {
+        let size = key.total_bytes().or(key.bytes)?;
+        Some(Group { function: key.function, size, ranks: key.ranks })
+    }
+}
+
+#[derive(Default)]
+struct Calls {
+    /// By their placement, ascending.
+    times: BTreeMap<Option<Placement>, Vec<u64>>,
+    communicators: BTreeSet<Option<u64>>,
+    /// Warm-up, synchronisation and checks.
+    not_counted: usize,
+    /// Those whose kernels are others' too, or that have none.
+    without_time: usize,
+}
+
+/// Of one key, before it is known whether it is shown.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    ns: u128,
+    timed: usize,
+    not_counted: usize,
+    without_time: usize,
+}
+
+/// One per size; no more pictures are made than this has names.
+const NAMES: [&str; 16] = [
+    "spread-1",
+    "spread-2",
+    "spread-3",
+    "spread-4",
+    "spread-5",
+    "spread-6",
+    "spread-7",
+    "spread-8",
+    "spread-9",
+    "spread-10",
+    "spread-11",
+    "spread-12",
+    "spread-13",
+    "spread-14",
+    "spread-15",
+    "spread-16",
+];
+/// So many sizes are shown where none is asked for.
+const LARGEST: usize = 2;
+
+/// The bins as a table, and pictures of them; nothing where no call has a time. Says what of the arguments is wrong.
+pub(super) fn of(
+    messages: &Messages,
+    means: &Means,
+    arguments: &Arguments,
+) -> Result<Option<(Sheet, Vec<Picture>)>, String> {
+    let counts = counts(messages);
+    let of_key: Vec<Option<Group>> = messages.keys.iter().map(Group::of).collect();
+    let timed = || of_key.iter().zip(&counts).filter(|(_, count)| count.timed > 0);
+    let timed = || timed().filter_map(|(group, count)| Some((group.as_ref()?, count)));
+    let Some(function) = function(timed(), arguments.text(&OP))? else { return Ok(None) };
+    let there: BTreeSet<u64> =
+        timed().filter(|(group, _)| group.function == function).map(|(group, _)| group.size).collect();
+    let there: Vec<u64> = there.into_iter().collect();
+    let (sizes, why) = match arguments.text(&SIZES) {
+        "" => {
+            let largest = &there[there.len().saturating_sub(LARGEST)..];
+            let why = match there.len() > LARGEST {
+                true => format!("; the largest of {} sizes, others by `sizes`", there.len()),
+                false => String::new(),
+            };
+            (largest.to_vec(), why)
+        }
+        asked => (asked_sizes(asked, &there, function)?, String::new()),
+    };
+    let is_shown = |group: &Group| group.function == function && sizes.contains(&group.size);
+    let of_key: Vec<Option<Group>> = of_key.into_iter().map(|group| group.filter(is_shown)).collect();
+    let groups = groups(messages, &counts, &of_key);
+    let mut shown = Vec::new();
+    for (group, calls) in groups {
+        let all = || calls.times.values().flatten().copied();
+        let (Some(least), Some(most)) = (all().min(), all().max()) else { continue };
+        shown.push((group, Edges::linear(least, most, arguments.number(&BINS)), calls));
+    }
+    let pictures = NAMES
+        .iter()
+        .zip(&shown)
+        .map(|(name, (group, edges, calls))| picture(name, *group, edges, calls, means, &why));
+    let pictures = pictures.collect();
+    Ok((!shown.is_empty()).then(|| (sheet(&shown), pictures)))
+}
+
+/// Of each key.
+fn counts(messages: &Messages) -> Vec<Count> {
+    let mut counts = vec![Count::default(); messages.keys.len()];
+    for message in &messages.all {
+        let count = &mut counts[message.key as usize];
+        match message.ns() {
+            _ if !message.counts => count.not_counted += 1,
+            Some(ns) => (count.timed, count.ns) = (count.timed + 1, count.ns + u128::from(ns)),
+            None => count.without_time += 1,
+        }
+    }
+    counts
+}
+
+/// What is shown: of each key its group, where it is of one.
+fn groups(messages: &Messages, counts: &[Count], of_key: &[Option<Group>]) -> BTreeMap<Group, Calls> {
+    let mut times: Vec<Vec<u64>> = vec![Vec::new(); of_key.len()];
+    for message in messages.all.iter().filter(|message| message.counts) {
+        let key = message.key as usize;
+        if let (Some(_), Some(ns)) = (of_key[key], message.ns()) {
+            times[key].push(ns);
+        }
+    }
+    let mut groups: BTreeMap<Group, Calls> = BTreeMap::new();
+    for (((key, group), times), count) in messages.keys.iter().zip(of_key).zip(times).zip(counts) {
+        let Some(group) = group else { continue };
+        let calls = groups.entry(*group).or_default();
+        calls.communicators.insert(key.communicator);
+        calls.not_counted += count.not_counted;
+        calls.without_time += count.without_time;
+        if !times.is_empty() {
+            calls.times.entry(key.placement).or_default().extend(times);
+        }
+    }
+    groups.values_mut().flat_map(|calls| calls.times.values_mut()).for_each(|times| times.sort_unstable());
+    groups
+}
+
+/// Which is asked for, else the one whose calls took most time together.
+fn function<'a>(
+    timed: impl Iterator<Item = (&'a Group, &'a Count)>,
+    asked: &str,
+) -> Result<Option<Function>, String> {
+    let mut sums: BTreeMap<Function, u128> = BTreeMap::new();
+    for (group, count) in timed {
+        *sums.entry(group.function).or_default() += count.ns;
+    }
+    if asked.is_empty() {
+        // Of equal ones the first.
+        return Ok(sums.into_iter().rev().max_by_key(|(_, sum)| *sum).map(|(function, _)| function));
+    }
+    let plain = |name: &str| name.to_lowercase().replace('_', "").trim_start_matches("nccl").to_owned();
+    let found = sums.keys().find(|function| plain(function.name()) == plain(asked));
+    let there = || sums.keys().map(|function| function.name()).collect::<Vec<_>>().join(", ");
+    match found {
+        Some(function) => Ok(Some(*function)),
+        None if sums.is_empty() => Ok(None),
+        None => Err(format!("`op` is no operation whose calls have times, which are {}: {asked}", there())),
+    }
+}
+
+fn asked_sizes(asked: &str, there: &[u64], function: Function) -> Result<Vec<u64>, String> {
+    let mut sizes = Vec::new();
+    for word in asked.split('+') {
+        let size =
+            bytes(word).ok_or_else(|| format!("`sizes` has one that is no size such as `1G`: {word}"))?;
+        if !there.contains(&size) {
+            let known: Vec<String> = there.iter().rev().take(8).map(|size| size_shown(*size)).collect();
+            let known = known.join(", ");
+            return Err(format!(
+                "`sizes` has one that no call of `{function}` with a time has, the largest are {known}: {word}"
+            ));
+        }
+        sizes.push(size);
+    }
+    Ok(sizes)
+}
+
+fn placement_name(placement: Option<Placement>) -> &'static str {
+    placement.map_or("all calls", Placement::name)
+}
+
+fn sheet(shown: &[(Group, Edges, Calls)]) -> Sheet {
+    struct Row {
+        group: Group,
+        placement: Option<Placement>,
+        bin: (u64, u64),
+        count: u64,
+        of: usize,
+    }
+    let mut rows = Vec::new();
+    for (group, edges, calls) in shown {
+        for (placement, times) in &calls.times {
+            let counts = edges.count(times.iter().map(|ns| (*ns, 1)));
+            rows.extend(edges.bins().zip(counts).map(|(bin, count)| Row {
+                group: *group,
+                placement: *placement,
+                bin,
+                count,
+                of: times.len(),
+            }));
+        }
+    }
+    let (plain, time) = (Quantity::Plain, Quantity::Nanoseconds);
+    let whole = |name: &str, quantity, of: fn(&Row) -> u64| {
+        Column::maybe_integers(name, quantity, rows.iter().map(|row| i64::try_from(of(row)).ok()))
+    };
+    let columns = vec![
+        Column::texts("Operation", rows.iter().map(|row| row.group.function.name())),
+        Column::maybe_integers("Ranks", plain, rows.iter().map(|row| row.group.ranks.map(i64::from))),
+        whole("Size", plain, |row| row.group.size),
+        Column::maybe_texts("Placement", rows.iter().map(|row| row.placement.map(Placement::name))),
+        whole("Lower", time, |row| row.bin.0),
+        whole("Upper", time, |row| row.bin.1),
+        whole("Count", plain, |row| row.count),
+        Column::decimals(
+            "Probability",
+            Quantity::Fraction,
+            rows.iter().map(|row| row.count as f64 / row.of as f64),
+        ),
+    ];
+    Sheet { name: NCCL_MSG.name, title: "Spread of Times by Size", columns }
+}
+
+fn picture(
+    name: &'static str,
+    group: Group,
+    edges: &Edges,
+    calls: &Calls,
+    means: &Means,
+    why: &str,
+) -> Picture {
+    let size = size_shown(group.size);
+    let ranks = group.ranks.map(|ranks| format!(" on {ranks} ranks")).unwrap_or_default();
+    let (mut marks, mut told) = (Vec::new(), Vec::new());
+    for (placement, times) in &calls.times {
+        let printed = means.of(group.function, group.size, *placement);
+        told.push(figures(placement_name(*placement), times, &printed));
+        marks.extend(printed.into_iter().map(|mean| Mark {
+            label: format!("nccl-tests, {}: {}", mean.whose, time(mean.ns)),
+            along: Along::X,
+            at: mean.ns,
+        }));
+    }
+    marks.dedup();
+    let series = calls.times.iter().map(|(placement, times)| Bins {
+        label: placement_name(*placement).to_owned(),
+        rank: None,
+        counts: edges.count(times.iter().map(|ns| (*ns, 1))),
+    });
+    let mut about = told.join(". ");
+    if calls.communicators.len() > 1 {
+        about.push_str(&format!(". Communicators together: {}", calls.communicators.len()));
+    }
+    for (count, what) in [
+        (calls.not_counted, "Warm-up, synchronising and checking calls, left out"),
+        (calls.without_time, "Calls without a time of their own, left out"),
+    ] {
+        if count > 0 {
+            about.push_str(&format!(". {what}: {count}"));
+        }
+    }
+    about.push_str(why);
+    Picture {
+        name,
+        title: format!("Times of {} of {size}{ranks}", group.function),
+        about,
+        figure: Figure::Histogram(Histogram {
+            x: Axis::linear("Time from first Kernel to last", Quantity::Nanoseconds),
+            edges: edges.as_slice().iter().map(|edge| *edge as f64).collect(),
+            series: series.collect(),
+            marks,
+        }),
+    }
+}
+
+/// What a reader of the picture asks next. Times are ascending, and at least one.
+fn figures(whose: &str, times: &[u64], printed: &[super::means::Printed]) -> String {
+    let at = |part: f64| quantile(times, part).map(time).unwrap_or_default();
+    let mut told =
+        format!("{whose}: {} calls, least {}, p1 {}, p5 {}", times.len(), at(0.0), at(0.01), at(0.05));
+    told.push_str(&format!(", median {}, p95 {}, p99 {}, most {}", at(0.5), at(0.95), at(0.99), at(1.0)));
+    if let Some(stats) = Stats::of(times).filter(|stats| stats.mean > 0.0) {
+        told.push_str(&format!(", CV {:.1} %", 100.0 * stats.stddev / stats.mean));
+    }
+    if let Some(modes) = modes(times) {
+        let places: Vec<String> = modes.iter().map(|ns| time(*ns)).collect();
+        told.push_str(&format!(", modes {} (around {})", modes.len(), places.join(", ")));
+    }
+    for mean in printed {
+        let below = times.partition_point(|ns| (*ns as f64) < mean.ns);
+        let share = 100.0 * below as f64 / times.len() as f64;
+        told.push_str(&format!(", nccl-tests {} (above {share:.0} % of the calls)", time(mean.ns)));
+    }
+    told
+}
+
+/// For a person, with the unit that suits it.
+fn time(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e3 => format!("{ns:.0} ns"),
+        ns if ns < 1e6 => format!("{:.2} us", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.3} ms", ns / 1e6),
+        ns => format!("{:.3} s", ns / 1e9),
+    }
+}

@@ -1,0 +1,267 @@
+//! Times of calls by size beside what nccl-tests printed of them, over small reports.
+
+use crate::nccl::testing::{call, communicator, domain};
+use crate::picture::{Figure, Histogram, Picture};
+use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
+use crate::recipe::of_reports::{Input, Outcome};
+use crate::trace::testing::Made;
+use std::path::PathBuf;
+
+const GIB: u64 = 1 << 30;
+
+fn made(ranks: u32) -> Made {
+    let made = Made::begin();
+    made.string(1, "cudaLaunchKernelExC_v11060")
+        .string(2, "ncclDevKernel_AllReduce")
+        .string(3, "ncclDevKernel");
+    domain(&made);
+    communicator(&made, 0, 7, ranks, 0);
+    made
+}
+
+/// Calls of these sizes with kernels of these times, one behind the other.
+fn with_calls(calls: &[(u64, i64)]) -> Made {
+    let made = made(2);
+    for (at, (bytes, ns)) in calls.iter().enumerate() {
+        let start = 100 + 1_000_000_000 * at as i64;
+        call(&made, start, "ncclAllReduce", (7, *bytes), (start + 10, start + 10 + ns), at as i64 + 1);
+    }
+    made
+}
+
+fn of(words: &[&str], inputs: &[Input]) -> Outcome {
+    let outcome = surveyed("nccl_msg", words, inputs);
+    assert!(outcome.unreadable.is_empty(), "{:?}", outcome.unreadable);
+    outcome
+}
+
+fn histogram(picture: &Picture) -> &Histogram {
+    match &picture.figure {
+        Figure::Histogram(figure) => figure,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Numbers from 0 to 1 that look drawn.
+fn drawn(state: &mut u64) -> f64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    (*state >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// As a published figure of 1 GiB and 2 GiB has them: a mean that no single call is near to.
+fn three_modes() -> Vec<(u64, i64)> {
+    let mut state = 0x9e37_79b9_7f4a_7c15;
+    let mut calls = Vec::new();
+    for (bytes, modes) in [(64 << 20, [3e6; 3]), (GIB, [27e6, 47e6, 90e6]), (2 * GIB, [55e6, 95e6, 190e6])] {
+        for at in 0..120 {
+            let normal: f64 = (0..12).map(|_| drawn(&mut state)).sum::<f64>() - 6.0;
+            calls.push((bytes, (modes[at % 3] * (1.0 + 0.02 * normal)) as i64));
+        }
+    }
+    calls
+}
+
+#[test]
+fn three_ways_to_run_are_seen_in_the_figure_that_a_mean_hides() {
+    let calls = three_modes();
+    let outcome = of(&["mean=1G@53361+2G@92866"], &inputs(vec![with_calls(&calls).path()]));
+    assert_eq!(integers(table(&outcome, "sizes"), "Modes"), [Some(1), Some(3), Some(3)]);
+    assert_eq!(decimals(table(&outcome, "sizes"), "Printed"), [None, Some(53_361_000.0), Some(92_866_000.0)]);
+    let titles: Vec<&str> = outcome.pictures.iter().map(|picture| picture.title.as_str()).collect();
+    assert_eq!(
+        titles,
+        ["Times of ncclAllReduce of 1GB on 2 ranks", "Times of ncclAllReduce of 2GB on 2 ranks"]
+    );
+    for (picture, (bytes, mean)) in
+        outcome.pictures.iter().zip([(GIB, 53_361_000.0), (2 * GIB, 92_866_000.0)])
+    {
+        let figure = histogram(picture);
+        let times: Vec<u64> = calls.iter().filter(|call| call.0 == bytes).map(|call| call.1 as u64).collect();
+        assert_eq!(figure.marks.iter().map(|mark| mark.at).collect::<Vec<_>>(), [mean]);
+        assert_eq!((figure.series.len(), figure.series[0].counts.iter().sum::<u64>()), (1, 120));
+        assert_eq!(figure.edges.len(), 101);
+        // Each bin by asking every call.
+        for (bin, count) in figure.series[0].counts.iter().enumerate() {
+            let (lower, upper) = (figure.edges[bin] as u64, figure.edges[bin + 1] as u64);
+            let is_last = bin == 99;
+            let within = |ns: &&u64| **ns >= lower && (**ns < upper || (is_last && **ns == upper));
+            assert_eq!(*count, times.iter().filter(within).count() as u64, "{bin}");
+        }
+        for told in ["all calls: 120 calls", "modes 3 (around", "; the largest of 3 sizes, others by `sizes`"]
+        {
+            assert!(picture.about.contains(told), "{}", picture.about);
+        }
+    }
+    assert!(outcome.pictures[0].about.contains("nccl-tests 53.361 ms (above 67 % of the calls)"));
+    let spread = table(&outcome, "spread");
+    assert_eq!(spread.height(), 200);
+    assert_eq!(integers(spread, "Count").iter().flatten().sum::<i64>(), 240);
+    let sum: f64 = decimals(spread, "Probability").iter().flatten().sum();
+    assert!((sum - 2.0).abs() < 1e-9);
+}
+
+#[test]
+fn operation_and_sizes_may_be_asked_for_and_what_is_not_there_is_told() {
+    let made = with_calls(&[(1024, 100), (2048, 300), (4096, 500)]);
+    let calls = inputs(vec![made.path()]);
+    let outcome = of(&["op=all_reduce", "sizes=1K+4K", "bins=1"], &calls);
+    assert_eq!(integers(table(&outcome, "spread"), "Size"), [Some(1024), Some(4096)]);
+    assert_eq!(integers(table(&outcome, "spread"), "Lower"), [Some(100), Some(500)]);
+    for (word, told) in [
+        ("op=all_gather", "`op` is no operation whose calls have times, which are ncclAllReduce: all_gather"),
+        ("sizes=1X", "`sizes` has one that is no size such as `1G`: 1X"),
+        (
+            "sizes=8K",
+            "`sizes` has one that no call of `ncclAllReduce` with a time has, the largest are 4KB, 2KB, 1KB: 8K",
+        ),
+    ] {
+        let outcome = of(&[word], &calls);
+        assert!(outcome.pictures.is_empty());
+        assert!(outcome.notes.iter().any(|note| note.ends_with(told)), "{:?}", outcome.notes);
+    }
+    for word in ["mean=1K", "mean=1K@", "mean=1K@-3", "mean=1K@nan", "mean=@3", "mean=1K@3/"] {
+        let outcome = of(&[word], &calls);
+        assert!(
+            outcome.notes[0].contains("`mean` is no size with microseconds"),
+            "{word}: {:?}",
+            outcome.notes
+        );
+        assert!(outcome.pictures.iter().all(|picture| histogram(picture).marks.is_empty()));
+    }
+}
+
+#[test]
+fn calls_without_a_time_of_their_own_make_no_picture() {
+    let made = made(2);
+    crate::nccl::testing::range(
+        &made,
+        (100, 108),
+        3,
+        "ncclAllReduce",
+        Some(&crate::nccl::testing::json(7, 64)),
+    );
+    let outcome = of(&[], &inputs(vec![made.path()]));
+    assert!(outcome.pictures.is_empty());
+    assert!(outcome.tables.iter().all(|(name, _)| *name != "spread"));
+}
+
+/// What nccl-tests prints of two sizes with three iterations.
+const STDOUT: &str = "\
+# nccl-tests version 2.17.8 nccl-headers=22809 nccl-library=22809
+# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 1 minBytes 8 maxBytes 16 step: 2(factor) warmup iters: 1 iters: 3 agg iters: 1 validation: 1 graph: 0
+#
+# Using devices
+#  Rank  0 Group  0 Pid     40 on         n1 device  0 [0000:53:00] NVIDIA H100
+#  Rank  1 Group  0 Pid     41 on         n1 device  1 [0000:64:00] NVIDIA H100
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)
+           8             2     float     sum      -1    21.50    0.00    0.00       0    20.50    0.00    0.00       0
+          16             4     float     sum      -1    31.25    0.00    0.00       0    30.50    0.00    0.00       0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 0.0005
+#
+# Collective test concluded: all_reduce_perf
+#
+";
+
+/// The calls of such a run, in a folder of its own with what was printed; each takes a microsecond more than the one before.
+fn run(stdout: Option<&str>, skipped: Option<usize>) -> (tempfile::TempDir, PathBuf) {
+    let made = made(2);
+    let mut sizes = vec![8u64, 16];
+    for bytes in [8, 16] {
+        sizes.extend([bytes; 2 * (1 + 3 + 1)]);
+    }
+    for (at, bytes) in sizes.into_iter().enumerate().filter(|(at, _)| Some(*at) != skipped) {
+        let start = 1_000_000 * (1 + at as i64);
+        let kernel = (start + 10, start + 10 + 1000 * (10 + at as i64));
+        call(&made, start, "ncclAllReduce", (7, bytes), kernel, at as i64 + 1);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("r.sqlite");
+    std::fs::copy(made.path(), &path).expect("copied");
+    if let Some(stdout) = stdout {
+        std::fs::write(folder.path().join("stdout"), stdout).expect("written");
+    }
+    (folder, path)
+}
+
+#[test]
+fn what_a_run_printed_beside_its_reports_tells_timed_calls_and_their_means() {
+    let (_folder, path) = run(Some(STDOUT), None);
+    let outcome = of(&["bins=2"], &inputs(vec![path]));
+    assert!(outcome.notes.is_empty(), "{:?}", outcome.notes);
+    let sizes = table(&outcome, "sizes");
+    let placements = ["", "out of place", "in place", "", "out of place", "in place"];
+    assert_eq!(texts(sizes, "Placement"), placements);
+    assert_eq!(integers(sizes, "Count"), [0, 3, 3, 0, 3, 3].map(Some));
+    let printed = [None, Some(21_500.0), Some(20_500.0), None, Some(31_250.0), Some(30_500.0)];
+    assert_eq!(decimals(sizes, "Printed"), printed);
+    // Out of place the timed calls of 16 bytes are the fourteenth to the sixteenth of all.
+    let figure = histogram(&outcome.pictures[1]);
+    let labels: Vec<&str> = figure.series.iter().map(|one| one.label.as_str()).collect();
+    assert_eq!(labels, ["out of place", "in place"]);
+    assert_eq!(figure.edges, [23_000.0, 26_500.0, 30_000.0]);
+    assert_eq!((&figure.series[0].counts, &figure.series[1].counts), (&vec![3, 0], &vec![0, 3]));
+    let marks: Vec<(&str, f64)> = figure.marks.iter().map(|mark| (mark.label.as_str(), mark.at)).collect();
+    let expected =
+        [("nccl-tests, out of place: 31.25 us", 31_250.0), ("nccl-tests, in place: 30.50 us", 30_500.0)];
+    assert_eq!(marks, expected);
+    let about = &outcome.pictures[1].about;
+    assert!(about.contains("Warm-up, synchronising and checking calls, left out: 5"), "{about}");
+}
+
+#[test]
+fn calls_that_are_not_those_that_were_printed_all_count_and_that_is_told() {
+    let (_folder, path) = run(Some(STDOUT), Some(6));
+    let outcome = of(&[], &inputs(vec![path]));
+    assert_eq!(integers(table(&outcome, "sizes"), "Count"), [Some(10), Some(11)]);
+    let told =
+        "so that all of them count, warm-up and checks too: call 12 should be of 8 bytes, and is of: 16";
+    assert!(outcome.notes[0].ends_with(told), "{:?}", outcome.notes);
+    // The means stand beside them all the same, and are told apart.
+    assert_eq!(histogram(&outcome.pictures[1]).marks.len(), 2);
+}
+
+#[test]
+fn a_given_warm_up_or_iterations_count_instead_of_what_was_printed() {
+    let (_folder, path) = run(Some(STDOUT), None);
+    let inputs = inputs(vec![path]);
+    assert_eq!(integers(table(&of(&["warmup=1"], &inputs), "sizes"), "Count"), [Some(10), Some(10)]);
+    let outcome = of(&["iterations=2"], &inputs);
+    assert!(outcome.notes[0].contains("not those of nccl-tests as asked for"), "{:?}", outcome.notes);
+}
+
+#[test]
+fn other_outputs_are_named_or_left_alone() {
+    let nothing = |outcome: &Outcome| {
+        assert!(outcome.pictures.iter().all(|picture| histogram(picture).marks.is_empty()));
+        assert_eq!(integers(table(outcome, "sizes"), "Count"), [Some(11), Some(11)]);
+    };
+    let (_one, path) = run(Some("epoch 1, loss 0.3\n"), None);
+    let outcome = of(&[], &inputs(vec![path]));
+    assert!(
+        outcome.notes.is_empty(),
+        "what another program printed is nobody's mistake: {:?}",
+        outcome.notes
+    );
+    nothing(&outcome);
+    let (_two, path) = run(Some(&format!("{STDOUT}{STDOUT}")), None);
+    let outcome = of(&[], &inputs(vec![path]));
+    assert!(outcome.notes[0].contains("tables in it: 2"), "{:?}", outcome.notes);
+    nothing(&outcome);
+    let (three, path) = run(None, None);
+    let other = three.path().join("slurm-17.out");
+    let asked = format!("printed={}", other.display());
+    let outcome = of(&[&asked], &inputs(vec![path.clone()]));
+    assert!(outcome.notes[0].contains("slurm-17.out: no times of nccl-tests"), "{:?}", outcome.notes);
+    nothing(&outcome);
+    std::fs::write(&other, STDOUT).expect("written");
+    let outcome = of(&[&asked], &inputs(vec![path]));
+    assert_eq!(integers(table(&outcome, "sizes"), "Count"), [0, 3, 3, 0, 3, 3].map(Some));
+    assert_eq!(histogram(&outcome.pictures[0]).marks.len(), 2);
+}
