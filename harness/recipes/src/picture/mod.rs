@@ -101,7 +101,7 @@ pub struct Mark {
     pub at: f64,
 }
 
-/// On which axis a mark stands.
+/// On which axis a mark stands. The values of bars and boxes are along Y, however they are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Along {
     X,

@@ -1,8 +1,9 @@
 //! How far communication is hidden behind computation: of each kernel how much of it runs beside kernels of the other
 //! kind on its GPU, and of each GPU how much of its communication is exposed.
 
-use super::{Across, Kind, Made, Of, ReportRecipe};
+use super::{Across, Kind, Made, Of, ReportRecipe, labels};
 use crate::busy::{self, Busy, Operation};
+use crate::picture::{Axis, Bar, Bars, Figure, Picture};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
@@ -107,7 +108,38 @@ fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Taken, u64)>, Ex
 
 fn make(reports: &[Of<&Taken>], _: &Arguments) -> Made {
     let tables = vec![("totals", totals(reports)), ("trace", rows(reports))];
-    Made { tables, ..Made::default() }
+    Made { tables, pictures: picture(reports).into_iter().collect(), ..Made::default() }
+}
+
+/// None where no GPU communicated, or nobody can tell what beside it.
+fn picture(reports: &[Of<&Taken>]) -> Option<Picture> {
+    let all: Vec<(i64, &Totals)> =
+        reports.iter().flat_map(|report| report.taken.gpus.iter().map(|gpu| (report.rank, gpu))).collect();
+    let places: Vec<labels::Place> =
+        all.iter().map(|(rank, gpu)| (*rank, gpu.pid, Some(gpu.device))).collect();
+    let bars = all.iter().zip(labels::of(&places)).map(|((rank, gpu), label)| Bar {
+        label,
+        rank: Some(*rank),
+        value: share(exposed(gpu), gpu.communication),
+    });
+    let bars: Vec<Bar> = bars.collect();
+    bars.iter().any(|bar| bar.value.is_some()).then(|| Picture {
+        name: "exposed",
+        title: "Exposed Communication".to_owned(),
+        about:
+            "how much of each GPU's communication runs beside no computation; what is hidden costs no time"
+                .to_owned(),
+        figure: Figure::Bars(Bars {
+            value: Axis::linear("Exposed of Communication", Quantity::Percent),
+            bars,
+            marks: Vec::new(),
+        }),
+    })
+}
+
+/// Not known where graphs were traced as a whole.
+fn exposed(gpu: &Totals) -> Option<u64> {
+    (!gpu.has_graphs).then_some(gpu.communication - gpu.overlap)
 }
 
 fn share(part: Option<u64>, whole: u64) -> Option<f64> {
@@ -117,7 +149,6 @@ fn share(part: Option<u64>, whole: u64) -> Option<f64> {
 fn totals(reports: &[Of<&Taken>]) -> Sheet {
     let all: Vec<(i64, &Totals)> =
         reports.iter().flat_map(|report| report.taken.gpus.iter().map(|gpu| (report.rank, gpu))).collect();
-    let exposed = |gpu: &Totals| (!gpu.has_graphs).then_some(gpu.communication - gpu.overlap);
     let time = |name: &str, of: &dyn Fn(&Totals) -> Option<u64>| {
         let values = all.iter().map(|(_, gpu)| of(gpu).and_then(|ns| i64::try_from(ns).ok()));
         Column::maybe_integers(name, Quantity::Nanoseconds, values)

@@ -2,6 +2,7 @@
 //! in `crate::steps`.
 
 use super::{Across, Kind, Made, Of, ReportRecipe};
+use crate::picture::{Axis, Figure, Line, Lines, Picture};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::steps::{Asked, Figures, Found, Source, Step, Window, figures, of_trace, window};
@@ -88,7 +89,39 @@ fn make(reports: &[Of<&Found>], arguments: &Arguments) -> Made {
         ("steps", each(reports)),
         ("across", across(reports)),
     ];
-    Made { tables, notes, ..Made::default() }
+    Made { tables, notes, pictures: vec![picture(reports)], ..Made::default() }
+}
+
+/// By the steps' own numbers where all have one, else by their order.
+fn picture(reports: &[Of<&Found>]) -> Picture {
+    let is_numbered = is_numbered(reports);
+    let line = |report: &Of<&Found>| {
+        let points = report.taken.steps.iter().enumerate().map(|(at, step)| {
+            let place = if is_numbered { number(step).unwrap_or_default() } else { at as i64 };
+            (place as f64, step.has_end.then(|| step.ns() as f64))
+        });
+        let mut points: Vec<(f64, Option<f64>)> = points.collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Line { label: format!("rank {}", report.rank), rank: Some(report.rank), points }
+    };
+    Picture {
+        name: "steps",
+        title: "Time of each Step".to_owned(),
+        about: "lines beside each other are ranks that keep step; a line above the others is a slow rank, a slope is time \
+                that grows"
+            .to_owned(),
+        figure: Figure::Lines(Lines {
+            x: Axis::linear("Step", Quantity::Plain),
+            y: Axis::linear("Time", Quantity::Nanoseconds),
+            lines: reports.iter().map(line).collect(),
+            marks: Vec::new(),
+        }),
+    }
+}
+
+fn is_numbered(reports: &[Of<&Found>]) -> bool {
+    let mut steps = reports.iter().flat_map(|report| &report.taken.steps);
+    steps.all(|step| number(step).is_some())
 }
 
 fn sheet(columns: Vec<Column>) -> Sheet {
@@ -177,8 +210,7 @@ fn number(step: &Step) -> Option<i64> {
 
 /// A row for each step over all ranks: by the steps' own numbers where all have one, else by their order.
 fn across(reports: &[Of<&Found>]) -> Sheet {
-    let mut steps = reports.iter().flat_map(|report| &report.taken.steps);
-    let is_numbered = steps.all(|step| number(step).is_some());
+    let is_numbered = is_numbered(reports);
     let mut times: BTreeMap<i64, Vec<(u64, i64)>> = BTreeMap::new();
     for report in reports {
         for (at, step) in report.taken.steps.iter().enumerate() {

@@ -1,7 +1,8 @@
 //! Which rank, GPU or node keeps the others waiting, over all reports at once. How it is found is told in
 //! `crate::stragglers`; what is taken of a report, in `recipe::stragglers`.
 
-use super::{Across, Kind, Made, Of, ReportRecipe};
+use super::{Across, Kind, Made, Of, ReportRecipe, labels};
+use crate::picture::{Along, Axis, Bar, Bars, Figure, Mark, Picture};
 use crate::recipe::stragglers::taken::{Report, Taken, clock, evidence, shown, take, told_of};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
@@ -71,9 +72,38 @@ fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
             ("clocks", clocks(&judgement)),
             ("instances", instances(&evidence, &judgement)),
         ],
+        pictures: picture(&evidence, &judgement, &limits).into_iter().collect(),
         notes: notes(reports, &evidence, &judgement),
         ..Made::default()
     }
+}
+
+/// None where no rank could be compared with another.
+fn picture(evidence: &Evidence, judgement: &Judgement, limits: &Limits) -> Option<Picture> {
+    let places: Vec<labels::Place> = evidence.ranks.iter().map(|rank| (rank.rank, None, rank.gpu)).collect();
+    let results = evidence.ranks.iter().zip(&judgement.ranks).zip(labels::of(&places));
+    let bars = results.map(|((rank, result), label)| Bar {
+        label,
+        rank: Some(rank.rank),
+        value: result.rounds.map(|rounds| rounds.late_ns as f64),
+    });
+    let bars: Vec<Bar> = bars.collect();
+    bars.iter().any(|bar| bar.value.is_some()).then(|| Picture {
+        name: "late",
+        title: "Lateness of each Rank".to_owned(),
+        about: "how much longer than the others a rank works in a round, in the median; below zero where it works less. \
+                Nobody below the mark is named"
+            .to_owned(),
+        figure: Figure::Bars(Bars {
+            value: Axis::linear("Late in a Round", NS),
+            bars,
+            marks: vec![Mark {
+                label: "named from here on".to_owned(),
+                along: Along::Y,
+                at: limits.least_ns as f64,
+            }],
+        }),
+    })
 }
 
 fn sheet(title: &'static str, columns: Vec<Column>) -> Sheet {

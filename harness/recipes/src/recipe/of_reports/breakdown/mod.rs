@@ -2,6 +2,7 @@
 //! stream and per step. The numbers of an older script, which takes all GPUs for one, are told in `compat`.
 
 mod compat;
+mod pictures;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -140,7 +141,9 @@ fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
             .flat_map(|report| of(report.taken).iter().map(|row| (report.rank, report.taken.session, row)));
         rows.collect()
     };
-    made.tables.push(("gpus", sheet(&all(|taken| &taken.gpus), None)));
+    let gpus = all(|taken| &taken.gpus);
+    made.pictures = pictures::of(&gpus);
+    made.tables.push(("gpus", sheet(&gpus, None)));
     made.tables.push(("streams", sheet(&all(|taken| &taken.streams), Some("Stream"))));
     if !arguments.text(&STEP).is_empty() {
         let steps = all(|taken| taken.steps.as_deref().unwrap_or_default());

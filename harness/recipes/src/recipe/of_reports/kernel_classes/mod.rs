@@ -224,5 +224,5 @@ fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
         ("bottlenecks", sheets::bottlenecks(&all, arguments)),
         ("recommendations", sheets::recommendations(&all, arguments)),
     ];
-    Made { tables, ..Made::default() }
+    Made { tables, pictures: vec![sheets::picture(reports, compat)], ..Made::default() }
 }

@@ -1,7 +1,8 @@
-//! The tables of classes, of bounds and of what to try.
+//! The tables of classes, of bounds and of what to try, and the picture of classes.
 
 use super::rule::{Advice, Figures};
 use super::{Classes, KERNEL_CLASSES, Taken, Time, classes};
+use crate::picture::{Axis, Bar, Bars, Figure, Picture};
 use crate::recipe::of_reports::Of;
 use crate::report::Arguments;
 use crate::sheet::{Column, Quantity, Sheet};
@@ -22,6 +23,25 @@ struct Row {
 pub(super) fn of_all(reports: &[Of<&Taken>], compat: bool) -> Sheet {
     let taken: Vec<&Taken> = reports.iter().map(|report| report.taken).collect();
     sheet(&rows(None, &taken, compat), false, false)
+}
+
+pub(super) fn picture(reports: &[Of<&Taken>], compat: bool) -> Picture {
+    let taken: Vec<&Taken> = reports.iter().map(|report| report.taken).collect();
+    let bars = rows(None, &taken, compat).into_iter().map(|row| Bar {
+        label: row.class.to_owned(),
+        rank: None,
+        value: (row.all.sum > 0).then(|| 100.0 * row.time.sum as f64 / row.all.sum as f64),
+    });
+    Picture {
+        name: "classes",
+        title: "Shares of Classes of Kernels".to_owned(),
+        about: "what part of the time of all kernels each class has, summed over all reports".to_owned(),
+        figure: Figure::Bars(Bars {
+            value: Axis::linear("Time Share", Quantity::Percent),
+            bars: bars.collect(),
+            marks: Vec::new(),
+        }),
+    }
 }
 
 pub(super) fn of_ranks(reports: &[Of<&Taken>], compat: bool) -> Sheet {
