@@ -37,6 +37,7 @@ mod sampler;
 mod scenarios;
 mod scripts;
 mod small_export;
+mod spread;
 mod ssh;
 mod ssh_launcher;
 mod stats;

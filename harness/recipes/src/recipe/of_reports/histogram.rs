@@ -239,8 +239,8 @@ mod tests {
     #[test]
     fn one_kernel_alone_is_counted_by_its_whole_or_its_short_name() {
         for name in ["gemm", "void gemm<int>(a)"] {
-            let words = [&format!("name={name}"), "linear", "bins=2"];
-            let outcome = of(&words.map(|word| &*word), &[rank(&[10, 20, 5000]), rank(&[7000])]);
+            let name_word = format!("name={name}");
+            let outcome = of(&[&name_word, "linear", "bins=2"], &[rank(&[10, 20, 5000]), rank(&[7000])]);
             assert_eq!(integers(table(&outcome, "histogram"), "Lower"), [Some(10), Some(15)], "{name}");
             assert_eq!(integers(table(&outcome, "histogram"), "Count"), [Some(1), Some(1)]);
             assert_eq!(outcome.notes, ["cuda_gpu_kern_hist: ranks without that kernel: 1"]);

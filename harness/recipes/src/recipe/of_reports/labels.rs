@@ -7,7 +7,8 @@ pub(super) type Place = (i64, Option<i64>, Option<i64>);
 
 /// Of each place its label.
 pub(super) fn of(places: &[Place]) -> Vec<String> {
-    let mut known: BTreeMap<i64, (BTreeSet<Option<i64>>, BTreeSet<Option<i64>>)> = BTreeMap::new();
+    type Several = BTreeSet<Option<i64>>;
+    let mut known: BTreeMap<i64, (Several, Several)> = BTreeMap::new();
     for (rank, pid, device) in places {
         let of_rank = known.entry(*rank).or_default();
         of_rank.0.insert(*pid);

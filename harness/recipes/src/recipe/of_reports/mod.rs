@@ -17,6 +17,8 @@ mod network;
 mod nvlink;
 mod overlap;
 mod pace;
+#[cfg(test)]
+mod pictures_tests;
 mod projections;
 #[cfg(test)]
 mod projections_tests;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::nccl::testing;
+use crate::picture::Figure;
 use crate::recipe::Workload;
 use crate::recipe::of_reports::{self, Input, Outcome, Survey, survey};
 use crate::report::Arguments;
@@ -212,6 +213,11 @@ fn tables_tell_who_is_late_and_by_what_clocks() {
     let instances = table(&outcome, "instances");
     assert_eq!(cells(instances, "Communicator"), ["communicator 0x7"]);
     assert_eq!(cells(instances, "Instances"), ["20"]);
+    let Figure::Bars(late) = &outcome.pictures[0].figure else { panic!("{:?}", outcome.pictures) };
+    let bars: Vec<(&str, bool)> =
+        late.bars.iter().map(|bar| (bar.label.as_str(), bar.value > Some(4.0 * MS as f64))).collect();
+    assert_eq!(bars, [("rank 0", false), ("rank 1", false), ("rank 2", false), ("rank 3", true)]);
+    assert_eq!(late.marks[0].at, 200_000.0);
     // What is asked for counts.
     let patient = surveyed(&small([0, 0, 0, 5 * MS]), &["least_us=6000"]);
     assert_eq!(cells(table(&patient, "verdict"), "Verdict"), ["nobody"]);

@@ -6,8 +6,10 @@ use crate::picture::{Axis, Bar, Bars, Figure, Picture};
 use crate::recipe::of_reports::labels;
 use crate::sheet::Quantity;
 
+type Part = fn(&Shares) -> u64;
+
 /// The parts of a window.
-const PARTS: [(&str, fn(&Shares) -> u64); 9] = [
+const PARTS: [(&str, Part); 9] = [
     ("computing alone", |of| of.compute_alone),
     ("computing beside communication", |of| of.compute_communication),
     ("computing beside copies", |of| of.compute_memory),

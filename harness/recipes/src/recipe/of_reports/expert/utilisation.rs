@@ -2,10 +2,14 @@
 
 use super::{note_none, overheads};
 use crate::busy::{Busy, Operation};
-use crate::recipe::of_reports::{Kind, ReportRecipe};
-use crate::report::{ArgumentSpec, Takes};
+use crate::picture::{Along, Axis, Figure, Line, Lines, Mark, Picture};
+use crate::recipe::of_reports::together::{Share, Taken};
+use crate::recipe::of_reports::{Kind, Made, Of, ReportRecipe, Together, labels};
+use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, PROFILER_OVERHEAD};
+use crate::trace::Trace;
+use std::sync::Mutex;
 
 pub(in super::super) const GPU_TIME_UTIL: ReportRecipe = ReportRecipe {
     name: "gpu_time_util",
@@ -19,48 +23,108 @@ pub(in super::super) const GPU_TIME_UTIL: ReportRecipe = ReportRecipe {
                  cuts operations",
     arguments: &[THRESHOLD, CHUNKS],
     tables: &[&KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE, &PROFILER_OVERHEAD],
-    kind: Kind::Rows {
-        of: |trace, arguments| {
-            let Some(busy) = Busy::read(trace)? else { return Ok(None) };
-            let overheads = overheads(trace)?;
-            let threshold = arguments.number(&THRESHOLD) as f64;
-            let mut found: Vec<(Region, Option<i64>, i64)> = Vec::new();
-            for gpu in &busy.gpus {
-                let spans = gpu.operations.iter().map(Operation::span);
-                let Some((first, last)) =
-                    spans.clone().reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
-                else {
-                    continue;
-                };
-                let overhead = gpu.process.and_then(|process| overheads.get(&process));
-                let mut chunks = Chunks::cut(first, last, arguments.number(&CHUNKS));
-                spans.chain(overhead.into_iter().flatten().copied()).for_each(|span| chunks.add(span));
-                found.extend(
-                    chunks.below(threshold).into_iter().map(|region| (region, gpu.pid(), gpu.device)),
-                );
-            }
-            found.sort_by(|(one, ..), (two, ..)| one.use_percent().total_cmp(&two.use_percent()));
-            note_none(trace, GPU_TIME_UTIL.name, "operations", busy.rows as usize, found.len());
-            let (plain, ns) = (Quantity::Plain, Quantity::Nanoseconds);
-            let columns = vec![
-                Column::decimals(
-                    "In Use",
-                    Quantity::Percent,
-                    found.iter().map(|(one, ..)| one.use_percent()),
-                ),
-                Column::integers("Start", ns, found.iter().map(|(one, ..)| one.start)),
-                Column::integers(
-                    "Duration",
-                    ns,
-                    found.iter().map(|(one, ..)| one.end.wrapping_sub(one.start)),
-                ),
-                Column::maybe_integers("PID", plain, found.iter().map(|(_, pid, _)| *pid)),
-                Column::integers("Device", plain, found.iter().map(|(.., device)| *device)),
-            ];
-            Ok(Some(Sheet { name: GPU_TIME_UTIL.name, title: GPU_TIME_UTIL.title, columns }))
-        },
-    },
+    kind: Kind::Together(&Utilisation),
 };
+
+struct Utilisation;
+
+/// Of one GPU.
+struct Used {
+    pid: Option<i64>,
+    device: i64,
+    regions: Vec<Region>,
+    /// Of each chunk its middle and its use in percent.
+    course: Vec<(f64, f64)>,
+}
+
+impl Together for Utilisation {
+    fn tables(&self) -> &'static [&'static str] {
+        &["rows"]
+    }
+
+    fn take(&self, trace: &Trace, arguments: &Arguments, _: &Mutex<Taken>) -> Share<Taken> {
+        let Some(busy) = Busy::read(trace)? else { return Ok(None) };
+        let overheads = overheads(trace)?;
+        let threshold = arguments.number(&THRESHOLD) as f64;
+        let mut found: Vec<Used> = Vec::new();
+        for gpu in &busy.gpus {
+            let spans = gpu.operations.iter().map(Operation::span);
+            let Some((first, last)) = spans.clone().reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
+            else {
+                continue;
+            };
+            let overhead = gpu.process.and_then(|process| overheads.get(&process));
+            let mut chunks = Chunks::cut(first, last, arguments.number(&CHUNKS));
+            spans.chain(overhead.into_iter().flatten().copied()).for_each(|span| chunks.add(span));
+            found.push(Used {
+                pid: gpu.pid(),
+                device: gpu.device,
+                regions: chunks.below(threshold),
+                course: chunks.all().map(|one| (one.middle(), one.use_percent())).collect(),
+            });
+        }
+        let regions = found.iter().map(|one| one.regions.len()).sum();
+        note_none(trace, GPU_TIME_UTIL.name, "operations", busy.rows as usize, regions);
+        Ok(Some((Box::new(found), regions as u64)))
+    }
+
+    fn make(&self, _: Taken, reports: Vec<Of<&Taken>>, arguments: &Arguments) -> Made {
+        let mut all: Vec<(i64, &Used)> = Vec::new();
+        for Of { rank, taken, .. } in reports {
+            let used = taken.downcast_ref::<Vec<Used>>();
+            all.extend(used.into_iter().flatten().map(|one| (rank, one)));
+        }
+        let pictures = picture(&all, arguments.number(&THRESHOLD) as f64).into_iter().collect();
+        Made { tables: vec![("rows", sheet(&all))], pictures, ..Made::default() }
+    }
+
+    fn tells_of_none(&self) -> bool {
+        true
+    }
+}
+
+/// Of each rank the least used region first.
+fn sheet(all: &[(i64, &Used)]) -> Sheet {
+    let mut found: Vec<(i64, &Region, &Used)> =
+        all.iter().flat_map(|(rank, used)| used.regions.iter().map(move |one| (*rank, one, *used))).collect();
+    found.sort_by(|one, two| one.0.cmp(&two.0).then(one.1.use_percent().total_cmp(&two.1.use_percent())));
+    let (plain, ns) = (Quantity::Plain, Quantity::Nanoseconds);
+    let length = |one: &Region| one.end.wrapping_sub(one.start);
+    let columns = vec![
+        Column::integers("Rank", plain, found.iter().map(|(rank, ..)| *rank)),
+        Column::decimals("In Use", Quantity::Percent, found.iter().map(|(_, one, _)| one.use_percent())),
+        Column::integers("Start", ns, found.iter().map(|(_, one, _)| one.start)),
+        Column::integers("Duration", ns, found.iter().map(|(_, one, _)| length(one))),
+        Column::maybe_integers("PID", plain, found.iter().map(|(.., used)| used.pid)),
+        Column::integers("Device", plain, found.iter().map(|(.., used)| used.device)),
+    ];
+    Sheet { name: GPU_TIME_UTIL.name, title: GPU_TIME_UTIL.title, columns }
+}
+
+/// None where no GPU had a moment.
+fn picture(all: &[(i64, &Used)], threshold: f64) -> Option<Picture> {
+    let places: Vec<labels::Place> =
+        all.iter().map(|(rank, used)| (*rank, used.pid, Some(used.device))).collect();
+    let lines = all.iter().zip(labels::of(&places)).map(|((rank, used), label)| Line {
+        label,
+        rank: Some(*rank),
+        points: used.course.iter().map(|(at, percent)| (*at, Some(*percent))).collect(),
+    });
+    let lines: Vec<Line> = lines.filter(|line| !line.points.is_empty()).collect();
+    (!lines.is_empty()).then(|| Picture {
+        name: "use",
+        title: "Use of each GPU over Time".to_owned(),
+        about: "how much of each chunk of time operations fill, added up; what lies below the mark is in the table. \
+                Times are each report's own"
+            .to_owned(),
+        figure: Figure::Lines(Lines {
+            x: Axis::linear("Time", Quantity::Nanoseconds),
+            y: Axis::linear("In Use", Quantity::Percent),
+            lines,
+            marks: vec![Mark { label: "threshold".to_owned(), along: Along::Y, at: threshold }],
+        }),
+    })
+}
 
 const THRESHOLD: ArgumentSpec = ArgumentSpec {
     name: "threshold",
@@ -94,6 +158,10 @@ struct Region {
 }
 
 impl Region {
+    fn middle(&self) -> f64 {
+        self.start as f64 + self.end.wrapping_sub(self.start) as u64 as f64 / 2.0
+    }
+
     fn use_percent(&self) -> f64 {
         100.0 * self.used as f64 / (self.end.wrapping_sub(self.start) as u64) as f64
     }
@@ -132,19 +200,22 @@ impl Chunks {
         self.wholly[to] -= 1;
     }
 
-    fn below(&self, threshold: f64) -> Vec<Region> {
-        let mut regions: Vec<Region> = Vec::new();
+    /// Each chunk as a region of its own.
+    fn all(&self) -> impl Iterator<Item = Region> {
         let mut covering = 0;
-        for (at, partly) in self.partly.iter().enumerate() {
+        self.partly.iter().enumerate().map(move |(at, partly)| {
             covering += self.wholly[at];
             let (start, end) = (self.edges[at], self.edges[at + 1]);
             let length = end.wrapping_sub(start) as u64;
-            let chunk = Region { start, end, used: partly + covering as u128 * u128::from(length) };
-            if chunk.use_percent() >= threshold {
-                continue;
-            }
-            match regions.last_mut().filter(|last| last.end == start) {
-                Some(last) => (last.end, last.used) = (end, last.used + chunk.used),
+            Region { start, end, used: partly + covering as u128 * u128::from(length) }
+        })
+    }
+
+    fn below(&self, threshold: f64) -> Vec<Region> {
+        let mut regions: Vec<Region> = Vec::new();
+        for chunk in self.all().filter(|chunk| chunk.use_percent() < threshold) {
+            match regions.last_mut().filter(|last| last.end == chunk.start) {
+                Some(last) => (last.end, last.used) = (chunk.end, last.used + chunk.used),
                 None => regions.push(chunk),
             }
         }
