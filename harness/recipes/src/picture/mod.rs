@@ -75,7 +75,7 @@ pub struct Line {
     pub points: Vec<(f64, Option<f64>)>,
 }
 
-/// How many values lie between two edges, of each rank or of all together.
+/// How many values lie between two edges. Each value is counted in one of the series alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
     pub x: Axis,

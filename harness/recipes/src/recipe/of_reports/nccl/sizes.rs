@@ -106,7 +106,6 @@ impl Row {
         }
     }
 
-    /// Of the times of each instance's fastest rank.
     fn fastest(&self, part: f64) -> Option<f64> {
         quantile(&self.fastest, part)
     }

@@ -252,7 +252,7 @@ fn picture(
         let printed = means.of(group.function, group.size, *placement);
         told.push(figures(placement_name(*placement), times, &printed));
         marks.extend(printed.into_iter().map(|mean| Mark {
-            label: format!("nccl-tests, {}: {}", mean.whose, time(mean.ns)),
+            label: format!("nccl-tests, {}", mean.whose),
             along: Along::X,
             at: mean.ns,
         }));
