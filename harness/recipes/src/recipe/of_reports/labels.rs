@@ -5,27 +5,42 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Rank, process and device; the latter two where they are known.
 pub(super) type Place = (i64, Option<i64>, Option<i64>);
 
+/// Process and device.
+type InRank = (Option<i64>, Option<i64>);
+
 /// Of each place its label.
 pub(super) fn of(places: &[Place]) -> Vec<String> {
-    type Several = BTreeSet<Option<i64>>;
-    let mut known: BTreeMap<i64, (Several, Several)> = BTreeMap::new();
+    let mut of_ranks: BTreeMap<i64, Vec<InRank>> = BTreeMap::new();
     for (rank, pid, device) in places {
-        let of_rank = known.entry(*rank).or_default();
-        of_rank.0.insert(*pid);
-        of_rank.1.insert(*device);
+        of_ranks.entry(*rank).or_default().push((*pid, *device));
     }
+    let needs: BTreeMap<i64, Needs> =
+        of_ranks.iter().map(|(rank, of_rank)| (*rank, needs(of_rank))).collect();
     let label = |(rank, pid, device): &Place| {
         let mut label = format!("rank {rank}");
-        let (pids, devices) = &known[rank];
-        if let (Some(pid), true) = (pid, pids.len() > 1) {
+        let needs = needs[rank];
+        if let (Some(pid), true) = (pid, needs.process) {
             label.push_str(&format!(", process {pid}"));
         }
-        if let (Some(device), true) = (device, devices.len() > 1) {
+        if let (Some(device), true) = (device, needs.device) {
             label.push_str(&format!(", GPU {device}"));
         }
         label
     };
     places.iter().map(label).collect()
+}
+
+/// What it takes to tell the places of a rank apart.
+#[derive(Clone, Copy)]
+struct Needs {
+    process: bool,
+    device: bool,
+}
+
+fn needs(of_rank: &[InRank]) -> Needs {
+    let pids: BTreeSet<Option<i64>> = of_rank.iter().map(|(pid, _)| *pid).collect();
+    let devices: BTreeSet<Option<i64>> = of_rank.iter().map(|(_, device)| *device).collect();
+    Needs { process: pids.len() > 1 && devices.len() < of_rank.len(), device: devices.len() > 1 }
 }
 
 #[cfg(test)]
@@ -34,10 +49,26 @@ mod tests {
 
     #[test]
     fn a_place_is_called_by_what_tells_it_from_the_others_of_its_rank() {
-        let places =
-            [(0, Some(40), Some(0)), (0, Some(41), Some(0)), (0, Some(41), Some(1)), (1, None, Some(3))];
-        let labels =
-            ["rank 0, process 40, GPU 0", "rank 0, process 41, GPU 0", "rank 0, process 41, GPU 1", "rank 1"];
+        let places = [
+            (0, Some(40), Some(0)),
+            (0, Some(41), Some(0)),
+            (0, Some(41), Some(1)),
+            (1, None, Some(3)),
+            (2, Some(50), Some(0)),
+            (2, Some(51), Some(1)),
+            (3, Some(60), Some(0)),
+            (3, Some(61), Some(0)),
+        ];
+        let labels = [
+            "rank 0, process 40, GPU 0",
+            "rank 0, process 41, GPU 0",
+            "rank 0, process 41, GPU 1",
+            "rank 1",
+            "rank 2, GPU 0",
+            "rank 2, GPU 1",
+            "rank 3, process 60",
+            "rank 3, process 61",
+        ];
         assert_eq!(of(&places), labels);
     }
 }

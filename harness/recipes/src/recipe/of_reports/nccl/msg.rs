@@ -175,9 +175,15 @@ fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
         Err(why) => made.notes.push(format!("nccl_msg: no table of classes, as `buckets` {why}")),
     }
     match spread {
-        Ok(Some((sheet, pictures))) => {
-            made.tables.push(("spread", sheet));
-            made.pictures = pictures;
+        Ok(Some(spread)) => {
+            made.tables.push(("spread", spread.sheet));
+            made.pictures = spread.pictures;
+            if spread.without_picture > 0 {
+                let (drawn, more) = (made.pictures.len(), spread.without_picture);
+                made.notes.push(format!(
+                    "nccl_msg: {drawn} pictures are made, `spread` has all; sizes and placements without one: {more}"
+                ));
+            }
         }
         Ok(None) => {}
         Err(why) => made.notes.push(format!("nccl_msg: no spread, as {why}")),

@@ -2,7 +2,7 @@
 //! sizes are shown, their bins, and their pictures.
 
 use super::buckets::{bytes, shown as size_shown};
-use super::means::Means;
+use super::means::{Means, Printed};
 use super::messages::{Key, Messages};
 use super::msg::{BINS, NCCL_MSG, OP, SIZES};
 use crate::figures::{Edges, Stats, modes, quantile};
@@ -49,7 +49,7 @@ struct Count {
     without_time: usize,
 }
 
-/// One per size; no more pictures are made than this has names.
+/// One per size and placement; no more pictures are made than this has names.
 const NAMES: [&str; 16] = [
     "spread-1",
     "spread-2",
@@ -71,12 +71,20 @@ const NAMES: [&str; 16] = [
 /// So many sizes are shown where none is asked for.
 const LARGEST: usize = 2;
 
-/// The bins as a table, and pictures of them; nothing where no call has a time. Says what of the arguments is wrong.
+pub(super) struct Spread {
+    /// Its bins.
+    pub sheet: Sheet,
+    pub pictures: Vec<Picture>,
+    /// How many more there would be than are made.
+    pub without_picture: usize,
+}
+
+/// Nothing where no call has a time. Says what of the arguments is wrong.
 pub(super) fn of(
     messages: &Messages,
     means: &Means,
     arguments: &Arguments,
-) -> Result<Option<(Sheet, Vec<Picture>)>, String> {
+) -> Result<Option<Spread>, String> {
     let counts = counts(messages);
     let of_key: Vec<Option<Group>> = messages.keys.iter().map(Group::of).collect();
     let timed = || of_key.iter().zip(&counts).filter(|(_, count)| count.timed > 0);
@@ -85,15 +93,12 @@ pub(super) fn of(
     let there: BTreeSet<u64> =
         timed().filter(|(group, _)| group.function == function).map(|(group, _)| group.size).collect();
     let there: Vec<u64> = there.into_iter().collect();
-    let (sizes, why) = match arguments.text(&SIZES) {
-        "" => {
-            let largest = &there[there.len().saturating_sub(LARGEST)..];
-            let why = match there.len() > LARGEST {
-                true => format!("; the largest of {} sizes, others by `sizes`", there.len()),
-                false => String::new(),
-            };
-            (largest.to_vec(), why)
+    let (sizes, chosen) = match arguments.text(&SIZES) {
+        "" if there.len() > LARGEST => {
+            let chosen = format!(". The largest of {} sizes, others with `sizes`", there.len());
+            (there[there.len() - LARGEST..].to_vec(), chosen)
         }
+        "" => (there, String::new()),
         asked => (asked_sizes(asked, &there, function)?, String::new()),
     };
     let is_shown = |group: &Group| group.function == function && sizes.contains(&group.size);
@@ -105,12 +110,22 @@ pub(super) fn of(
         let (Some(least), Some(most)) = (all().min(), all().max()) else { continue };
         shown.push((group, Edges::linear(least, most, arguments.number(&BINS)), calls));
     }
-    let pictures = NAMES
-        .iter()
-        .zip(&shown)
-        .map(|(name, (group, edges, calls))| picture(name, *group, edges, calls, means, &why));
-    let pictures = pictures.collect();
-    Ok((!shown.is_empty()).then(|| (sheet(&shown), pictures)))
+    let of_placement = shown.iter().flat_map(|(group, edges, calls)| {
+        calls.times.iter().map(move |(placement, times)| (*group, edges, calls, *placement, times.as_slice()))
+    });
+    let all: Vec<_> = of_placement.collect();
+    let pictures = NAMES.iter().zip(&all).map(|(name, (group, edges, calls, placement, times))| {
+        let printed = means.of(group.function, group.size, *placement);
+        Picture {
+            name,
+            title: title(group, *placement),
+            about: format!("{}{}{chosen}", figures(times, &printed), left_out(calls)),
+            figure: Figure::Histogram(histogram(edges, *placement, times, printed)),
+        }
+    });
+    let pictures: Vec<Picture> = pictures.collect();
+    let without_picture = all.len() - pictures.len();
+    Ok((!shown.is_empty()).then(|| Spread { sheet: sheet(&shown), pictures, without_picture }))
 }
 
 /// Of each key.
@@ -191,10 +206,6 @@ fn asked_sizes(asked: &str, there: &[u64], function: Function) -> Result<Vec<u64
     Ok(sizes)
 }
 
-fn placement_name(placement: Option<Placement>) -> &'static str {
-    placement.map_or("all calls", Placement::name)
-}
-
 fn sheet(shown: &[(Group, Edges, Calls)]) -> Sheet {
     struct Row {
         group: Group,
@@ -237,77 +248,79 @@ fn sheet(shown: &[(Group, Edges, Calls)]) -> Sheet {
     Sheet { name: NCCL_MSG.name, title: "Spread of Times by Size", columns }
 }
 
-fn picture(
-    name: &'static str,
-    group: Group,
-    edges: &Edges,
-    calls: &Calls,
-    means: &Means,
-    why: &str,
-) -> Picture {
-    let size = size_shown(group.size);
+fn title(group: &Group, placement: Option<Placement>) -> String {
     let ranks = group.ranks.map(|ranks| format!(" on {ranks} ranks")).unwrap_or_default();
-    let (mut marks, mut told) = (Vec::new(), Vec::new());
-    for (placement, times) in &calls.times {
-        let printed = means.of(group.function, group.size, *placement);
-        told.push(figures(placement_name(*placement), times, &printed));
-        marks.extend(printed.into_iter().map(|mean| Mark {
-            label: format!("nccl-tests, {}", mean.whose),
-            along: Along::X,
-            at: mean.ns,
-        }));
-    }
-    marks.dedup();
-    let series = calls.times.iter().map(|(placement, times)| Bins {
-        label: placement_name(*placement).to_owned(),
-        rank: None,
-        counts: edges.count(times.iter().map(|ns| (*ns, 1))),
+    let place = placement.map(|placement| format!(", {}", placement.name())).unwrap_or_default();
+    format!("Times of {} of {}{ranks}{place}", group.function, binary(group.size))
+}
+
+fn histogram(edges: &Edges, placement: Option<Placement>, times: &[u64], printed: Vec<Printed>) -> Histogram {
+    let marks = printed.into_iter().map(|mean| Mark {
+        label: format!("nccl-tests, {}", mean.whose),
+        along: Along::X,
+        at: mean.ns,
     });
-    let mut about = told.join(". ");
-    if calls.communicators.len() > 1 {
-        about.push_str(&format!(". Communicators together: {}", calls.communicators.len()));
-    }
-    for (count, what) in [
-        (calls.not_counted, "Warm-up, synchronising and checking calls, left out"),
-        (calls.without_time, "Calls without a time of their own, left out"),
-    ] {
-        if count > 0 {
-            about.push_str(&format!(". {what}: {count}"));
-        }
-    }
-    about.push_str(why);
-    Picture {
-        name,
-        title: format!("Times of {} of {size}{ranks}", group.function),
-        about,
-        figure: Figure::Histogram(Histogram {
-            x: Axis::linear("Time from first Kernel to last", Quantity::Nanoseconds),
-            edges: edges.as_slice().iter().map(|edge| *edge as f64).collect(),
-            series: series.collect(),
-            marks,
-        }),
+    Histogram {
+        x: Axis::linear("Time from first Kernel to last", Quantity::Nanoseconds),
+        edges: edges.as_slice().iter().map(|edge| *edge as f64).collect(),
+        series: vec![Bins {
+            label: placement.map_or("all calls", Placement::name).to_owned(),
+            rank: None,
+            counts: edges.count(times.iter().map(|ns| (*ns, 1))),
+        }],
+        marks: marks.collect(),
     }
 }
 
 /// What a reader of the picture asks next. Times are ascending, and at least one.
-fn figures(whose: &str, times: &[u64], printed: &[super::means::Printed]) -> String {
+fn figures(times: &[u64], printed: &[Printed]) -> String {
     let at = |part: f64| quantile(times, part).map(time).unwrap_or_default();
-    let mut told =
-        format!("{whose}: {} calls, least {}, p1 {}, p5 {}", times.len(), at(0.0), at(0.01), at(0.05));
-    told.push_str(&format!(", median {}, p95 {}, p99 {}, most {}", at(0.5), at(0.95), at(0.99), at(1.0)));
-    if let Some(stats) = Stats::of(times).filter(|stats| stats.mean > 0.0) {
-        told.push_str(&format!(", CV {:.1} %", 100.0 * stats.stddev / stats.mean));
-    }
+    let mut told = format!("{} calls took {} to {}", times.len(), at(0.0), at(1.0));
     if let Some(modes) = modes(times) {
         let places: Vec<String> = modes.iter().map(|ns| time(*ns)).collect();
-        told.push_str(&format!(", modes {} (around {})", modes.len(), places.join(", ")));
+        let peaks = if modes.len() == 1 { "peak" } else { "peaks" };
+        told.push_str(&format!(", with {} {peaks} at {}", modes.len(), places.join(", ")));
     }
     for mean in printed {
         let below = times.partition_point(|ns| (*ns as f64) < mean.ns);
         let share = 100.0 * below as f64 / times.len() as f64;
-        told.push_str(&format!(", nccl-tests {} (above {share:.0} % of the calls)", time(mean.ns)));
+        told.push_str(&format!(
+            ". nccl-tests has {}, more than {share:.0} % of the calls took",
+            time(mean.ns)
+        ));
+    }
+    told.push_str(&format!(". p1 {}, p5 {}, median {}", at(0.01), at(0.05), at(0.5)));
+    told.push_str(&format!(", p95 {}, p99 {}", at(0.95), at(0.99)));
+    if let Some(stats) = Stats::of(times).filter(|stats| stats.mean > 0.0) {
+        told.push_str(&format!(", CV {:.1} %", 100.0 * stats.stddev / stats.mean));
     }
     told
+}
+
+fn left_out(calls: &Calls) -> String {
+    let mut told = String::new();
+    if calls.communicators.len() > 1 {
+        told.push_str(&format!(". Communicators together: {}", calls.communicators.len()));
+    }
+    for (count, what) in [
+        (calls.not_counted, "Warm-up, synchronising and checking calls of this size, left out"),
+        (calls.without_time, "Calls without a time of their own, left out"),
+    ] {
+        if count > 0 {
+            told.push_str(&format!(". {what}: {count}"));
+        }
+    }
+    told
+}
+
+/// The largest unit that divides it.
+fn binary(bytes: u64) -> String {
+    const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let unit = UNITS.iter().find(|(_, bits)| bytes > 0 && bytes.is_multiple_of(1 << bits));
+    match unit {
+        Some((unit, bits)) => format!("{} {unit}", bytes >> bits),
+        None => format!("{bytes} B"),
+    }
 }
 
 /// For a person, with the unit that suits it.
