@@ -37,7 +37,7 @@ fn decimals(quantity: Quantity) -> usize {
     match quantity {
         Quantity::Percent => 3,
         Quantity::Nanoseconds | Quantity::BareNanoseconds | Quantity::Bytes | Quantity::BytesPerSecond => 1,
-        Quantity::Plain | Quantity::Verbatim => 6,
+        Quantity::Plain | Quantity::Fraction | Quantity::Verbatim => 6,
     }
 }
 

@@ -300,7 +300,7 @@ fn shape(axis: &Axis) -> Shape {
         Quantity::Bytes => "bytes",
         Quantity::BytesPerSecond => "bytes_per_second",
         Quantity::Percent => "percent",
-        Quantity::Plain | Quantity::Verbatim => "plain",
+        Quantity::Plain | Quantity::Fraction | Quantity::Verbatim => "plain",
     };
     Shape { name: shown(&axis.name), quantity, log: axis.scale == Scale::Log }
 }
