@@ -9,6 +9,8 @@ function fitted(label, letters) {
   return `${label.slice(0, Math.ceil(kept / 2))}\u2026${label.slice(label.length - Math.floor(kept / 2))}`;
 }
 
+const isNarrow = (width) => width < 500;
+
 // How many letters labels may have, and how much room they take.
 function room(labels, width) {
   const most = Math.floor(Math.min(width * 0.36, 300) / LETTER);
@@ -84,10 +86,12 @@ function share(value, [min, max], log) {
   return span > 0 ? (place(value) - place(min)) / span : 0.5;
 }
 
-function zooms(which, right) {
+// There is no room for sliders beside a narrow picture: its buttons do the same.
+function zooms(which, width) {
   const slider = {
     type: "slider",
     filterMode: "none",
+    show: !theme.printing,
     showDataShadow: false,
     brushSelect: false,
     showDetail: false,
@@ -103,7 +107,7 @@ function zooms(which, right) {
     zooms.push({ ...inside, id: "inside-x", xAxisIndex: 0, zoomOnMouseWheel: "ctrl" });
   }
   if (which.includes("y")) {
-    zooms.push({ ...slider, id: "y", yAxisIndex: 0, width: 16, right });
+    zooms.push({ ...slider, id: "y", yAxisIndex: 0, width: 16, right: 8, show: !theme.printing && !isNarrow(width) });
     zooms.push({ ...inside, id: "inside-y", yAxisIndex: 0, zoomOnMouseWheel: "shift" });
   }
   return zooms;

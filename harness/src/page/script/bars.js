@@ -5,7 +5,7 @@ const ALL_ROWS = 40;
 
 function rowsHeight(count, width) {
   const each = count > ALL_ROWS ? 0 : ROW;
-  return (each ? count * each : Math.min(620, count * (width < 500 ? 12 : 14))) + 92;
+  return (each ? count * each : Math.min(620, count * (isNarrow(width) ? 12 : 14))) + 92;
 }
 
 kinds.bars = (data) => {
@@ -53,7 +53,7 @@ kinds.bars = (data) => {
         grid: { left, right: areFew ? 84 : 44, top: 24, bottom: areFew ? 56 : 60 },
         xAxis: valueAxis(data.value, span, { nameLocation: "middle", nameGap: 26 }),
         yAxis: nameAxis(bars.map(label), letters, view, this.height(width) - 84),
-        dataZoom: zooms(this.zooms, 8),
+        dataZoom: zooms(this.zooms, width),
         series: [
           {
             type: "bar",

@@ -45,7 +45,7 @@ kinds.boxes = (data) => {
         grid: { left, right: 44, top: 24, bottom: 80 },
         xAxis: valueAxis(data.value, span, { nameLocation: "middle", nameGap: 26 }),
         yAxis: nameAxis(boxes.map((box) => box.label), letters, view, this.height(width) - 104),
-        dataZoom: zooms(this.zooms, 8),
+        dataZoom: zooms(this.zooms, width),
         series: [
           {
             type: "boxplot",

@@ -89,7 +89,7 @@ kinds.heatmap = (data) => {
     marks: () => rows.length * bins,
     tracks: () => (bins ? rows.length : 0),
     length: () => bins,
-    height: (width) => Math.max(70, Math.min(rows.length * (width < 500 ? 14 : 20), 620)) + 92,
+    height: (width) => Math.max(70, Math.min(rows.length * (isNarrow(width) ? 14 : 20), 620)) + 92,
 
     spot(track, bin) {
       const row = rows[track];
@@ -117,13 +117,13 @@ kinds.heatmap = (data) => {
       const { letters, left } = room(rows.map((row) => row.label), width);
       const first = Number(data.from);
       return {
-        grid: { left, right: this.zooms.includes("y") ? 40 : 16, top: 10, bottom: 78 },
+        grid: { left, right: this.zooms.includes("y") && !isNarrow(width) ? 40 : 16, top: 10, bottom: 78 },
         xAxis: valueAxis(data.x, [0, span], {
           nameLocation: "middle", nameGap: 26, splitLine: { show: false },
           axisLabel: { formatter: (value) => short(Number.isSafeInteger(first) ? first + value : value, data.x.quantity, span) },
         }),
         yAxis: nameAxis(rows.map((row) => row.label), letters, view, this.height(width) - 88),
-        dataZoom: zooms(this.zooms, 8),
+        dataZoom: zooms(this.zooms, width),
         series: [{
           type: "custom",
           clip: true,

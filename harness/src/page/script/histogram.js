@@ -34,7 +34,7 @@ kinds.histogram = (data, changed) => {
     marks: () => bins * chosen.length,
     tracks: () => (bins ? tracks.length : 0),
     length: () => bins,
-    height: (width) => (width < 500 ? 300 : 380),
+    height: (width) => (isNarrow(width) ? 300 : 380),
 
     spot(track, bin) {
       const { label, values } = tracks[track];
@@ -81,10 +81,10 @@ kinds.histogram = (data, changed) => {
         };
       };
       return {
-        grid: { left: width < 500 ? 56 : 66, right: 28, top: 40, bottom: 78 },
+        grid: { left: isNarrow(width) ? 56 : 66, right: 28, top: 40, bottom: 78 },
         xAxis: valueAxis(data.x, xs, { nameLocation: "middle", nameGap: 26, splitLine: { show: false } }),
         yAxis: valueAxis(count, ys, { minInterval: 1, nameTextStyle: { align: "left", color: theme.colour("ink"), padding: [0, 0, 0, -50] } }),
-        dataZoom: zooms("x", 8),
+        dataZoom: zooms("x", width),
         series: [...drawn.map(bars), markSeries(marks, { x: data.x })],
       };
     },

@@ -34,7 +34,7 @@ kinds.lines = (data, changed) => {
     marks: () => lines.reduce((sum, line) => sum + line.xs.length, 0),
     tracks: () => lines.length,
     length: (track) => lines[track].xs.length,
-    height: (width) => (width < 500 ? 320 : 420),
+    height: (width) => (isNarrow(width) ? 320 : 420),
 
     spot(track, mark) {
       const line = lines[track];
@@ -70,10 +70,10 @@ kinds.lines = (data, changed) => {
     option(width) {
       const many = lines.length > FEW_LINES;
       return {
-        grid: { left: width < 500 ? 62 : 78, right: 44, top: 38, bottom: 78 },
+        grid: { left: isNarrow(width) ? 62 : 78, right: isNarrow(width) ? 16 : 44, top: 38, bottom: 78 },
         xAxis: valueAxis(data.x, xs, { nameLocation: "middle", nameGap: 26, splitLine: { show: false } }),
         yAxis: valueAxis(data.y, ys, { nameTextStyle: { align: "left", color: theme.colour("ink"), padding: [0, 0, 0, -60] } }),
-        dataZoom: zooms("xy", 8),
+        dataZoom: zooms("xy", width),
         series: [
           ...lines.map((line) => ({
             type: "line",

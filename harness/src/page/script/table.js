@@ -26,11 +26,12 @@ function table(section, data, at) {
   const before = button("\u2039", "rows before these", () => turn(-1));
   const next = button("\u203a", "rows behind these", () => turn(1));
   const body = element("tbody");
+  const paper = element("caption", { class: "paper" });
   const heads = columns.map((column, index) => {
     const press = element("button", { type: "button", click: () => sort(index) }, column.heading, element("span", { class: "arrow", "aria-hidden": "true" }));
     return element("th", { scope: "col", class: column.isText ? "text" : "number", "aria-sort": "none" }, press);
   });
-  const grid = element("table", {}, element("thead", {}, element("tr", {}, ...heads)), body);
+  const grid = element("table", {}, paper, element("thead", {}, element("tr", {}, ...heads)), body);
   const scroller = element("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": `${data.title}, ${data.name}` }, grid);
   section.querySelector(".place").append(
     element("div", { class: "tools" }, element("label", { for: `filter-${at}` }, "Filter"), filter, status, before, next),
@@ -95,6 +96,7 @@ function table(section, data, at) {
     const of = rows.length === data.rows ? "" : ` of ${GROUPED.format(data.rows)}`;
     const span = rows.length > size ? `${GROUPED.format(first + 1)}\u2013${GROUPED.format(last)} of ` : "";
     status.textContent = `${span}${counted(rows.length, "row", "rows")}${of}`;
+    paper.textContent = rows.length === data.rows && !span ? "" : status.textContent;
     before.hidden = next.hidden = rows.length <= size;
     before.disabled = first === 0;
     next.disabled = last >= rows.length;
