@@ -53,7 +53,19 @@ pub struct Plan {
     pub sim_faults: Vec<String>,
     pub limit_s: Option<u64>,
     pub max_fail: Option<u32>,
+    /// Recipes that users wrote, whole: the plan needs no file of theirs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recipes: Vec<PlannedRecipe>,
     pub cases: Vec<PlannedCase>,
+}
+
+/// A recipe that a user wrote, as it was when the run was planned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedRecipe {
+    pub name: String,
+    pub file: String,
+    pub sha256: String,
+    pub text: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

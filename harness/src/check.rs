@@ -5,6 +5,7 @@ use crate::baseline::Baselines;
 use crate::inventory::{Instances, Inventory};
 use crate::mistake::Mistake;
 use crate::physics;
+use crate::recipe::own;
 use crate::suggest::nearest;
 use crate::suite::Suite;
 use crate::toml_reader::line_of;
@@ -45,6 +46,9 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
             Err(mistakes) => report.mistakes.extend(mistakes.0),
         }
     }
+    // Suites name them: they are known before suites are read.
+    report.take(home, own::FOLDER);
+    report.mistakes.extend(own::load(Some(home), None).err().unwrap_or_default());
     for (file, text) in report.take(home, "suites") {
         match Suite::read(&text, &file) {
             Ok(suite) => match instances.get(&suite.instance) {

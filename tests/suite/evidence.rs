@@ -41,6 +41,9 @@ fn a_slow_gpu_is_named_where_something_is_computed() {
     let (code, failed, named) = ran(Some("p5-003:gpu-slow=0.5@2"));
     assert_eq!(code, Some(1));
     assert!(failed.contains(&"training::straggler.late@p5-003".to_owned()), "{failed:?}");
+    // A recipe that is a file names the device, and none of the others.
+    let own: Vec<_> = failed.iter().filter(|name| name.starts_with("training::kernel_times.")).collect();
+    assert_eq!(own, ["training::kernel_times.slowdown@p5-003/gpu2"]);
     assert!(failed.iter().all(|name| name.starts_with("training::")), "{failed:?}");
     let [culprit] = named.as_slice() else { panic!("{named:?}") };
     assert!(culprit.starts_with("culprit p5-003 gpu2: "), "{culprit}");

@@ -26,6 +26,7 @@ mod little;
 mod local_launcher;
 mod nccl_calls;
 mod oracle;
+mod own_recipes;
 mod pretend_baselines;
 mod profile_script;
 mod project;

@@ -10,6 +10,7 @@ pub mod huge_pages;
 pub mod metric;
 pub mod nccl;
 pub mod op;
+pub mod own;
 pub mod parquet;
 pub mod picture;
 pub mod recipe;

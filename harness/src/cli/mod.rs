@@ -13,6 +13,7 @@ mod stored;
 mod sweep;
 mod together;
 
+use crate::recipe::own::worker;
 use crate::replay::From;
 use crate::store::Home;
 use crate::{check, exit_code, logs};
@@ -80,6 +81,9 @@ pub struct RunArgs {
     /// End the whole run after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
+    /// Recipes of your own beside those in `suites/recipes`: a file or a folder of them
+    #[arg(long, value_name = "PATH", env = "HARNESS_RECIPE_PATH")]
+    pub recipe_path: Option<PathBuf>,
     /// Take baselines from this folder instead of the project's own
     #[arg(long, value_name = "DIR")]
     pub baselines: Option<PathBuf>,
@@ -148,6 +152,10 @@ pub fn main(args: Vec<OsString>) -> i32 {
             }
             Err(code) => code,
         },
+        Some(worker::VERB) => {
+            let words = args.iter().skip(2).map(|word| word.to_string_lossy().into_owned());
+            worker::serve(&words.collect::<Vec<_>>())
+        }
         Some("recipe") => match parse::<recipe::RecipeArgs>(verb_args(args)) {
             Ok(args) => recipe::run(&args),
             Err(code) => code,

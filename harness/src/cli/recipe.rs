@@ -3,6 +3,7 @@
 use crate::exit_code;
 use crate::recipe::{self, Order, TableForm};
 use crate::stats::Exporting;
+use crate::store::Home;
 use clap::{CommandFactory, Parser};
 use recipes::sheet::{Headings, Look, TimeUnit};
 use recipes::trace::Filter;
@@ -67,6 +68,9 @@ pub struct RecipeArgs {
     /// Only what lies in ranges of this name
     #[arg(long, value_name = "RANGE[@DOMAIN][/INDEX]")]
     filter_nvtx: Option<String>,
+    /// Recipes of your own beside those of the project in `suites/recipes`: a file or a folder of them
+    #[arg(long, value_name = "PATH", env = "HARNESS_RECIPE_PATH")]
+    recipe_path: Option<PathBuf>,
     /// So many reports are open at once; as many as there are cores where it is not given
     #[arg(short, long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
@@ -88,6 +92,13 @@ pub struct RecipeArgs {
 }
 
 pub fn run(args: &RecipeArgs) -> i32 {
+    let home = super::home();
+    if let Err(mistakes) = recipe::own::load(home.as_ref().map(Home::path), args.recipe_path.as_deref()) {
+        for mistake in mistakes {
+            eprintln!("error: {mistake}");
+        }
+        return exit_code::USAGE;
+    }
     let told = match (args.name.as_deref(), args.help) {
         (None, true) => Ok(RecipeArgs::command().render_long_help().to_string()),
         (None, false) => Err(vec!["no recipe: `harness recipe list` tells which there are".to_owned()]),

@@ -1,11 +1,12 @@
 //! `--run ID --from STAGE`: goes through a stored run again, from a later stage on.
 
-use super::run_suites::{close, machinery};
+use super::run_suites::{close, machinery, told};
 use super::{RunArgs, load, stored, usage};
 use crate::artefact::{Launcher, Plan, Source};
 use crate::plan;
 use crate::reach::Reach;
 use crate::reach::process::ProcessReach;
+use crate::recipe::own;
 use crate::replay::{self, From};
 use crate::store::{self, Home, Store};
 
@@ -24,6 +25,9 @@ pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
             "--fetch: the nodes of a pretend run went with its process; what came home is accounted for without --fetch, \
              and a run that did not come to its end goes on with --resume",
         );
+    }
+    if let Err(why) = own_recipes(&parent.plan) {
+        return usage(&why);
     }
     let run_id = store::new_run_id(&parent.plan.suites.join("+"));
     let mut child = replay::child(&parent.plan, run_id, from);
@@ -46,6 +50,11 @@ pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
         Ok((store, finished)) => close(&plan, &finished, &store, args),
         Err(why) => machinery(&why),
     }
+}
+
+/// Those of the run, as they were then: files of today are not looked at.
+pub fn own_recipes(plan: &Plan) -> Result<(), String> {
+    own::from_plan(&plan.recipes).map_err(|mistakes| told(&mistakes).join("; "))
 }
 
 /// How the run reached its nodes, so that they are asked in the same way.

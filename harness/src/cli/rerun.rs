@@ -1,9 +1,10 @@
 //! `--rerun ID`: a new run of what a stored one failed or could not tell, upon the same suites, nodes and settings.
 
-use super::run_suites::{go, make_plan};
+use super::run_suites::{go, make_plan, told};
 use super::{RunArgs, stored, usage};
 use crate::artefact::Plan;
 use crate::plan::{self, Selection};
+use crate::recipe::own;
 use crate::store::{Home, Stored};
 use crate::{exit_code, nodeset, owed};
 use std::collections::BTreeSet;
@@ -23,6 +24,9 @@ pub fn rerun(home: &Home, id: &str, args: &RunArgs) -> i32 {
         Ok(like) => like,
         Err(why) => return usage(&format!("--rerun: {why}")),
     };
+    if let Err(why) = recipes_gone(home, &parent.plan) {
+        return usage(&format!("--rerun: {why}"));
+    }
     let (mut plan, inventory) = match make_plan(home, &like) {
         Ok(made) => made,
         Err(mistakes) => {
@@ -98,12 +102,28 @@ fn like(home: &Home, parent: &Plan, args: &RunArgs) -> Result<RunArgs, String> {
     })
 }
 
+/// Recipes whose files are not where they were, as the run's plan holds them.
+fn recipes_gone(home: &Home, parent: &Plan) -> Result<(), String> {
+    let is_gone = |file: &str| !home.path().join(file).is_file();
+    let gone: Vec<_> = parent.recipes.iter().filter(|recipe| is_gone(&recipe.file)).cloned().collect();
+    for recipe in &gone {
+        eprintln!("not where it was, taken as the run's plan holds it: {}", recipe.file);
+    }
+    own::from_plan(&gone).map_err(|mistakes| told(&mistakes).join("; "))
+}
+
 /// What was read is not always what the parent read.
 fn tell_changes(parent: &Plan, plan: &Plan) {
     for source in &plan.sources {
         let was = parent.sources.iter().find(|was| was.file == source.file);
         if was.is_none_or(|was| was.sha256 != source.sha256) {
             eprintln!("changed since the run that this one repeats: {}", source.file);
+        }
+    }
+    for recipe in &plan.recipes {
+        let was = parent.recipes.iter().find(|was| was.name == recipe.name);
+        if was.is_none_or(|was| was.sha256 != recipe.sha256) {
+            eprintln!("changed since the run that this one repeats: {}", recipe.file);
         }
     }
 }

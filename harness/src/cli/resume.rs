@@ -1,6 +1,7 @@
 //! `--run ID --resume`: goes on with a run whose process was ended, where it was ended. What it had launched is found
 //! by what it wrote down, and not launched again.
 
+use super::replay::own_recipes;
 use super::run_suites::{self, Past};
 use super::{RunArgs, load};
 use crate::artefact::Plan;
@@ -54,6 +55,7 @@ fn read(home: &Home, store: &Store, args: &RunArgs) -> Result<(Plan, Inventory, 
     if let (Some(from), Some(parent)) = (&plan.replayed_from, &plan.parent) {
         return Err(format!("a replay launches nothing, make it again: `--run {parent} --from {from}`"));
     }
+    own_recipes(&plan)?;
     let inventory = inventory(home, &plan, args)?;
     let lines = |name: &str| store.lines::<Value>(name).map_err(|error| error.to_string());
     let history = History::read(&lines("events.jsonl")?).map_err(|why| format!("events.jsonl: {why}"))?;

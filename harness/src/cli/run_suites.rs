@@ -3,15 +3,18 @@
 use super::{RunArgs, home, load, no_home, settings, usage};
 use crate::artefact::{Launcher, Plan};
 use crate::inventory::Kind;
+use crate::mistake::Mistake;
 use crate::pipeline::{self, Finished, World};
 use crate::plan::{self, Request, Selection};
 use crate::reach::process::ProcessReach;
+use crate::recipe::own;
 use crate::report::{self, ListFormat, Mode, Progress, Report, Unprinted};
 use crate::run::{Clock, History};
 use crate::sim::PretendReach;
 use crate::sim::fault::NodeFault;
 use crate::sim::journal::Entry;
 use crate::store::{self, Home, Store};
+use crate::suite::Case;
 use crate::{exit_code, interrupt, physics, sim};
 use libtest_mimic::{ColorSetting, FormatSetting};
 use std::collections::BTreeMap;
@@ -107,6 +110,7 @@ pub fn close(plan: &Plan, finished: &Finished, store: &Store, args: &RunArgs) ->
 
 /// The plan and the inventory that it is for; or all that is wrong, in one go.
 pub fn make_plan(home: &Home, args: &RunArgs) -> Result<(Plan, crate::inventory::Inventory), Vec<String>> {
+    own::load(Some(home.path()), args.recipe_path.as_deref()).map_err(|mistakes| told(&mistakes))?;
     let mut loaded = load::load(home, &args.suites, &args.inventory, args.baselines.as_deref())?;
     let mut mistakes = Vec::new();
     let settings = settings(&args.settings);
@@ -152,6 +156,7 @@ pub fn make_plan(home: &Home, args: &RunArgs) -> Result<(Plan, crate::inventory:
         limit_s: args.timeout,
         max_fail: args.max_fail,
         sources: loaded.sources,
+        recipes: own::planned(loaded.suites.iter().flat_map(|suite| &suite.cases).flat_map(recipes_of)),
     };
     let plan = plan::plan(&loaded.suites, &loaded.inventory, loaded.baselines.as_ref(), request)?;
     let selection = Selection {
@@ -161,6 +166,14 @@ pub fn make_plan(home: &Home, args: &RunArgs) -> Result<(Plan, crate::inventory:
         skip: args.libtest.skip.clone(),
     };
     Ok((plan::select(plan, &selection), loaded.inventory))
+}
+
+fn recipes_of(case: &Case) -> impl Iterator<Item = &str> {
+    case.recipes.iter().map(String::as_str)
+}
+
+pub fn told(mistakes: &[Mistake]) -> Vec<String> {
+    mistakes.iter().map(ToString::to_string).collect()
 }
 
 /// Whether the pretend cluster has the node and the part that a fault names. A real cluster has no faults at all, which

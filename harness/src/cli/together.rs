@@ -24,6 +24,7 @@ impl Asked {
             Asked::Resume => Some(&["run", "resume", "inventory"]),
             Asked::Rerun => Some(&[
                 "rerun",
+                "recipe_path",
                 "baselines",
                 "dry_run",
                 "list",

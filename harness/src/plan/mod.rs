@@ -12,7 +12,9 @@ pub use baseline::rebaseline;
 pub use select::{Selection, select};
 pub use settings::{SETTINGS, apply_settings};
 
-use crate::artefact::{FORMAT, InstanceFacts, Launcher, Plan, PlannedCase, Source, WorkloadFacts};
+use crate::artefact::{
+    FORMAT, InstanceFacts, Launcher, Plan, PlannedCase, PlannedRecipe, Source, WorkloadFacts,
+};
 use crate::baseline::Baselines;
 use crate::inventory::{Inventory, Kind, ReachBy};
 use crate::suite::{Case, Placement, Suite, Workload};
@@ -29,6 +31,8 @@ pub struct Request {
     pub limit_s: Option<u64>,
     pub max_fail: Option<u32>,
     pub sources: Vec<Source>,
+    /// The recipes of users that the suites name.
+    pub recipes: Vec<PlannedRecipe>,
 }
 
 /// The plan, or everything that speaks against it.
@@ -126,6 +130,7 @@ pub fn plan(
         sim_faults: request.sim_faults.clone(),
         limit_s: request.limit_s,
         max_fail: request.max_fail,
+        recipes: request.recipes.clone(),
         cases,
     })
 }

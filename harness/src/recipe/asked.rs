@@ -2,7 +2,7 @@
 //! backslash takes the meaning of a comma or a colon in an argument.
 
 use crate::suggest::nearest;
-use recipes::recipe::of_reports::{LIST, ReportRecipe, find};
+use recipes::recipe::of_reports::{LIST, ReportRecipe, all, find};
 use recipes::report::Arguments;
 
 /// All summaries at once.
@@ -76,7 +76,7 @@ fn unescaped(text: &str) -> String {
 
 pub(super) fn recipe(name: &str) -> Result<&'static ReportRecipe, String> {
     find(name).ok_or_else(|| {
-        let known = LIST.iter().map(|recipe| recipe.name).chain([SUMMARIES]);
+        let known = all().map(|recipe| recipe.name).chain([SUMMARIES]);
         let near = nearest(name, known).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
         format!("no recipe `{name}`{near} `harness recipe list` tells which there are")
     })

@@ -1,6 +1,7 @@
 //! What recipes say of themselves: the list, and all about one.
 
 use super::asked::recipe;
+use recipes::own;
 use recipes::recipe::of_reports::{Kind, LIST, ReportRecipe};
 use recipes::report::Takes;
 
@@ -21,7 +22,18 @@ pub fn list() -> String {
             .map(line)
             .collect::<String>(),
         LIST.iter().filter(|recipe| is_composite(recipe)).map(line).collect::<String>(),
-    )
+    ) + &own(wide)
+}
+
+/// Those that users wrote, where there are any.
+fn own(wide: usize) -> String {
+    let own = own::all();
+    let lines =
+        own.iter().map(|own| format!("  {:wide$}  {}\n", own.declaration.name, own.declaration.about));
+    match own.is_empty() {
+        true => String::new(),
+        false => format!("\nYour own, from files:\n{}", lines.collect::<String>()),
+    }
 }
 
 /// All about one recipe: purpose, definition, tables, arguments, what it gives.
@@ -50,6 +62,7 @@ pub fn manual(name: &str) -> Result<String, String> {
                 Takes::Nothing => String::new(),
                 Takes::Number(number) => format!("=N (where not given: {number})"),
                 Takes::Span => "=FIRST..LAST".to_owned(),
+                Takes::Decimal(number) => format!("=N (where not given: {number})"),
                 Takes::Text("") => "=TEXT".to_owned(),
                 Takes::Text(other) => format!("=TEXT (where not given: {other})"),
             };

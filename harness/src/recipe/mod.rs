@@ -4,6 +4,7 @@
 mod asked;
 mod folder;
 mod manual;
+pub mod own;
 mod pages;
 mod progress;
 

@@ -292,6 +292,7 @@ pub fn plan() -> Plan {
         sim_faults: vec!["p5-003:nic-slow=0.4@rdmap113s0".into()],
         limit_s: None,
         max_fail: None,
+        recipes: Vec::new(),
         cases: vec![case, skipped],
     }
 }

@@ -50,6 +50,7 @@ fn one_report(spec: &ReportSpec, text: &mut String) {
             Takes::Number(number) => format!("{}={number}", argument.name),
             Takes::Text(text) => format!("{}={text}", argument.name),
             Takes::Nothing => argument.name.to_owned(),
+            Takes::Decimal(number) => format!("{}={number}", argument.name),
             Takes::Span => format!("{}=FIRST..LAST", argument.name),
         };
         let _ = writeln!(text, "  :{name}  {}", argument.about);

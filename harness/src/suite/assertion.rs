@@ -6,8 +6,7 @@ use crate::suggest::nearest;
 use crate::toml_reader::quantity::{quantity_of, share_of, size_of};
 use crate::toml_reader::{Table, Value};
 use recipes::metric::{Dim, MetricSpec};
-use recipes::recipe::LIST;
-use recipes::recipe::cuda_gpu_kern_sum::CLASSES;
+use recipes::recipe::{self, cuda_gpu_kern_sum::CLASSES};
 use std::collections::BTreeMap;
 
 /// `known` tells whether workload and placement could be read; without them only the rest is looked at.
@@ -81,7 +80,7 @@ fn label(value: &Value<'_>) -> Option<String> {
 fn metric_of(value: &Value<'_>, case: &Case) -> Option<&'static MetricSpec> {
     let name = value.words()?;
     let own = || {
-        let given = LIST.iter().filter(|spec| case.recipes.iter().any(|recipe| recipe == spec.name));
+        let given = recipe::all().filter(|spec| case.recipes.iter().any(|recipe| recipe == spec.name));
         given.flat_map(|spec| spec.metrics)
     };
     if let Some(metric) = own().find(|metric| metric.name == name) {
@@ -100,7 +99,7 @@ fn metric_of(value: &Value<'_>, case: &Case) -> Option<&'static MetricSpec> {
         );
         return None;
     }
-    let giver = LIST.iter().find(|spec| spec.metrics.iter().any(|metric| metric.name == name));
+    let giver = recipe::all().find(|spec| spec.metrics.iter().any(|metric| metric.name == name));
     if let Some(giver) = giver {
         value.mistake_with(
             format!("none of the case's recipes gives this metric: `{name}`"),
@@ -109,7 +108,7 @@ fn metric_of(value: &Value<'_>, case: &Case) -> Option<&'static MetricSpec> {
         return None;
     }
     let own: Vec<&str> = own().map(|metric| metric.name).collect();
-    let all = LIST.iter().flat_map(|spec| spec.metrics).map(|metric| metric.name);
+    let all = recipe::all().flat_map(|spec| spec.metrics).map(|metric| metric.name);
     match nearest(&name, own.iter().copied()).or_else(|| nearest(&name, all)) {
         Some(near) => {
             value.mistake_with(format!("unknown metric: `{shown}`"), format!("did you mean `{near}`?"))
@@ -236,8 +235,7 @@ fn subject(
 
 /// A number that is read from reports needs a profiler that traces what it is read from.
 fn check_profile(value: &Value<'_>, metric: &MetricSpec, case: &Case) {
-    let Some((recipe, _)) =
-        recipes::recipe::metric(metric.name).filter(|(recipe, _)| !recipe.tables.is_empty())
+    let Some((recipe, _)) = recipe::metric(metric.name).filter(|(recipe, _)| !recipe.tables.is_empty())
     else {
         return;
     };

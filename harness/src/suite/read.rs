@@ -183,7 +183,8 @@ fn placement_of(value: &Value<'_>) -> Option<Placement> {
 
 fn read_recipes(table: &Table<'_>) -> Option<Vec<String>> {
     let value = table.need("recipes")?;
-    let known = recipes::recipe::LIST.iter().map(|recipe| recipe.name);
+    let known: Vec<&str> = recipes::recipe::all().map(|recipe| recipe.name).collect();
+    let known = known.into_iter();
     let names = value.texts();
     for name in &names {
         if !known.clone().any(|known| known == name) {

@@ -36,6 +36,11 @@ impl<'a> Source<'a> {
         self.place(span.start).0
     }
 
+    /// As it is written in the file.
+    pub fn written(&self, span: &Range<usize>) -> &'a str {
+        self.text.get(span.clone()).unwrap_or_default()
+    }
+
     /// Whether the text has syntax errors, so that what is absent may only have been unreadable.
     pub fn is_broken(&self) -> bool {
         !self.broken.is_empty()

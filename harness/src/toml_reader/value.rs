@@ -1,6 +1,6 @@
 //! A value being read: says what it should have been where it is something else.
 
-use super::{Raw, Source, Table};
+use super::{Raw, Source, Table, inner};
 use crate::suggest::nearest;
 use std::ops::{Range, RangeInclusive};
 use toml::de::DeValue;
@@ -41,6 +41,17 @@ impl<'a> Value<'a> {
 
     pub fn mistake_with(&self, message: impl Into<String>, suggestion: impl Into<String>) {
         self.source.mistake_with(&self.span(), message, suggestion);
+    }
+
+    /// A mistake within a text, by its place in what the text says: line and column from 1.
+    pub fn mistake_within(&self, (line, column): (u64, u64), message: String, suggestion: Option<String>) {
+        let span = self.span();
+        let start = span.start + inner::offset(self.source.written(&span), line, column);
+        let place = start.min(span.end)..span.end;
+        match suggestion {
+            Some(suggestion) => self.source.mistake_with(&place, message, suggestion),
+            None => self.source.mistake(&place, message),
+        }
     }
 
     /// What a reader of this value's text makes of it, its complaint being the mistake.

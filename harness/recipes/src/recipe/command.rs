@@ -25,7 +25,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     metrics: &[EXIT_CODE, SECONDS],
     tables: &[],
     causes: &[],
-    run,
+    run: &run,
 };
 
 fn run(job: &JobInput) -> Output {

@@ -14,17 +14,18 @@ pub mod ring;
 pub mod steps;
 pub mod stragglers;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 use crate::finding::Finding;
 use crate::metric::{Dim, Dims, Metric, MetricSpec};
 use crate::op::Op;
+use crate::own;
 use crate::tables::TableSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// Every recipe, by the name that suites use.
+/// Every built-in recipe, by the name that suites use.
 pub const LIST: &[RecipeSpec] = &[
     nccl_tests::SPEC,
     efa_traffic::SPEC,
@@ -47,17 +48,23 @@ pub struct RecipeSpec {
     /// The codes of findings that stand for a number that it does not give. The judge takes them for its cause.
     pub causes: &'static [&'static str],
     /// One job's files to its numbers.
-    pub run: fn(&JobInput) -> Output,
+    pub run: Run,
+}
+
+pub type Run = &'static (dyn Fn(&JobInput) -> Output + Sync);
+
+/// Every recipe: those of `LIST`, and behind them those that users wrote, as far as they were made known.
+pub fn all() -> impl Iterator<Item = &'static RecipeSpec> {
+    LIST.iter().chain(own::all().into_iter().map(|own| own.of_jobs))
 }
 
 pub fn find(name: &str) -> Option<&'static RecipeSpec> {
-    LIST.iter().find(|recipe| recipe.name == name)
+    all().find(|recipe| recipe.name == name)
 }
 
 /// The declaration of a metric, whichever recipe gives it.
 pub fn metric(name: &str) -> Option<(&'static RecipeSpec, &'static MetricSpec)> {
-    LIST.iter()
-        .find_map(|recipe| recipe.metrics.iter().find(|metric| metric.name == name).map(|m| (recipe, m)))
+    all().find_map(|recipe| recipe.metrics.iter().find(|metric| metric.name == name).map(|m| (recipe, m)))
 }
 
 /// One job as its recipes see it: what was declared of it, and the files it left.

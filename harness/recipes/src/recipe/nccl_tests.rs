@@ -52,7 +52,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     metrics: &[BUSBW, ALGBW, TIME, WRONG, RANKS],
     tables: &[],
     causes: &[],
-    run,
+    run: &run,
 };
 
 fn run(job: &JobInput) -> Output {

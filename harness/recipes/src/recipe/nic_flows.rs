@@ -30,7 +30,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     metrics: &[FLOW_RATE, NIC_RATE],
     tables: &[],
     causes: &[],
-    run,
+    run: &run,
 };
 
 fn run(job: &JobInput) -> Output {

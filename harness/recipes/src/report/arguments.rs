@@ -16,6 +16,8 @@ pub struct ArgumentSpec {
 pub enum Takes {
     Nothing,
     Number(u64),
+    /// A number with or without a point, as it is written.
+    Decimal(&'static str),
     Text(&'static str),
     /// Two whole numbers, `70..75`, the first no greater than the second.
     Span,
@@ -66,6 +68,13 @@ impl Arguments {
                 (Takes::Number(_), Some(value)) => Given::Number(value.parse().map_err(|_| {
                     BadArgument(format!("`{name}` of `{}` takes a whole number, not: {value}", of))
                 })?),
+                (Takes::Decimal(_), Some(value)) => {
+                    if !value.parse::<f64>().is_ok_and(f64::is_finite) {
+                        let why = format!("`{name}` of `{}` takes a number, not: {value}", of);
+                        return Err(BadArgument(why));
+                    }
+                    Given::Text(value.to_owned())
+                }
                 (Takes::Span, Some(value)) => span(value).ok_or_else(|| {
                     BadArgument(format!(
                         "`{name}` of `{}` takes two whole numbers, the lesser first, as in `{name}=70..75`, not: {value}",
@@ -76,7 +85,7 @@ impl Arguments {
                 (Takes::Nothing, Some(_)) => {
                     return Err(BadArgument(format!("`{name}` of `{}` takes no value", of)));
                 }
-                (Takes::Number(_), None) => {
+                (Takes::Number(_) | Takes::Decimal(_), None) => {
                     return Err(BadArgument(format!("`{name}` of `{}` takes a number: `{name}=N`", of)));
                 }
                 (Takes::Span, None) => {
@@ -129,7 +138,7 @@ impl Arguments {
     pub fn text(&self, spec: &ArgumentSpec) -> &str {
         match (self.last(spec), spec.takes) {
             (Some(Given::Text(text)), _) => text,
-            (_, Takes::Text(text)) => text,
+            (_, Takes::Text(text) | Takes::Decimal(text)) => text,
             _ => "",
         }
     }

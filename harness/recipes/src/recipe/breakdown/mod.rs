@@ -65,7 +65,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
         "report-garbled",
         "graphs-whole",
     ],
-    run,
+    run: &run,
 };
 
 /// Nanoseconds of GPUs, added up.

@@ -69,7 +69,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     metrics: &[SHARE, CLASS_SHARE, TIME, COUNT, MEDIAN, RANK_CLASS_SHARE],
     tables: &[&KERNEL, &STRING_IDS, &DIAGNOSTIC_EVENT, &META_DATA_EXPORT],
     causes: &["events-dropped", "target-error", "no-kernels", "report-unreadable", "report-garbled"],
-    run,
+    run: &run,
 };
 
 /// More kernels than this are not told one by one; none of a sane workload is among the rest.

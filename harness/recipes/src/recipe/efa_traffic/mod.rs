@@ -91,7 +91,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     metrics: &[PRESENT, TX_BYTES, RX_BYTES, SHARE, RETRANS, TIMEOUTS, DROPS, NODE_TX, NODE_RX, RESIDUAL],
     tables: &[],
     causes: &[],
-    run,
+    run: &run,
 };
 
 fn run(job: &JobInput) -> Output {

@@ -81,7 +81,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
         "profile-not-compared",
         "profile-calls-disagree",
     ],
-    run,
+    run: &run,
 };
 
 fn run(job: &JobInput) -> Output {

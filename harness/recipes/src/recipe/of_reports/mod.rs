@@ -35,14 +35,17 @@ mod together;
 
 pub use survey::{Input, Outcome, Progress, Survey, survey};
 pub use together::{Across, Made, Of, Together};
+pub(crate) use together::{Share, Taken};
 
+use crate::own;
 use crate::report::{ArgumentSpec, Arguments, Groups};
 use crate::sheet::{Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
 use crate::tables::TableSpec;
 use crate::trace::Trace;
+use std::sync::{Mutex, PoisonError};
 
-/// Every recipe over reports, by the name under which it is asked for.
+/// Every built-in recipe over reports, by the name under which it is asked for.
 pub const LIST: &[ReportRecipe] = &[
     summaries::CUDA_API_SUM,
     summaries::CUDA_GPU_KERN_SUM,
@@ -129,8 +132,34 @@ pub enum Kind {
     Diff,
 }
 
+/// Every recipe: those of `LIST`, and behind them those that users wrote, as far as they were made known.
+pub fn all() -> impl Iterator<Item = &'static ReportRecipe> {
+    LIST.iter().chain(own::all().into_iter().map(|own| own.of_reports))
+}
+
 pub fn find(name: &str) -> Option<&'static ReportRecipe> {
-    LIST.iter().find(|recipe| recipe.name == name)
+    all().find(|recipe| recipe.name == name)
+}
+
+/// One table of what a built-in recipe makes of one report alone; none where it makes no such table of it.
+pub(crate) fn table_of(
+    recipe: &ReportRecipe,
+    trace: &Trace,
+    table: &str,
+) -> Result<Option<Sheet>, ExportError> {
+    let arguments = Arguments::default();
+    match &recipe.kind {
+        Kind::Rows { of } => of(trace, &arguments),
+        Kind::Together(together) => {
+            let all = Mutex::new(together.begin());
+            let Some((taken, _)) = together.take(trace, &arguments, &all)? else { return Ok(None) };
+            let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let report = Of { rank: 0, file: String::new(), host: None, utc_epoch_ns: None, taken: &taken };
+            let made = together.make(all, vec![report], &arguments);
+            Ok(made.tables.into_iter().find(|(name, _)| *name == table).map(|(_, sheet)| sheet))
+        }
+        Kind::Summary { .. } | Kind::Diff => Ok(None),
+    }
 }
 
 impl ReportRecipe {

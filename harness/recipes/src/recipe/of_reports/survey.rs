@@ -54,7 +54,8 @@ pub struct Outcome {
     /// What the tables look like, for the recipes that are pictures.
     pub pictures: Vec<Picture>,
     pub notes: Vec<String>,
-    /// Reports that could not be read, and why. Nothing of them is in the tables.
+    /// Reports that could not be read, and why, or the recipe itself where it failed over all of them. Nothing of them is in
+    /// the tables.
     pub unreadable: Vec<(String, String)>,
     /// Whether any report is of a pretend cluster.
     pub simulated: bool,
@@ -325,7 +326,7 @@ fn outcome(
                 tables.push(("rows", sheet));
             }
         }
-        Kind::Together(recipe) => {
+        Kind::Together(across) => {
             let parts = reports.iter().enumerate().filter_map(|(at, report)| match of(at) {
                 Taken::Part { part, .. } => Some(Of {
                     rank: ranks[at],
@@ -337,9 +338,9 @@ fn outcome(
                 _ => None,
             });
             let parts: Vec<Of<&together::Taken>> = parts.collect();
-            if !parts.is_empty() || (looked > 0 && recipe.tells_of_none()) {
+            if !parts.is_empty() || (looked > 0 && across.tells_of_none()) {
                 let all = together.into_inner().unwrap_or_else(PoisonError::into_inner);
-                let made = recipe.make(all, parts, arguments);
+                let made = across.make(all, parts, arguments);
                 tables.extend(made.tables);
                 pictures.extend(made.pictures);
                 notes.extend(made.notes);

@@ -28,6 +28,16 @@ pub trait Together: Sync {
     /// In the order in which reports are numbered; those that had nothing are not among them.
     fn make(&self, all: Taken, reports: Vec<Of<&Taken>>, arguments: &Arguments) -> Made;
 
+    /// The same, and why it is not whole, for a recipe that may fail over what was taken.
+    fn try_make(
+        &self,
+        all: Taken,
+        reports: Vec<Of<&Taken>>,
+        arguments: &Arguments,
+    ) -> (Made, Option<String>) {
+        (self.make(all, reports, arguments), None)
+    }
+
     /// Whether tables without a row say something, where reports were looked at and had nothing.
     fn tells_of_none(&self) -> bool {
         false
@@ -57,7 +67,7 @@ pub struct Made {
 }
 
 /// From one report, and of how many rows.
-pub(super) type Share<T> = Result<Option<(T, u64)>, ExportError>;
+pub(crate) type Share<T> = Result<Option<(T, u64)>, ExportError>;
 
 pub struct Across<T> {
     pub tables: &'static [&'static str],

@@ -59,7 +59,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     metrics: &[TIME, MEDIAN, CV, SLOPE, COUNT],
     tables: &[&KERNEL, &RUNTIME, &STRING_IDS, &GRAPH_TRACE, &NVTX_EVENTS, &DIAGNOSTIC_EVENT],
     causes: &["events-dropped", "target-error", "report-unreadable", "no-steps"],
-    run,
+    run: &run,
 };
 
 /// More steps than this are not told one by one; their figures are of all.

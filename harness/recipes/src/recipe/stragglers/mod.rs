@@ -61,7 +61,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
         "no-communication",
         "stragglers-untold",
     ],
-    run,
+    run: &run,
 };
 
 /// What was taken of one report.

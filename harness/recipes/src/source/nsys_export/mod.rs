@@ -65,6 +65,8 @@ pub enum ExportError {
     Broken { table: &'static str, why: String },
     /// A table is there and lacks a column that is needed.
     NoColumn { table: &'static str, column: &'static str, schema: String },
+    /// What a recipe of a user asks of its tables cannot be answered.
+    Query { what: String, why: String },
 }
 
 impl fmt::Display for ExportError {
@@ -78,6 +80,7 @@ impl fmt::Display for ExportError {
             ExportError::NoColumn { table, column, schema } => {
                 write!(f, "table `{table}` has no column `{column}`, in a layout of version: {schema}")
             }
+            ExportError::Query { what, why } => write!(f, "`{what}`: {why}"),
         }
     }
 }

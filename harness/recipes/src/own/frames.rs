@@ -1,0 +1,156 @@
+//! Tables as the engine holds them, to and from bytes and sheets. Results hold whole numbers, numbers and texts alone.
+
+use super::Columns;
+use crate::sheet::{Column as SheetColumn, Quantity, Sheet, Values};
+use crate::tables::Kind;
+use polars::prelude::*;
+use std::io::Cursor;
+use std::sync::Arc;
+
+pub(super) fn to_bytes(mut frame: DataFrame) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    ParquetWriter::new(&mut bytes)
+        .with_compression(ParquetCompression::Uncompressed)
+        .finish(&mut frame)
+        .map_err(|error| error.to_string())?;
+    Ok(bytes)
+}
+
+pub(super) fn from_bytes(bytes: Vec<u8>) -> Result<DataFrame, String> {
+    ParquetReader::new(Cursor::new(bytes)).finish().map_err(|error| error.to_string())
+}
+
+fn type_of(kind: Kind) -> DataType {
+    match kind {
+        Kind::Integer => DataType::Int64,
+        Kind::Real => DataType::Float64,
+        Kind::Text => DataType::String,
+        Kind::Bytes => DataType::Binary,
+    }
+}
+
+pub(super) fn empty(columns: &Columns) -> DataFrame {
+    let fields = columns.iter().map(|(name, kind)| Field::new(name.as_str().into(), type_of(*kind)));
+    DataFrame::empty_with_schema(&Schema::from_iter(fields))
+}
+
+/// The columns of a result that is plain.
+pub(super) fn columns_of(frame: &DataFrame) -> Result<Columns, String> {
+    let kind = |column: &Column| match column.dtype() {
+        DataType::Int64 => Ok(Kind::Integer),
+        DataType::Float64 => Ok(Kind::Real),
+        DataType::String => Ok(Kind::Text),
+        other => {
+            Err(format!("a column of a result holds numbers or texts, `{}` holds: {other}", column.name()))
+        }
+    };
+    frame.columns().iter().map(|column| Ok((column.name().to_string(), kind(column)?))).collect()
+}
+
+/// Whole numbers of all widths in one, truth as a word; what is neither number nor text is refused.
+pub(super) fn plain(frame: DataFrame) -> Result<DataFrame, String> {
+    let height = frame.height();
+    let columns = frame.columns().iter().map(|column| {
+        let told = |error: PolarsError| format!("column `{}`: {error}", column.name());
+        let of = match column.dtype() {
+            kind if kind.is_integer() => DataType::Int64,
+            kind if kind.is_float() => DataType::Float64,
+            DataType::String => return Ok(column.clone()),
+            DataType::Boolean => DataType::String,
+            other => {
+                return Err(format!(
+                    "a column of a result holds numbers or texts, `{}` holds: {other}",
+                    column.name()
+                ));
+            }
+        };
+        column.strict_cast(&of).map_err(told)
+    });
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    DataFrame::new(height, columns).map_err(|error| error.to_string())
+}
+
+/// These columns of a sheet; one that it lacks is empty.
+pub(super) fn of_sheet(sheet: &Sheet, columns: &Columns) -> Result<DataFrame, String> {
+    let height = sheet.height();
+    let of = |(name, kind): &(String, Kind)| {
+        let name: PlSmallStr = name.as_str().into();
+        let found = sheet.column(&name).map(|column| match &column.values {
+            Values::Integers(all) => Column::new(name.clone(), all),
+            Values::Decimals(all) => Column::new(name.clone(), all),
+            Values::Texts(all) => {
+                let texts = all.iter().map(|text| text.as_deref());
+                StringChunked::from_iter_options(name.clone(), texts).into_column()
+            }
+            Values::Lists(all) => {
+                let texts = all.iter().map(|list| list.as_ref().map(|list| list.shown()));
+                StringChunked::from_iter_options(name.clone(), texts).into_column()
+            }
+        });
+        match found {
+            Some(column) => column.cast(&type_of(*kind)).map_err(|error| error.to_string()),
+            None => Ok(Column::full_null(name, height, &type_of(*kind))),
+        }
+    };
+    let columns = columns.iter().map(of).collect::<Result<Vec<_>, _>>()?;
+    DataFrame::new(height, columns).map_err(|error| error.to_string())
+}
+
+/// A result as a table to show. What is no finite number is an empty cell; how many there were comes back beside it.
+pub(super) fn to_sheet(
+    frame: &DataFrame,
+    (name, title): (&'static str, &'static str),
+    quantities: &[(String, Quantity)],
+) -> Result<(Sheet, u64), String> {
+    let mut odd = 0;
+    let mut columns = Vec::new();
+    for column in frame.columns() {
+        let quantity =
+            quantities.iter().find(|(of, _)| of == column.name()).map_or(Quantity::Plain, |(_, one)| *one);
+        let told = |error: PolarsError| error.to_string();
+        let values = match column.dtype() {
+            DataType::Int64 => Values::Integers(column.i64().map_err(told)?.iter().collect()),
+            DataType::Float64 => {
+                let all: Vec<Option<f64>> = column.f64().map_err(told)?.iter().collect();
+                odd += all.iter().flatten().filter(|value| !value.is_finite()).count() as u64;
+                Values::Decimals(
+                    all.into_iter().map(|value| value.filter(|value| value.is_finite())).collect(),
+                )
+            }
+            DataType::String => {
+                let all = column.str().map_err(told)?.iter();
+                Values::Texts(all.map(|text| text.map(Arc::from)).collect())
+            }
+            other => return Err(format!("column `{}` cannot be shown: {other}", column.name())),
+        };
+        columns.push(SheetColumn { name: column.name().to_string(), quantity, values });
+    }
+    Ok((Sheet { name, title, columns }, odd))
+}
+
+/// Results of reports below each other, behind the rank and the host of each.
+pub(super) fn below_each_other<'a>(
+    parts: impl Iterator<Item = (i64, Option<&'a str>, &'a DataFrame)>,
+    columns: &Columns,
+) -> Result<DataFrame, String> {
+    let told = |error: PolarsError| error.to_string();
+    let mut all: Option<DataFrame> = None;
+    for (rank, host, part) in parts {
+        let height = part.height();
+        let mut own = vec![
+            Column::new(super::RANK.into(), vec![rank; height]),
+            StringChunked::from_iter_options(super::HOST.into(), (0..height).map(|_| host)).into_column(),
+        ];
+        own.extend(part.columns().iter().cloned());
+        let part = DataFrame::new(height, own).map_err(told)?;
+        match &mut all {
+            Some(all) => {
+                all.vstack_mut(&part).map_err(told)?;
+            }
+            None => all = Some(part),
+        }
+    }
+    let mut all = all.unwrap_or_else(|| empty(&super::seen_across(columns)));
+    all.rechunk_mut();
+    Ok(all)
+}

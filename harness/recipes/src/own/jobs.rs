@@ -1,0 +1,260 @@
+//! A user's recipe in a suite: its metrics from the reports of a job's profiled ranks. A number of some of the ranks is no
+//! number of all: where a report, a table or a value is missing, a finding says so, and what it belongs to is not given.
+
+use super::reports::{across, all_specs, of_report};
+use super::{Declaration, Engine, Literal, MetricColumn, RANK, ROWS, frames};
+use crate::finding::Finding;
+use crate::metric::{Dim, DimValue, Dims, MetricSpec};
+use crate::recipe::cuda_gpu_kern_sum::loss;
+use crate::recipe::{FileRole, InputFile, JobInput, Output, RecipeSpec, Run};
+use crate::tables::{DIAGNOSTIC_EVENT, TableSpec};
+use crate::trace::Trace;
+use polars::prelude::{AnyValue, DataFrame};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Why a number is not given, in a word.
+const CAUSES: &[&str] = &[
+    "events-dropped",
+    "target-error",
+    "report-unreadable",
+    "recipe-failed",
+    "recipe-no-data",
+    "recipe-no-value",
+];
+
+/// What stands for it among the recipes of suites.
+pub(super) fn recipe(declaration: &'static Declaration, engine: &'static dyn Engine) -> RecipeSpec {
+    let metrics: Vec<MetricSpec> = declaration.metrics.iter().map(spec).collect();
+    let mut tables: Vec<&'static TableSpec> = all_specs(declaration);
+    if !tables.iter().any(|table| table.name == DIAGNOSTIC_EVENT.name) {
+        tables.push(&DIAGNOSTIC_EVENT);
+    }
+    let metrics: &'static [MetricSpec] = metrics.leak();
+    let run: Run = Box::leak(Box::new(move |job: &JobInput| run(declaration, metrics, engine, job)));
+    RecipeSpec {
+        name: &declaration.name,
+        about: &declaration.about,
+        metrics,
+        tables: tables.leak(),
+        causes: CAUSES,
+        run,
+    }
+}
+
+/// A number of a rank is one of its node too.
+fn spec(metric: &'static MetricColumn) -> MetricSpec {
+    let mut dims: Vec<Dim> = metric.dims.iter().map(|(dim, _)| *dim).collect();
+    if metric.of == ROWS && !dims.contains(&Dim::Rank) {
+        dims.push(Dim::Rank);
+    }
+    if dims.contains(&Dim::Rank) {
+        dims.push(Dim::Node);
+    }
+    dims.sort();
+    MetricSpec {
+        name: &metric.name,
+        about: &metric.about,
+        unit: metric.unit,
+        better: metric.better,
+        dims: dims.leak(),
+    }
+}
+
+/// The results of a job's reports, and the nodes of which one is missing.
+#[derive(Default)]
+struct Results {
+    of_rank: BTreeMap<u32, DataFrame>,
+    incomplete: BTreeSet<String>,
+}
+
+fn run(
+    declaration: &Declaration,
+    metrics: &'static [MetricSpec],
+    engine: &dyn Engine,
+    job: &JobInput,
+) -> Output {
+    let mut output = Output::default();
+    let mut results = Results::default();
+    let defaults: Vec<(String, Literal)> =
+        declaration.parameters.iter().map(|one| (one.name.clone(), one.default.clone())).collect();
+    for file in job.files_of(FileRole::NsysExport) {
+        let (Some(rank), Some(node)) = (file.rank, &file.node) else { continue };
+        match of_file(declaration, engine, &defaults, file) {
+            Ok(frame) => {
+                results.of_rank.insert(rank, frame);
+            }
+            Err(finding) => {
+                output.findings.push(*finding);
+                results.incomplete.insert(node.clone());
+            }
+        }
+    }
+    // Why a report is not there is told by who accounts for them.
+    let missing = job.expected_exports.iter().filter(|(rank, _)| !results.of_rank.contains_key(rank));
+    results.incomplete.extend(missing.map(|(_, node)| node.clone()));
+    let nodes: BTreeMap<u32, &str> =
+        job.expected_exports.iter().map(|(rank, node)| (*rank, node.as_str())).collect();
+    let told = |code: &str, why: String| Finding::new(code, format!("`{}`: {why}", declaration.name));
+    let parts =
+        results.of_rank.iter().map(|(rank, frame)| (i64::from(*rank), nodes.get(rank).copied(), frame));
+    let rows = match frames::below_each_other(parts, &declaration.rows.columns) {
+        Ok(rows) => rows,
+        Err(why) => {
+            output.findings.push(told("recipe-failed", why));
+            return output;
+        }
+    };
+    let is_whole = results.incomplete.is_empty() && !results.of_rank.is_empty();
+    let of_all = if is_whole { across(declaration, engine, rows.clone(), &defaults) } else { None };
+    let of_all = match of_all {
+        Some(Err(why)) => {
+            output.findings.push(told("recipe-failed", why));
+            None
+        }
+        Some(Ok(frame)) => Some(frame),
+        None => None,
+    };
+    for (column, spec) in declaration.metrics.iter().zip(metrics) {
+        let table = if column.of == ROWS { Some(&rows) } else { of_all.as_ref() };
+        let Some(table) = table else { continue };
+        let given = Given { job, column, spec, nodes: &nodes, incomplete: &results.incomplete };
+        given.metric(table, &mut output);
+    }
+    output
+}
+
+fn of_file(
+    declaration: &Declaration,
+    engine: &dyn Engine,
+    defaults: &[(String, Literal)],
+    file: &InputFile,
+) -> Result<DataFrame, Box<Finding>> {
+    let told = |code: &str, why: String| Box::new(file.tells(code, why));
+    let unreadable = |error: &dyn std::fmt::Display| told("report-unreadable", error.to_string());
+    let trace = Trace::open(&file.path).map_err(|error| unreadable(&error))?;
+    if let Some((code, text)) = loss(trace.export()).map_err(|error| unreadable(&error))? {
+        return Err(told(code, format!("the report says itself: {text}")));
+    }
+    match of_report(declaration, engine, &trace, defaults) {
+        Ok(Some((frame, _))) => Ok(frame),
+        Ok(None) => {
+            let wanted = declaration.tables.iter().filter(|table| !table.optional);
+            let names: Vec<&str> = wanted.map(|table| table.name.as_str()).collect();
+            let why = format!("`{}` needs rows of: {}", declaration.name, names.join(", "));
+            Err(told("recipe-no-data", why))
+        }
+        Err(error) => Err(told("recipe-failed", error.to_string())),
+    }
+}
+
+/// Numbers with their dimensions, or why one of them is none.
+type Sound = Result<Vec<(Dims, f64)>, String>;
+
+/// One metric, as it is taken from a table.
+struct Given<'a> {
+    job: &'a JobInput,
+    column: &'a MetricColumn,
+    spec: &'static MetricSpec,
+    nodes: &'a BTreeMap<u32, &'a str>,
+    incomplete: &'a BTreeSet<String>,
+}
+
+impl Given<'_> {
+    /// Rows of a node where one has no value are left out whole, as are those of a node of which a report is missing.
+    fn metric(&self, table: &DataFrame, output: &mut Output) {
+        let mut by_node: BTreeMap<Option<String>, Sound> = BTreeMap::new();
+        let of_ranks = self.spec.dims.contains(&Dim::Rank);
+        if of_ranks {
+            let nodes = self.nodes.values().filter(|node| !self.incomplete.contains(**node));
+            by_node.extend(nodes.map(|node| (Some((*node).to_owned()), Ok(Vec::new()))));
+        } else {
+            by_node.insert(None, Ok(Vec::new()));
+        }
+        for row in 0..table.height() {
+            let read = self.row(table, row);
+            let node = match &read {
+                Ok((dims, _)) => dims.word(Dim::Node).map(str::to_owned),
+                Err((node, _)) => node.clone(),
+            };
+            let Some(rows) = by_node.get_mut(&node) else { continue };
+            match (rows.as_mut(), read) {
+                (Ok(all), Ok(one)) => all.push(one),
+                (Ok(_), Err((_, why))) => *rows = Err(why),
+                (Err(_), _) => {}
+            }
+        }
+        for (node, rows) in by_node {
+            let told = |why: String| {
+                let finding = Finding::new("recipe-no-value", format!("`{}`: {why}", self.spec.name));
+                match &node {
+                    Some(node) => finding.node(node.as_str()),
+                    None => finding,
+                }
+            };
+            match rows {
+                Ok(rows) => match self.silent(node.as_deref(), &rows) {
+                    None => {
+                        output.metrics.extend(rows.into_iter().map(|(dims, value)| self.spec.of(dims, value)))
+                    }
+                    Some(why) => output.findings.push(told(why)),
+                },
+                Err(why) => output.findings.push(told(why)),
+            }
+        }
+    }
+
+    /// Why rows that are all sound are still not enough: there is none, or none of one of the ranks.
+    fn silent(&self, node: Option<&str>, rows: &[(Dims, f64)]) -> Option<String> {
+        if rows.is_empty() {
+            return Some("the query gives no row".to_owned());
+        }
+        let seen: BTreeSet<u64> = rows.iter().filter_map(|(dims, _)| dims.number(Dim::Rank)).collect();
+        let of_node = self.nodes.iter().filter(|(_, of)| node.is_some() && Some(**of) == node);
+        let silent: Vec<String> = of_node
+            .filter(|(rank, _)| !seen.contains(&u64::from(**rank)))
+            .map(|(rank, _)| rank.to_string())
+            .collect();
+        (!silent.is_empty()).then(|| format!("the query gives no row of ranks: {}", silent.join(", ")))
+    }
+
+    /// The dimensions and the value of a row; or, with its node, why it has none.
+    fn row(&self, table: &DataFrame, row: usize) -> Result<(Dims, f64), (Option<String>, String)> {
+        let mut dims = self.job.dims();
+        let cell = |name: &str| {
+            table.column(name).ok().and_then(|column| column.get(row).ok()).unwrap_or(AnyValue::Null)
+        };
+        if self.spec.dims.contains(&Dim::Rank) {
+            let from = self.column.dims.iter().find(|(dim, _)| *dim == Dim::Rank);
+            let from = from.map_or(RANK, |(_, column)| column.as_str());
+            let rank = whole(&cell(from)).and_then(|rank| u32::try_from(rank).ok());
+            let node = rank.and_then(|rank| Some((rank, *self.nodes.get(&rank)?)));
+            let (rank, node) =
+                node.ok_or_else(|| (None, format!("row {} is of no rank of the job, by `{from}`", row + 1)))?;
+            dims.set(Dim::Rank, rank);
+            dims.set(Dim::Node, node);
+        }
+        let node = dims.word(Dim::Node).map(str::to_owned);
+        let none = |column: &str| (node.clone(), format!("row {} has no value in `{column}`", row + 1));
+        for (dim, column) in self.column.dims.iter().filter(|(dim, _)| *dim != Dim::Rank) {
+            let value = cell(column);
+            let value = match dim.is_number() {
+                true => whole(&value).and_then(|value| u64::try_from(value).ok()).map(DimValue::Number),
+                false => value.get_str().map(DimValue::from),
+            };
+            dims.set(*dim, value.ok_or_else(|| none(column))?);
+        }
+        let value = match cell(&self.column.value) {
+            AnyValue::Int64(value) => Some(value as f64),
+            AnyValue::Float64(value) => Some(value).filter(|value| value.is_finite()),
+            _ => None,
+        };
+        Ok((dims, value.ok_or_else(|| none(&self.column.value))?))
+    }
+}
+
+fn whole(value: &AnyValue) -> Option<i64> {
+    match value {
+        AnyValue::Int64(value) => Some(*value),
+        _ => None,
+    }
+}

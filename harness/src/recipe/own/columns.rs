@@ -1,0 +1,275 @@
+//! Reads what a user's recipe says of the columns of its results: their units, the metrics that they give, and pictures.
+
+use crate::suggest::nearest;
+use crate::toml_reader::{Table, Value};
+use recipes::metric::Dim;
+use recipes::own::{ACROSS, Columns, MetricColumn, PictureSpec, ROWS, Shape};
+use recipes::recipe;
+use recipes::sheet::Quantity;
+use recipes::tables::Kind;
+use recipes::unit::{Better, Unit};
+
+/// The results that there are, with their columns; nothing where a result could not be read.
+pub struct Results {
+    pub rows: Option<Columns>,
+    /// Whether there is a second query.
+    pub has_across: bool,
+    pub across: Option<Columns>,
+}
+
+impl Results {
+    /// The one that is meant where none is named.
+    fn last(&self) -> &'static str {
+        if self.has_across { ACROSS } else { ROWS }
+    }
+
+    fn columns(&self, of: &str) -> Option<&Columns> {
+        if of == ROWS { self.rows.as_ref() } else { self.across.as_ref() }
+    }
+
+    fn of(&self, table: &Table<'_>) -> Option<&'static str> {
+        let Some(value) = table.get("of") else { return Some(self.last()) };
+        let all: &[(&str, &'static str)] =
+            if self.has_across { &[(ROWS, ROWS), (ACROSS, ACROSS)] } else { &[(ROWS, ROWS)] };
+        value.one_of(all)
+    }
+}
+
+/// The kind of a column, or a mistake where the result has no such column. Nothing is said of a result that could not be
+/// read.
+fn column(value: &Value<'_>, results: &Results, of: &str) -> Option<(String, Option<Kind>)> {
+    let name = value.words()?;
+    let Some(columns) = results.columns(of) else { return Some((name, None)) };
+    // The rank and the host stand before each row of all reports.
+    let own = columns.iter().map(|(name, kind)| (name.as_str(), *kind));
+    let before = [(recipes::own::RANK, Kind::Integer), (recipes::own::HOST, Kind::Text)];
+    let all: Vec<(&str, Kind)> = before.into_iter().filter(|_| of == ROWS).chain(own).collect();
+    match all.iter().find(|(known, _)| *known == name) {
+        Some((_, kind)) => Some((name, Some(*kind))),
+        None => {
+            let message = format!("`{of}` has no such column: `{}`", name.escape_debug());
+            let suggestion = match nearest(&name, all.iter().map(|(name, _)| *name)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => {
+                    let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+                    format!("it has `{}`", names.join("`, `"))
+                }
+            };
+            value.mistake_with(message, suggestion);
+            None
+        }
+    }
+}
+
+/// What the numbers of columns are.
+pub fn quantities(table: &Table<'_>, results: &Results) -> Vec<(String, Quantity)> {
+    let units = [
+        ("ns", Quantity::Nanoseconds),
+        ("bytes", Quantity::Bytes),
+        ("bytes/s", Quantity::BytesPerSecond),
+        ("percent", Quantity::Percent),
+    ];
+    let of = |columns: &Option<Columns>| columns.clone().unwrap_or_default();
+    let known: Columns = of(&results.rows).into_iter().chain(of(&results.across)).collect();
+    let whole = results.rows.is_some() && (results.across.is_some() || !results.has_across);
+    let mut all = Vec::new();
+    for (name, span, value) in table.entries() {
+        let found = known.iter().find(|(column, _)| column == name);
+        if found.is_none() && whole {
+            let message = format!("no result has such a column: `{}`", name.escape_debug());
+            match nearest(name, known.iter().map(|(name, _)| name.as_str())) {
+                Some(near) => table.source().mistake_with(&span, message, format!("did you mean `{near}`?")),
+                None => table.source().mistake(&span, message),
+            }
+        }
+        if let Some((_, Kind::Text)) = found {
+            value.mistake(format!("a column of texts has no unit: `{name}`"));
+        }
+        all.extend(value.one_of(&units).map(|quantity| (name.to_owned(), quantity)));
+    }
+    all
+}
+
+/// The dimensions that a column may give, beside the rank.
+const DIMS: [Dim; 7] = [Dim::Rank, Dim::Gpu, Dim::Nic, Dim::Kernel, Dim::Step, Dim::Direction, Dim::Peer];
+
+pub fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results) -> Vec<MetricColumn> {
+    let mut all: Vec<MetricColumn> = Vec::new();
+    for table in tables {
+        let name = table.need("name");
+        let about = table.need("about").and_then(|value| value.words());
+        let of = results.of(table);
+        let value = table.need("value");
+        let unit =
+            table.need("unit").and_then(|value| value.one_of(&Unit::ALL.map(|unit| (unit.name(), unit))));
+        let directions = [("higher", Better::Higher), ("lower", Better::Lower), ("neither", Better::Neither)];
+        let better = table.need("better").and_then(|value| value.one_of(&directions));
+        let dims = table.get("dims").and_then(|value| value.table());
+        table.close();
+        let name = name.and_then(|value| {
+            let name = metric_name(&value, recipe_name)?;
+            if all.iter().any(|known| known.name == name) {
+                value.mistake(format!("two metrics have this name: `{name}`"));
+                return None;
+            }
+            Some(name)
+        });
+        let Some(of) = of else { continue };
+        let value = value.and_then(|value| match column(&value, results, of)? {
+            (name, Some(Kind::Text)) => {
+                value.mistake(format!("`value` of a metric needs a column of numbers: `{name}`"));
+                None
+            }
+            (name, _) => Some(name),
+        });
+        let dims = dims.map_or(Some(Vec::new()), |dims| read_dims(&dims, results, of));
+        if let (Some(name), Some(about), Some(value), Some(unit), Some(better), Some(dims)) =
+            (name, about, value, unit, better, dims)
+        {
+            all.push(MetricColumn { name, about, of, value, unit, better, dims });
+        }
+    }
+    all
+}
+
+fn metric_name(value: &Value<'_>, recipe_name: &str) -> Option<String> {
+    let name = value.words()?;
+    let sound = name.strip_prefix(recipe_name).and_then(|rest| rest.strip_prefix('.')).is_some_and(|rest| {
+        !rest.is_empty()
+            && rest
+                .chars()
+                .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
+    });
+    if !sound {
+        value.mistake_with(
+            format!(
+                "a metric is called by its recipe, a point, and small letters, digits and `_`: `{}`",
+                name.escape_debug()
+            ),
+            format!("such as `{recipe_name}.share`"),
+        );
+        return None;
+    }
+    Some(name)
+}
+
+fn read_dims(table: &Table<'_>, results: &Results, of: &str) -> Option<Vec<(Dim, String)>> {
+    let mut dims = Vec::new();
+    let mut sound = true;
+    for (name, span, value) in table.entries() {
+        let Some(dim) = DIMS.into_iter().find(|dim| dim.name() == name) else {
+            let message = format!("no dimension that a column can give: `{}`", name.escape_debug());
+            let names = DIMS.map(Dim::name).join("`, `");
+            table.source().mistake_with(&span, message, format!("there are `{names}`"));
+            sound = false;
+            continue;
+        };
+        let found = column(&value, results, of);
+        let wanted = if dim.is_number() { Kind::Integer } else { Kind::Text };
+        match found {
+            Some((column, Some(kind))) if kind != wanted => {
+                let wanted = if dim.is_number() { "whole numbers" } else { "texts" };
+                value.mistake(format!("the dimension `{name}` needs a column of {wanted}: `{column}`"));
+                sound = false;
+            }
+            Some((column, _)) => dims.push((dim, column)),
+            None => sound = false,
+        }
+    }
+    dims.sort();
+    sound.then_some(dims)
+}
+
+pub fn pictures(tables: &[Table<'_>], results: &Results) -> Vec<PictureSpec> {
+    let mut all: Vec<PictureSpec> = Vec::new();
+    for table in tables {
+        let name_value = table.get("name");
+        let title = table.need("title").and_then(|value| value.words());
+        let about = table.get("about").and_then(|value| value.words()).unwrap_or_default();
+        let of = results.of(table);
+        let log = table.get("log").and_then(|value| value.boolean()).unwrap_or_default();
+        let kinds = Shape::KINDS.map(|kind| (kind, kind));
+        let kind = table.need("kind").and_then(|value| value.one_of(&kinds));
+        let label = table.get("label");
+        let values = match kind {
+            Some("lines") => ["x", "y"].as_slice(),
+            Some("heatmap") => &["x", "value"],
+            _ => &["value"],
+        };
+        let values: Vec<Option<Value<'_>>> = values.iter().map(|key| table.need(key)).collect();
+        let bins = (kind == Some("histogram"))
+            .then(|| table.get("bins").map_or(Some(30), |value| value.small(1..=10_000)));
+        let width = (kind == Some("heatmap"))
+            .then(|| table.need("width").and_then(|value| value.whole(1..=i64::MAX as u64)));
+        if kind.is_some() {
+            table.close();
+        }
+        let name = match &name_value {
+            Some(value) => value.words().and_then(|name| picture_name(value, name)),
+            None => kind.map(str::to_owned),
+        };
+        let (Some(of), Some(kind), Some(name), Some(title)) = (of, kind, name, title) else { continue };
+        if all.iter().any(|known| known.name == name) {
+            table.mistake_with(format!("two pictures have this name: `{name}`"), "give it another by `name`");
+            continue;
+        }
+        let labels = match &label {
+            None => Vec::new(),
+            Some(value) if value.raw().get_ref().is_str() => vec![value.clone()],
+            Some(value) => value.list().unwrap_or_default(),
+        };
+        let label: Option<Vec<String>> =
+            labels.iter().map(|value| column(value, results, of).map(|(name, _)| name)).collect();
+        // Columns of a heatmap begin at whole numbers, all else is any number.
+        let wanted = |at: usize| if kind == "heatmap" && at == 0 { Kind::Integer } else { Kind::Real };
+        let columns = values.iter().enumerate().map(|(at, value)| {
+            let value = value.as_ref()?;
+            let (name, found) = column(value, results, of)?;
+            let fits = match (wanted(at), found) {
+                (Kind::Integer, Some(kind)) => kind == Kind::Integer,
+                (_, Some(kind)) => kind != Kind::Text,
+                (_, None) => true,
+            };
+            if !fits {
+                let needs = if wanted(at) == Kind::Integer { "whole numbers" } else { "numbers" };
+                value.mistake(format!(
+                    "`{}` of a picture of {kind} needs a column of {needs}: `{name}`",
+                    value.key()
+                ));
+            }
+            fits.then_some(name)
+        });
+        let columns: Option<Vec<String>> = columns.collect();
+        let (Some(label), Some(columns)) = (label, columns) else { continue };
+        let mut columns = columns.into_iter();
+        let mut next = || columns.next().unwrap_or_default();
+        let shape = match kind {
+            "bars" => Some(Shape::Bars { label, value: next() }),
+            "lines" => Some(Shape::Lines { label, x: next(), y: next() }),
+            "boxes" => Some(Shape::Boxes { label, value: next() }),
+            "histogram" => bins.flatten().map(|bins| Shape::Histogram { label, value: next(), bins }),
+            _ => width.flatten().map(|width| Shape::Heatmap { label, x: next(), value: next(), width }),
+        };
+        // A recipe lives as long as its process, and so do the names of its pictures.
+        all.extend(shape.map(|shape| PictureSpec { name: name.leak(), title, about, of, shape, log }));
+    }
+    all
+}
+
+fn picture_name(value: &Value<'_>, name: String) -> Option<String> {
+    let sound =
+        name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
+    if !sound {
+        value.mistake(format!(
+            "a picture's name has small letters, digits and `_`: `{}`",
+            name.escape_debug()
+        ));
+    }
+    sound.then_some(name)
+}
+
+/// The first words of metrics that are built in: a recipe of such a name would speak in their place.
+pub fn is_taken(name: &str) -> bool {
+    let metrics = recipe::LIST.iter().flat_map(|recipe| recipe.metrics);
+    metrics.filter_map(|metric| metric.name.split('.').next()).any(|first| first == name)
+}

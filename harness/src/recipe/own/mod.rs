@@ -1,0 +1,95 @@
+//! Recipes that users write: finds their files, reads them and makes them known to this process. What a file may say is
+//! told in `read`, who runs its queries in `worker`; what becomes of results, in `recipes::own`.
+
+mod columns;
+mod query;
+mod read;
+#[cfg(test)]
+mod tests;
+pub mod worker;
+
+pub use read::read;
+
+use crate::artefact::PlannedRecipe;
+use crate::check;
+use crate::digest::sha256;
+use crate::mistake::Mistake;
+use recipes::own;
+use std::path::Path;
+
+/// Where a project keeps them.
+pub const FOLDER: &str = "suites/recipes";
+
+/// The files of the project and of a path beside it, read and made known; or all that is wrong in them.
+pub fn load(home: Option<&Path>, beside: Option<&Path>) -> Result<(), Vec<Mistake>> {
+    let (mut texts, mut mistakes) = (Vec::new(), Vec::new());
+    if let Some(home) = home {
+        (texts, mistakes) = check::texts(home, FOLDER);
+    }
+    if let Some(path) = beside {
+        let (more, wrong) = texts_at(path);
+        texts.extend(more);
+        mistakes.extend(wrong);
+    }
+    for (file, text) in texts {
+        mistakes.extend(make_known(&text, &file));
+    }
+    if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
+}
+
+/// The recipes that a plan carries, made known as they were.
+pub fn from_plan(planned: &[PlannedRecipe]) -> Result<(), Vec<Mistake>> {
+    let mut mistakes = Vec::new();
+    for recipe in planned {
+        if sha256(recipe.text.as_bytes()) != recipe.sha256 {
+            let message = "the plan's text of this recipe is not what was planned";
+            mistakes.push(Mistake::of_file(&recipe.file, message));
+            continue;
+        }
+        mistakes.extend(make_known(&recipe.text, &recipe.file));
+    }
+    if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
+}
+
+/// What a plan carries of the recipes of these names, as far as they are users' own.
+pub fn planned<'a>(names: impl Iterator<Item = &'a str>) -> Vec<PlannedRecipe> {
+    let names: std::collections::BTreeSet<&str> = names.collect();
+    names
+        .into_iter()
+        .filter_map(own::find)
+        .map(|own| PlannedRecipe {
+            name: own.declaration.name.clone(),
+            file: own.declaration.file.clone(),
+            sha256: sha256(own.declaration.text.as_bytes()),
+            text: own.declaration.text.clone(),
+        })
+        .collect()
+}
+
+fn make_known(text: &str, file: &str) -> Vec<Mistake> {
+    match read(text, file) {
+        Ok(declaration) => match own::register(declaration, worker::engine()) {
+            Ok(()) => Vec::new(),
+            Err(why) => vec![Mistake::of_file(file, why).suggest("give the file another name")],
+        },
+        Err(mistakes) => mistakes.0,
+    }
+}
+
+/// A file, or every TOML file of a folder.
+fn texts_at(path: &Path) -> (Vec<(String, String)>, Vec<Mistake>) {
+    let shown = path.display().to_string();
+    if path.is_dir() {
+        let (texts, mistakes) = check::texts(path, ".");
+        let named =
+            |file: String| format!("{}/{}", shown.trim_end_matches('/'), file.trim_start_matches("./"));
+        let texts = texts.into_iter().map(|(file, text)| (named(file), text)).collect();
+        return (texts, mistakes);
+    }
+    match std::fs::read_to_string(path) {
+        Ok(text) => (vec![(shown, text)], Vec::new()),
+        Err(error) => {
+            (Vec::new(), vec![Mistake::of_file(&shown, format!("--recipe-path: cannot be read: {error}"))])
+        }
+    }
+}

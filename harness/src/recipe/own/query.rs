@@ -1,0 +1,233 @@
+//! Reads a query of a user's recipe, written whole or step by step, and holds it against the tables that it may read. Each
+//! mistake is told at its place in the query.
+
+use crate::suggest::nearest;
+use crate::toml_reader::{Table, Value};
+use recipes::own::{self, Checked, Columns, Parameter, Parsed, Steps, Wrong};
+use std::collections::BTreeSet;
+
+/// What a query may read.
+pub struct Sight<'a> {
+    pub tables: &'a [(String, Columns)],
+    pub parameters: &'a [Parameter],
+    /// Whether all that was declared could be read: else a query may name what is merely not known here.
+    pub whole: bool,
+}
+
+/// The query of a table, `sql` or steps; and the parameters that it names, right or wrong.
+pub fn read(table: &Table<'_>, sight: &Sight, over: Option<&str>) -> (Option<Checked>, BTreeSet<String>) {
+    let whole = table.get("sql");
+    let steps = Written::of(table);
+    match (whole, steps.first()) {
+        (Some(_), Some(step)) => {
+            step.mistake(format!("`{}` and `sql` both say what is asked: one of them", step.key()));
+            (None, BTreeSet::new())
+        }
+        (Some(whole), None) => {
+            let Some(text) = whole.words() else { return (None, BTreeSet::new()) };
+            match own::parse(&text) {
+                Ok(query) => checked(&whole, query, sight),
+                Err(wrong) => (tell(&whole, wrong), BTreeSet::new()),
+            }
+        }
+        (None, Some(_)) => steps.read(sight, over),
+        (None, None) => {
+            if !table.source().is_broken() {
+                table.mistake_with(
+                    "missing key: `sql`",
+                    "or write steps: `from`, `derive`, `filter`, `group`, `aggregate`",
+                );
+            }
+            (None, BTreeSet::new())
+        }
+    }
+}
+
+fn checked(value: &Value<'_>, query: Parsed, sight: &Sight) -> (Option<Checked>, BTreeSet<String>) {
+    let parameters = query.parameters().into_iter().map(str::to_owned).collect();
+    if !sight.whole {
+        return (None, parameters);
+    }
+    let checked = match own::check(query, sight.tables, sight.parameters) {
+        Ok(checked) => Some(checked),
+        Err(wrong) => tell(value, wrong),
+    };
+    (checked, parameters)
+}
+
+/// Always nothing, so that it can stand where something is wanted.
+fn tell<T>(value: &Value<'_>, wrong: Vec<Wrong>) -> Option<T> {
+    for one in wrong {
+        let near = one.instead.as_ref().and_then(|(word, right)| {
+            nearest(word, right.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"))
+        });
+        let all = one.instead.as_ref().filter(|(_, right)| (1..=24).contains(&right.len()));
+        let all = all.map(|(_, right)| format!("there are `{}`", right.join("`, `")));
+        let suggestion = near.or_else(|| one.hint.map(str::to_owned)).or(all);
+        value.mistake_within((one.line, one.column), one.message, suggestion);
+    }
+    None
+}
+
+/// The steps as they are written.
+struct Written<'a> {
+    from: Option<Value<'a>>,
+    derive: Option<Value<'a>>,
+    filter: Option<Value<'a>>,
+    group: Option<Value<'a>>,
+    aggregate: Option<Value<'a>>,
+    order: Option<Value<'a>>,
+}
+
+impl<'a> Written<'a> {
+    fn of(table: &Table<'a>) -> Written<'a> {
+        Written {
+            from: table.get("from"),
+            derive: table.get("derive"),
+            filter: table.get("filter"),
+            group: table.get("group"),
+            aggregate: table.get("aggregate"),
+            order: table.get("order"),
+        }
+    }
+
+    fn first(&self) -> Option<&Value<'a>> {
+        let all = [&self.from, &self.derive, &self.filter, &self.group, &self.aggregate, &self.order];
+        all.into_iter().find_map(Option::as_ref)
+    }
+
+    fn read(&self, sight: &Sight, over: Option<&str>) -> (Option<Checked>, BTreeSet<String>) {
+        let mut named = BTreeSet::new();
+        if !sight.whole {
+            return (None, named);
+        }
+        let query = self.steps(sight, over, &mut named);
+        let parameters = named.iter().filter_map(|name| name.strip_prefix('$')).map(str::to_owned).collect();
+        let Some((steps, at)) = query else { return (None, parameters) };
+        match own::parse(&steps.sql()) {
+            // Each part was read by itself: what is wrong now is said of the whole, at its beginning.
+            Ok(query) => {
+                match own::check(query.taking(steps.taken.as_deref()), sight.tables, sight.parameters) {
+                    Ok(checked) => (Some(checked), parameters),
+                    Err(wrong) => {
+                        wrong.into_iter().for_each(|one| at.mistake(one.message));
+                        (None, parameters)
+                    }
+                }
+            }
+            Err(wrong) => {
+                wrong.into_iter().for_each(|one| at.mistake(one.message));
+                (None, parameters)
+            }
+        }
+    }
+
+    /// The steps, and where they begin.
+    fn steps(
+        &self,
+        sight: &Sight,
+        over: Option<&str>,
+        named: &mut BTreeSet<String>,
+    ) -> Option<(Steps, Value<'a>)> {
+        let at = self.first()?.clone();
+        let names: Vec<&str> = sight.tables.iter().map(|(name, _)| name.as_str()).collect();
+        let from = match (&self.from, over, names.as_slice()) {
+            (Some(value), _, _) => {
+                let text = value.words()?;
+                if !names.contains(&text.as_str()) {
+                    value.unknown(&text, names.iter().copied());
+                    return None;
+                }
+                text
+            }
+            (None, Some(only), _) => only.to_owned(),
+            (None, None, [only]) => (*only).to_owned(),
+            (None, None, _) => {
+                at.mistake_with("missing key: `from`", "it names the table that the steps begin with");
+                return None;
+            }
+        };
+        let of_table = &sight.tables.iter().find(|(name, _)| *name == from)?.1;
+        let mut columns: Vec<String> = of_table.iter().map(|(name, _)| name.clone()).collect();
+        let mut sound = true;
+        let mut expression = |value: &Value<'_>, columns: &[String]| {
+            let text = value.words()?;
+            match own::expression(&text, columns, sight.parameters) {
+                Ok(names) => {
+                    named.extend(names);
+                    Some(text)
+                }
+                Err(wrong) => tell(value, wrong),
+            }
+        };
+        let mut steps = Steps { from, ..Steps::default() };
+        for (name, _, value) in self.derive.iter().filter_map(Value::table).flat_map(|table| table.entries())
+        {
+            if columns.iter().any(|column| column == name) {
+                value.mistake(format!("the table has this column already: `{name}`"));
+                sound = false;
+            }
+            match expression(&value, &columns) {
+                Some(text) => steps.derive.push((name.to_owned(), text)),
+                None => sound = false,
+            }
+            columns.push(name.to_owned());
+        }
+        if let Some(value) = &self.filter {
+            steps.filter = expression(value, &columns);
+            sound &= steps.filter.is_some();
+        }
+        let mut taken = BTreeSet::new();
+        for item in self.group.iter().filter_map(Value::list).flatten() {
+            let name = item.words()?;
+            if !columns.contains(&name) {
+                item.unknown(&name, columns.iter().map(String::as_str));
+                sound = false;
+            }
+            taken.insert(name.clone());
+            steps.group.push(name);
+        }
+        for (name, _, value) in
+            self.aggregate.iter().filter_map(Value::table).flat_map(|table| table.entries())
+        {
+            if steps.group.iter().any(|group| group == name) {
+                value.mistake(format!("the rows are grouped by this column already: `{name}`"));
+                sound = false;
+            }
+            match expression(&value, &columns) {
+                Some(text) => steps.aggregate.push((name.to_owned(), text)),
+                None => sound = false,
+            }
+        }
+        if !steps.group.is_empty() && steps.aggregate.is_empty() {
+            at.mistake_with("`group` without `aggregate`", "say which figures of each group are wanted");
+            sound = false;
+        }
+        if !steps.aggregate.is_empty() {
+            taken.extend(named.iter().cloned());
+            let of_table = of_table.iter().filter(|(name, _)| taken.contains(name));
+            let taken: Vec<String> = of_table.map(|(name, _)| name.clone()).collect();
+            // Rows that are merely counted are counted by any column.
+            let first = columns.first().cloned().into_iter().collect();
+            steps.taken = Some(if taken.is_empty() { first } else { taken });
+        }
+        for item in self.order.iter().filter_map(Value::list).flatten() {
+            let text = item.words()?;
+            let (name, down) = match text.strip_suffix(" DESC").or_else(|| text.strip_suffix(" desc")) {
+                Some(name) => (name.trim(), true),
+                None => (text.trim(), false),
+            };
+            let result = steps.group.iter().chain(steps.aggregate.iter().map(|(name, _)| name));
+            let result: Vec<&str> = match steps.aggregate.is_empty() {
+                true => columns.iter().map(String::as_str).collect(),
+                false => result.map(String::as_str).collect(),
+            };
+            if !result.contains(&name) {
+                item.unknown(name, result.into_iter());
+                sound = false;
+            }
+            steps.order.push((name.to_owned(), down));
+        }
+        sound.then_some((steps, at))
+    }
+}

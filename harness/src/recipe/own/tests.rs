@@ -1,0 +1,212 @@
+//! One broken recipe for each kind of mistake, as it is told; and those that are shipped, which have none.
+
+use super::read;
+
+const SOUND: &str = r#"
+about = "kernels by name"
+tables = ["CUDA_KERNEL"]
+sql = '''
+SELECT shortName AS kernel, deviceId AS device, COUNT(*) AS runs, SUM("end" - start) AS total
+FROM CUDA_KERNEL
+WHERE deviceId >= $least
+GROUP BY shortName, deviceId
+'''
+
+[across]
+sql = '''
+SELECT "Rank", kernel, total / SUM(total) OVER (PARTITION BY "Rank") AS part
+FROM rows
+'''
+
+[parameters]
+least = { about = "the first device", default = 0 }
+
+[columns]
+total = "ns"
+
+[[metric]]
+name = "mine.part"
+about = "a kernel's part"
+value = "part"
+unit = "ratio"
+better = "neither"
+dims = { kernel = "kernel", rank = "Rank" }
+
+[[picture]]
+kind = "bars"
+title = "Parts"
+label = ["Rank", "kernel"]
+value = "part"
+
+[limits]
+rows_in = 1_000_000
+memory = "1GiB"
+seconds = 30
+"#;
+
+/// What is told where this stands in the place of that.
+fn told(file: &str, changes: &[(&str, &str)]) -> String {
+    let mut text = SOUND.trim_start().to_owned();
+    for (this, that) in changes {
+        assert!(text.contains(this), "{this}");
+        text = text.replacen(this, that, 1);
+    }
+    match read(&text, file) {
+        Ok(_) => "nothing".to_owned(),
+        Err(mistakes) => mistakes.to_string(),
+    }
+}
+
+#[test]
+fn a_sound_recipe_is_read() {
+    let declaration = match read(SOUND.trim_start(), "suites/recipes/mine.toml") {
+        Ok(declaration) => declaration,
+        Err(mistakes) => panic!("{mistakes}"),
+    };
+    assert_eq!(declaration.name, "mine");
+    assert_eq!(declaration.limits.memory, 1 << 30);
+    let across = declaration.across.expect("there");
+    let names: Vec<&str> = across.columns.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["Rank", "kernel", "part"]);
+}
+
+#[test]
+fn every_kind_of_mistake_is_told_with_its_place_and_what_to_write() {
+    let of = |what: &str, changes: &[(&str, &str)]| format!("# {what}\n{}\n", told("mine.toml", changes));
+    let all = [
+        of("an unknown key", &[("about = \"kernels by name\"", "abuot = \"kernels by name\"")]),
+        of("an unknown table", &[("tables = [\"CUDA_KERNEL\"]", "tables = [\"CUDA_KERNELS\"]")]),
+        of("a table that is not declared", &[("FROM CUDA_KERNEL", "FROM CUDA_GPU")]),
+        of(
+            "a table that is not read",
+            &[("tables = [\"CUDA_KERNEL\"]", "tables = [\"CUDA_KERNEL\", \"NVTX\"]")],
+        ),
+        of("an unknown column", &[("deviceId AS device", "devceId AS device")]),
+        of("an unknown column of what comes across", &[("total / SUM(total)", "totla / SUM(total)")]),
+        of("bad SQL", &[("GROUP BY shortName, deviceId", "GROUP shortName, deviceId")]),
+        of("SQL that the engine cannot run", &[("COUNT(*) AS runs", "COUNTS(start) AS runs")]),
+        of("SQL that reads files", &[("FROM CUDA_KERNEL", "FROM read_parquet('/etc/x.parquet')")]),
+        of("several statements", &[("FROM CUDA_KERNEL", "FROM CUDA_KERNEL; SELECT 1")]),
+        of(
+            "a statement that is no query",
+            &[
+                ("SELECT shortName", "DROP TABLE CUDA_KERNEL -- shortName"),
+                ("FROM CUDA_KERNEL\n", "\n"),
+                ("WHERE", "--"),
+                ("GROUP", "--"),
+            ],
+        ),
+        of(
+            "every row with every other",
+            &[("FROM CUDA_KERNEL", "FROM CUDA_KERNEL CROSS JOIN CUDA_KERNEL AS b")],
+        ),
+        of("a metric of a column that is not there", &[("value = \"part\"", "value = \"prat\"")]),
+        of("a metric of a column of texts", &[("value = \"part\"", "value = \"kernel\"")]),
+        of("an unknown unit", &[("unit = \"ratio\"", "unit = \"percent\"")]),
+        of("an unknown direction", &[("better = \"neither\"", "better = \"up\"")]),
+        of("a metric of another's name", &[("name = \"mine.part\"", "name = \"kernel.share\"")]),
+        of("a dimension of the wrong kind", &[("rank = \"Rank\"", "rank = \"kernel\"")]),
+        of("an unknown dimension", &[("kernel = \"kernel\", rank", "colour = \"kernel\", rank")]),
+        of("a parameter that is not declared", &[(">= $least", ">= $lest")]),
+        of("a parameter that is not used", &[(">= $least", ">= 0")]),
+        of("a parameter without a type", &[("default = 0 }", "default = [0] }")]),
+        of(
+            "a picture of a column that is not there",
+            &[("label = [\"Rank\", \"kernel\"]\nvalue = \"part\"", "value = \"parts\"")],
+        ),
+        of(
+            "a picture of a column of texts",
+            &[("label = [\"Rank\", \"kernel\"]\nvalue = \"part\"", "value = \"kernel\"")],
+        ),
+        of("an unknown kind of picture", &[("kind = \"bars\"", "kind = \"bar\"")]),
+        of("a unit of a column that is not there", &[("total = \"ns\"", "totals = \"ns\"")]),
+        of(
+            "limits that cannot be",
+            &[("memory = \"1GiB\"", "memory = \"1MiB\""), ("seconds = 30", "seconds = 0")],
+        ),
+        of(
+            "both forms at once",
+            &[("about = \"kernels by name\"", "about = \"k\"\nfilter = \"deviceId > 0\"")],
+        ),
+        of(
+            "several at once",
+            &[("deviceId AS device", "devceId AS device"), ("unit = \"ratio\"", "unit = \"%\"")],
+        ),
+    ];
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn steps_are_held_against_the_table_one_by_one() {
+    let of = |body: &str| {
+        let text = format!("about = \"a\"\ntables = [\"CUDA_KERNEL\"]\n{body}");
+        match read(&text, "mine.toml") {
+            Ok(_) => "nothing\n".to_owned(),
+            Err(mistakes) => format!("{mistakes}\n"),
+        }
+    };
+    let all = [
+        of("filter = \"deviceId > 0\""),
+        of("group = [\"deviceId\"]\naggregate = { runs = \"COUNT(*)\" }\norder = [\"runs DESC\"]"),
+        of("filter = \"devceId > 0\""),
+        of("group = [\"devceId\"]\naggregate = { runs = \"COUNT(*)\" }"),
+        of("group = [\"deviceId\"]"),
+        of("group = [\"deviceId\"]\naggregate = { runs = \"COUNT(*\", deviceId = \"1\" }"),
+        of("derive = { start = \"1\" }"),
+        of("derive = { ns = \"'''end''' - strat\" }"),
+        of("aggregate = { total = \"SUM(start) FROM x\" }"),
+        of("filter = \"start IN (SELECT start FROM NVTX)\""),
+        of("aggregate = { total = \"SUM(start)\" }\norder = [\"totl\"]"),
+        of("from = \"NVTX\"\nfilter = \"TRUE\""),
+    ];
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn names_of_others_are_not_taken() {
+    for (file, told_of) in [
+        ("cuda_gpu_kern_sum.toml", "a built-in recipe has this name"),
+        ("nccl_tests.toml", "a built-in recipe has this name"),
+        ("CUDA_GPU.toml", "which has small letters"),
+        ("all.toml", "a built-in recipe has this name"),
+        ("kernel.toml", "metrics of a built-in recipe begin with this name"),
+        ("my recipe.toml", "which has small letters"),
+        ("2nd.toml", "which has small letters"),
+    ] {
+        let told = told(file, &[]);
+        assert!(told.starts_with(&format!("{file}:1:1: ")) && told.contains(told_of), "{told}");
+    }
+}
+
+#[test]
+fn shipped_recipes_have_no_mistakes() {
+    let home = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root");
+    let (texts, mistakes) = crate::check::texts(home, super::FOLDER);
+    assert!(texts.len() >= 3 && mistakes.is_empty(), "{mistakes:?}");
+    for (file, text) in texts {
+        if let Err(mistakes) = read(&text, &file) {
+            panic!("{mistakes}");
+        }
+    }
+}
+
+/// The example that people begin with is one that runs.
+#[test]
+fn the_readme_shows_a_recipe_without_mistakes() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root");
+    let readme = std::fs::read_to_string(root.join("README.md")).expect("README.md");
+    let section = readme.split("\n## Your own recipes\n").nth(1).expect("a section");
+    let example =
+        section.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    if let Err(mistakes) = read(example, "longest.toml") {
+        panic!("{mistakes}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_at_all_makes_the_reader_panic(sql in "[a-zA-Z0-9 ,.*()'\"$;=<>+/%-]{0,80}") {
+        let text = format!("about = \"a\"\ntables = [\"CUDA_KERNEL\"]\nsql = '''\n{}\n'''\n", sql.replace("'''", ""));
+        let _ = read(&text, "mine.toml");
+    }
+}
