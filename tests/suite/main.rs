@@ -48,6 +48,3 @@ mod stragglers;
 mod sweep;
 mod tidy;
 mod wrappers;
-
-#[path = "../pages/mod.rs"]
-mod pages;
