@@ -46,7 +46,7 @@ impl Project {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(HARNESS);
         command.args(args).current_dir(self.path()).stdin(Stdio::null());
-        for name in ["HARNESS_INVENTORY", "NO_COLOR", "CLICOLOR_FORCE"] {
+        for name in ["HARNESS_INVENTORY", "HARNESS_RECIPE_PATH", "NO_COLOR", "CLICOLOR_FORCE"] {
             command.env_remove(name);
         }
         command

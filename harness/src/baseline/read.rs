@@ -6,7 +6,7 @@ use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{self, Table, Value};
 use recipes::metric::{Dim, MetricSpec};
 use recipes::op::Op;
-use recipes::recipe::LIST;
+use recipes::recipe;
 use recipes::unit::{Better, Unit};
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub fn baselines(text: &str, file: &str) -> Result<Baselines, Mistakes> {
 
 fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
     let metrics: Vec<(&str, &MetricSpec)> =
-        LIST.iter().flat_map(|recipe| recipe.metrics).map(|metric| (metric.name, metric)).collect();
+        recipe::all().flat_map(|recipe| recipe.metrics).map(|metric| (metric.name, metric)).collect();
     let metric = table.need("metric").and_then(|value| value.one_of(&metrics));
     let key = read_key(table, metric);
     let units = Unit::ALL.map(|unit| (unit.name(), unit));

@@ -2,12 +2,12 @@
 
 use super::asked::recipe;
 use recipes::own;
-use recipes::recipe::of_reports::{Kind, LIST, ReportRecipe};
+use recipes::recipe::of_reports::{Kind, LIST, ReportRecipe, all};
 use recipes::report::Takes;
 
 /// One line per recipe.
 pub fn list() -> String {
-    let wide = LIST.iter().map(|recipe| recipe.name.len()).max().unwrap_or_default();
+    let wide = all().map(|recipe| recipe.name.len()).max().unwrap_or_default();
     let line = |recipe: &ReportRecipe| format!("  {:wide$}  {}\n", recipe.name, recipe.about);
     let of = |which: fn(&ReportRecipe) -> bool| {
         LIST.iter().filter(|recipe| which(recipe)).map(line).collect::<String>()

@@ -3,6 +3,7 @@
 
 use super::tables::{read, specs};
 use super::{ACROSS, Declaration, Engine, Literal, Parameter, ROWS, engine, frames, pictures};
+use crate::picture::Picture;
 use crate::recipe::of_reports::{Kind, Made, Of, ReportRecipe, Share, Taken, Together};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::Sheet;
@@ -207,6 +208,10 @@ impl Together for OfReports {
         if let Err(why) = self.put_together(&frames, arguments, &mut made) {
             made.unreadable.push((self.declaration.name.clone(), why));
         }
+        // As they are declared: the first is what a person is to see first.
+        let place =
+            |picture: &Picture| self.declaration.pictures.iter().position(|spec| spec.name == picture.name);
+        made.pictures.sort_by_key(place);
         made
     }
 }

@@ -256,7 +256,11 @@ fn integers(sheet: &Sheet, column: &str) -> Vec<i64> {
 
 #[test]
 fn a_recipe_over_two_reports_gives_exact_rows_and_what_is_made_of_all() {
-    let own = made_known("own_exact", |_| ());
+    let own = made_known("own_exact", |declaration| {
+        let shape = Shape::Boxes { label: vec!["kernel".to_owned()], value: "total".to_owned() };
+        let (title, about) = ("S".to_owned(), String::new());
+        declaration.pictures.push(PictureSpec { name: "spread", title, about, of: ROWS, shape, log: false });
+    });
     let Kind::Together(recipe) = &own.of_reports.kind else { panic!("of all reports") };
     let arguments = Arguments::default();
     let all = std::sync::Mutex::new(recipe.begin());
@@ -287,6 +291,8 @@ fn a_recipe_over_two_reports_gives_exact_rows_and_what_is_made_of_all() {
         across.column("part").expect("there").values,
         Values::Decimals(vec![Some(0.625), Some(1.375)])
     );
+    let names: Vec<&str> = made.pictures.iter().map(|picture| picture.name).collect();
+    assert_eq!(names, ["bars", "spread"], "as they are declared");
     let Figure::Bars(bars) = &made.pictures[0].figure else { panic!("bars") };
     let shown: Vec<_> = bars.bars.iter().map(|bar| (bar.label.as_str(), bar.rank, bar.value)).collect();
     assert_eq!(shown, [("rank 0", Some(0), Some(0.625)), ("rank 1", Some(1), Some(1.375))]);

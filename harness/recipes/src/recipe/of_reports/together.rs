@@ -62,7 +62,8 @@ pub struct Made {
     pub tables: Vec<(&'static str, Sheet)>,
     pub pictures: Vec<Picture>,
     pub notes: Vec<String>,
-    /// Reports that could be read at first, and not when they were looked at again; and why.
+    /// Reports that could be read at first, and not when they were looked at again; and why. Or the recipe itself, where it
+    /// failed over what was taken of all.
     pub unreadable: Vec<(String, String)>,
 }
 
