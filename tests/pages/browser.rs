@@ -172,6 +172,13 @@ impl Browser {
         self.next_frame();
     }
 
+    /// Turned towards the reader, at this place.
+    pub fn wheel(&mut self, x: f64, y: f64) {
+        let turn = json!({"type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": -120});
+        self.ask("Input.dispatchMouseEvent", turn);
+        self.next_frame();
+    }
+
     /// In the middle of the first element of this kind, which is brought to where it can be seen.
     pub fn click(&mut self, selector: &str) {
         let place = self.eval(&format!(

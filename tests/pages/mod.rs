@@ -29,6 +29,10 @@ const FACTS: &[Fact] = &[
         what_was_not_measured_says_so_and_a_zoom_keeps_the_mark,
     ),
     (
+        "a_wheel_moves_the_page_until_a_person_is_in_the_picture",
+        a_wheel_moves_the_page_until_a_person_is_in_the_picture,
+    ),
+    (
         "ranks_are_chosen_for_all_pictures_and_tables_together",
         ranks_are_chosen_for_all_pictures_and_tables_together,
     ),
@@ -43,7 +47,7 @@ const FACTS: &[Fact] = &[
 
 /// A folder that goes with the test, or the one that a person wants to look into.
 fn folder(kept: &str) -> (PathBuf, Option<tempfile::TempDir>) {
-    match std::env::var_os("HARNESS_KEEP_PAGES") {
+    match std::env::var_os("HARNESS_KEEP_PAGES").filter(|folder| !folder.is_empty()) {
         Some(folder) => (PathBuf::from(folder).join(kept), None),
         None => {
             let folder = tempfile::tempdir().expect("a folder");
@@ -213,6 +217,26 @@ fn what_was_not_measured_says_so_and_a_zoom_keeps_the_mark() {
     let again = by_keys(&mut browser, 1, &down);
     assert_eq!((again, place(&mut browser, 1)), (hatched, before), "all is seen again");
     assert_quiet(&mut browser, "after zooming");
+}
+
+fn a_wheel_moves_the_page_until_a_person_is_in_the_picture() {
+    let (folder, _kept) = folder("small");
+    made::every_kind(&folder);
+    let mut browser = Browser::start();
+    browser.open(&folder.join("kinds.html"), DESK);
+    // Where one mark stands tells whether the picture was zoomed.
+    let keys = ["Home", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight"];
+    let marked = by_keys(&mut browser, 2, &keys);
+    let (x, y) = place(&mut browser, 2);
+    let turn = |browser: &mut Browser| (0..5).for_each(|_| browser.wheel(x + 400.0, y));
+    browser.eval("document.activeElement.blur(), true");
+    turn(&mut browser);
+    assert_eq!(by_keys(&mut browser, 2, &keys), marked);
+    assert!((place(&mut browser, 2).0 - x).abs() < 1.0, "a wheel that passes by zooms nothing");
+    turn(&mut browser);
+    assert_eq!(by_keys(&mut browser, 2, &keys), marked);
+    assert!((place(&mut browser, 2).0 - x).abs() > 4.0, "the wheel of a person who is in it zooms");
+    assert_quiet(&mut browser, "after the wheel");
 }
 
 fn ranks_are_chosen_for_all_pictures_and_tables_together() {

@@ -97,6 +97,26 @@ fn pages_stand_beside_their_tables_and_an_index_leads_to_them() {
 }
 
 #[test]
+fn a_page_of_a_pretend_cluster_says_so_and_so_does_its_index() {
+    let project = crate::little::project();
+    crate::little::ended(&project);
+    let out = project.path().join("out");
+    let ran = project.harness(&[
+        "recipe",
+        "cuda_gpu_kern_sum,cuda_gpu_time_util_map",
+        "runs/latest/cases/kernels/raw/p5-001+p5-002",
+        "--html",
+        "--output",
+        "out",
+    ]);
+    assert_told(&ran, 0, "note: SIMULATED: nothing in this run was measured on real hardware");
+    for page in ["cuda_gpu_kern_sum/cuda_gpu_kern_sum.html", "index.html"] {
+        let text = std::fs::read_to_string(out.join(page)).unwrap_or_else(|_| panic!("no {page}"));
+        assert!(text.contains("id=\"simulated\">SIMULATED: nothing in"), "{page}");
+    }
+}
+
+#[test]
 fn an_index_of_no_page_is_none() {
     let place = place();
     assert_told(&recipe(&place, &["index", "reports"]), 3, "no page of a recipe in it");

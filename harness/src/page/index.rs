@@ -1,7 +1,7 @@
 //! One page over a folder of pages: what each says of itself, in the order of their paths.
 
 use super::about::{self, About};
-use super::markup::{head, thousands};
+use super::markup::{head, thousands, words};
 use super::policy::policy;
 use super::script::{INDEX, STYLE};
 use crate::report::SIMULATED;
@@ -127,7 +127,7 @@ fn entry(path: &Path, about: &About, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<li class=\"card\" data-recipe=\"{}\">", escaped(&about.recipe))?;
     let folder = path.parent().map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
     writeln!(out, "<h2><a href=\"{}\">{}</a></h2>", escaped(&address(path)), escaped(&about.title))?;
-    writeln!(out, "<p>Shows {}.</p>", escaped(&about.about))?;
+    writeln!(out, "<p>Shows {}.</p>", words(&about.about))?;
     let asked = if about.asked.is_empty() { String::new() } else { format!(":{}", about.asked) };
     let mut facts = vec![format!("<code>{}</code>", escaped(&format!("{}{asked}", about.recipe)))];
     facts.push(counted(about.reports, "report", "reports"));

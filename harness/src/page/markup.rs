@@ -21,7 +21,7 @@ pub fn page(page: &Page, data: &Data, out: &mut dyn Write) -> io::Result<()> {
     head(out, &about.title, &about, &policy(&[LIBRARY, &PAGE], STYLE))?;
     writeln!(out, "<header>\n<div class=\"line\">\n<h1>{}</h1>", escaped(page.title))?;
     writeln!(out, "<button type=\"button\" id=\"theme\">Dark</button>\n</div>")?;
-    writeln!(out, "<p class=\"lead\">Shows {}.</p>", escaped(page.about))?;
+    writeln!(out, "<p class=\"lead\">Shows {}.</p>", words(page.about))?;
     writeln!(out, "<p class=\"of\">{}</p>", of(page, &about))?;
     reports(data, out)?;
     writeln!(out, "</header>\n<main>")?;
@@ -30,15 +30,16 @@ pub fn page(page: &Page, data: &Data, out: &mut dyn Write) -> io::Result<()> {
         out,
         "<noscript><p class=\"warning\">Pictures and tables need the scripts of this page.</p></noscript>"
     )?;
+    contents(data, out)?;
     writeln!(out, "<div id=\"ranks\"></div>")?;
     for (at, picture) in data.pictures.iter().enumerate() {
         let number = at + 1;
         writeln!(
             out,
-            "<figure id=\"figure-{number}\" class=\"card\" data-figure=\"{}\">\n<figcaption>\n<h2>{}</h2>\n<p>{}</p>",
+            "<figure id=\"figure-{number}\" class=\"card\" data-figure=\"{}\">\n<figcaption>\n<h2 class=\"title\">{}</h2>\n<p>{}</p>",
             picture.kind(),
             escaped(&picture.title),
-            escaped(&picture.about)
+            sentence(&picture.about)
         )?;
         writeln!(out, "</figcaption>\n<div class=\"place\"></div>")?;
         writeln!(
@@ -164,6 +165,21 @@ fn reports(data: &Data, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</ul>\n</details>")
 }
 
+/// Where each picture and table is, where there are too many to be seen at once.
+fn contents(data: &Data, out: &mut dyn Write) -> io::Result<()> {
+    if data.pictures.len() + data.tables.len() < 4 {
+        return Ok(());
+    }
+    writeln!(out, "<nav aria-label=\"pictures and tables\">\n<ul class=\"contents\">")?;
+    for (at, picture) in data.pictures.iter().enumerate() {
+        writeln!(out, "<li><a href=\"#figure-{}\">{}</a></li>", at + 1, escaped(&shortened(&picture.title)))?;
+    }
+    for (at, table) in data.tables.iter().enumerate() {
+        writeln!(out, "<li><a href=\"#table-{}\"><code>{}</code></a></li>", at + 1, escaped(&table.name))?;
+    }
+    writeln!(out, "</ul>\n</nav>")
+}
+
 /// What a person must know before believing a number.
 fn left_out(outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
     if outcome.simulated {
@@ -190,7 +206,7 @@ fn left_out(outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
             thousands(count)
         )?;
         for note in outcome.notes.iter().take(MOST_NOTES) {
-            writeln!(out, "<li>{}</li>", escaped(&cut(note)))?;
+            writeln!(out, "<li>{}</li>", words(&cut(note)))?;
         }
         more(count, out)?;
         writeln!(out, "</ul>\n</details>")?;
@@ -241,7 +257,7 @@ fn definitions(page: &Page, out: &mut dyn Write) -> io::Result<()> {
         out,
         "<details class=\"card\" id=\"definition\">\n<summary>How these numbers come about</summary>"
     )?;
-    writeln!(out, "<p>This project's own definition: {}.</p>", escaped(page.definition))?;
+    writeln!(out, "<p>This project's own definition: {}.</p>", words(page.definition))?;
     writeln!(
         out,
         "<p>Whole numbers are exact; others are told to a thousandth of a percent, a tenth of a nanosecond or of a byte, \
@@ -272,6 +288,38 @@ fn escaped_lines(text: &str) -> String {
     text.lines().map(|line| escaped(line) + "\n").collect()
 }
 
+/// With a beginning and an end.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let begun: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+    let end = if begun.is_empty() || begun.ends_with(['.', '!', '?']) { "" } else { "." };
+    words(&begun) + end
+}
+
+/// What stands between backticks is a word of a machine's.
+pub fn words(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    // An odd one out is a letter like any other.
+    if parts.len().is_multiple_of(2) {
+        return escaped(text);
+    }
+    let part = |(at, part): (usize, &&str)| match at % 2 {
+        1 => format!("<code>{}</code>", escaped(part)),
+        _ => escaped(part),
+    };
+    parts.iter().enumerate().map(part).collect()
+}
+
+/// Long names differ at both ends.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 60;
+    let letters: Vec<char> = text.chars().collect();
+    match letters.len() {
+        0..=MOST => text.to_owned(),
+        all => letters[..MOST / 2].iter().chain(&['…']).chain(&letters[all - MOST / 2..]).collect(),
+    }
+}
+
 fn cut(text: &str) -> String {
     match text.char_indices().nth(MOST_LINES) {
         None => text.to_owned(),
@@ -289,4 +337,35 @@ pub fn thousands(number: usize) -> String {
         text.push(digit);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_begin_and_end_as_such_and_words_of_machines_stand_out() {
+        for (text, shown) in [
+            ("", ""),
+            ("each cell: `a<b` of it", "Each cell: <code>a&lt;b</code> of it."),
+            ("It ends. Others with `sizes`", "It ends. Others with <code>sizes</code>."),
+            ("one ` alone & more.", "One ` alone &amp; more."),
+        ] {
+            assert_eq!(sentence(text), shown);
+        }
+    }
+
+    #[test]
+    fn long_titles_are_cut_in_the_middle_where_they_are_links() {
+        assert_eq!(shortened("short"), "short");
+        let long = format!("{}{}", "核".repeat(100), "e".repeat(30));
+        assert_eq!(shortened(&long), format!("{}…{}", "核".repeat(30), "e".repeat(30)));
+    }
+
+    #[test]
+    fn thousands_are_parted_by_commas() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(thousands(number), text);
+        }
+    }
 }

@@ -8,7 +8,4 @@ pub const META_DATA_EXPORT: TableSpec = TableSpec {
     columns: &[required("name", Kind::Text), required("value", Kind::Text)],
 };
 
-/// The name under which the export of a pretend report says that it is one.
-pub const SIMULATED: &str = "SIMULATED";
-
 pub const META_DATA_CAPTURE: TableSpec = table("META_DATA_CAPTURE", &[text("name"), text_opt("value")]);

@@ -26,7 +26,7 @@ pub use enums::{MEM_KIND, MEMCPY_OPER};
 pub use gpu::{GRAPH_TRACE, TARGET_INFO_GPU};
 pub use kernels::{KERNEL, KernelRow};
 pub use memory::{MEMCPY, MEMSET};
-pub use meta::{META_DATA_CAPTURE, META_DATA_EXPORT, SIMULATED};
+pub use meta::{META_DATA_CAPTURE, META_DATA_EXPORT};
 pub use metrics::{
     GENERIC_EVENT_DATA, GENERIC_EVENT_SOURCES, GENERIC_EVENT_TYPE_FIELDS, GENERIC_EVENT_TYPES,
     GENERIC_EVENTS, GPU_METRICS, TARGET_INFO_GPU_METRICS,
@@ -43,7 +43,7 @@ pub use nvtx::{
 };
 pub use os::OSRT_API;
 pub use strings::STRING_IDS;
-pub use target::{ANALYSIS_DETAILS, PROCESSES, SESSION_START, SYSTEM_ENV, THREAD_NAMES};
+pub use target::{ANALYSIS_DETAILS, PROCESSES, SESSION_START, SIMULATED, SYSTEM_ENV, THREAD_NAMES};
 
 /// One table, as a recipe declares that it reads it.
 #[derive(Debug, PartialEq, Eq)]

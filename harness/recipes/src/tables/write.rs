@@ -5,7 +5,7 @@ mod columns;
 
 pub use columns::Columns;
 
-use super::{KernelRow, SIMULATED};
+use super::KernelRow;
 use polars::prelude::*;
 
 /// The bytes of `CUPTI_ACTIVITY_KIND_KERNEL.parquet`. The same rows give the same bytes.
@@ -78,15 +78,7 @@ pub fn diagnostics(rows: &[(i64, String)]) -> Result<Vec<u8>, String> {
 
 /// The bytes of `META_DATA_EXPORT.parquet`.
 pub fn meta(schema: &str, product: &str) -> Result<Vec<u8>, String> {
-    named(&[("EXPORT_PRODUCT_VERSION", product), ("EXPORT_SCHEMA_VERSION", schema)])
-}
-
-/// The same of a report of a pretend cluster, which says so wherever it is taken.
-pub fn simulated_meta(schema: &str, product: &str, why: &str) -> Result<Vec<u8>, String> {
-    named(&[("EXPORT_PRODUCT_VERSION", product), ("EXPORT_SCHEMA_VERSION", schema), (SIMULATED, why)])
-}
-
-fn named(rows: &[(&str, &str)]) -> Result<Vec<u8>, String> {
+    let rows = [("EXPORT_PRODUCT_VERSION", product), ("EXPORT_SCHEMA_VERSION", schema)];
     let names = texts("name", rows.iter().map(|(name, _)| *name));
     table(rows.len(), vec![names, texts("value", rows.iter().map(|(_, value)| *value))])
 }

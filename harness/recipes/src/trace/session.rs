@@ -2,7 +2,7 @@
 
 use super::Trace;
 use crate::source::nsys_export::ExportError;
-use crate::tables::{SESSION_START, SYSTEM_ENV};
+use crate::tables::{SESSION_START, SIMULATED, SYSTEM_ENV};
 
 impl Trace {
     /// The time zero in UTC, by the clock of the report's host.
@@ -24,5 +24,14 @@ impl Trace {
         let mut hosts =
             names.filter(|(name, _)| name.is_some_and(|name| name.eq_ignore_ascii_case("hostname")));
         Ok(hosts.find_map(|(_, value)| value.map(str::to_owned)))
+    }
+
+    /// Reports of pretend clusters say so wherever they are taken.
+    pub fn is_simulated(&self) -> Result<bool, ExportError> {
+        if self.export().capture().is_some() {
+            return Ok(false);
+        }
+        let Some(rows) = self.export().table(&SYSTEM_ENV)? else { return Ok(false) };
+        Ok(rows.texts("name")?.iter().any(|name| name == Some(SIMULATED)))
     }
 }

@@ -9,11 +9,29 @@ function fitted(label, letters) {
   return `${label.slice(0, Math.ceil(kept / 2))}\u2026${label.slice(label.length - Math.floor(kept / 2))}`;
 }
 
+// Names that would look alike are cut behind what they begin with alike, until no two do that differ.
+function fittedApart(labels, letters) {
+  const fit = labels.map((label) => fitted(label, letters));
+  for (let round = 0; round < 8; round += 1) {
+    const alike = new Map();
+    fit.forEach((short, at) => alike.set(short, [...(alike.get(short) ?? []), at]));
+    const groups = [...alike.values()].filter((group) => new Set(group.map((at) => labels[at])).size > 1);
+    if (groups.length === 0) break;
+    for (const group of groups) {
+      const names = group.map((at) => labels[at]);
+      let begin = 0;
+      while (names.every((name) => name[begin] === names[0][begin])) begin += 1;
+      for (const at of group) fit[at] = `${labels[at].slice(0, 6)}\u2026${fitted(labels[at].slice(Math.max(0, begin - 4)), letters - 7)}`;
+    }
+  }
+  return fit;
+}
+
 const isNarrow = (width) => width < 500;
 
 // How many letters labels may have, and how much room they take.
 function room(labels, width) {
-  const most = Math.floor(Math.min(width * 0.36, 300) / LETTER);
+  const most = Math.floor(Math.min(width * 0.36, 400) / LETTER);
   const longest = labels.reduce((longest, label) => Math.max(longest, label.length), 4);
   const letters = Math.min(most, longest);
   return { letters, left: Math.ceil(letters * LETTER) + 18 };
@@ -71,7 +89,7 @@ function nameAxis(labels, letters, view, height) {
   const step = () => Math.max(1, Math.ceil((labels.length * (view.y[1] - view.y[0]) * 0.14) / height));
   return {
     type: "category",
-    data: labels.map((label) => fitted(label, letters)),
+    data: fittedApart(labels, letters),
     inverse: true,
     axisTick: { show: false },
     axisLine: { lineStyle: { color: theme.colour("line") } },
@@ -101,7 +119,7 @@ function zooms(which, width) {
     moveHandleStyle: { color: theme.colour("line") },
   };
   const zooms = [];
-  const inside = { type: "inside", filterMode: "none", disabled: !matchMedia("(pointer: fine)").matches };
+  const inside = { type: "inside", filterMode: "none", disabled: matchMedia("(pointer: coarse)").matches };
   if (which.includes("x")) {
     zooms.push({ ...slider, id: "x", xAxisIndex: 0, height: 16, bottom: 6 });
     zooms.push({ ...inside, id: "inside-x", xAxisIndex: 0, zoomOnMouseWheel: "ctrl" });
@@ -114,7 +132,12 @@ function zooms(which, width) {
 }
 
 // Marks as a series of their own, so that no choice of ranks takes them away.
-function markSeries(marks, shapes, axisOf = (mark) => mark.along, top = "end") {
+function markSeries(marks, shapes, extents, axisOf = (mark) => mark.along, top = "end") {
+  // Beside an edge the words go the other way.
+  const align = (mark) => {
+    const place = share(mark.at, extents[axisOf(mark)], shapes[axisOf(mark)].log);
+    return place > 0.8 ? "right" : place < 0.2 ? "left" : "center";
+  };
   const text = (mark) => `${fitted(mark.label, 40)}: ${short(mark.at, shapes[axisOf(mark)].quantity)}`;
   return {
     type: "line",
@@ -127,7 +150,10 @@ function markSeries(marks, shapes, axisOf = (mark) => mark.along, top = "end") {
       lineStyle: { type: "dashed", width: 2, color: theme.colour("mark") },
       data: marks.map((mark) => ({
         [`${axisOf(mark)}Axis`]: mark.at,
-        label: { formatter: () => text(mark), color: theme.colour("ink"), position: axisOf(mark) === "x" ? top : "insideEndTop", fontSize: 11 },
+        label: {
+          formatter: () => text(mark), color: theme.colour("ink"), fontSize: 11,
+          ...(axisOf(mark) === "x" ? { position: top, align: align(mark) } : { position: "insideEndTop" }),
+        },
       })),
     },
   };

@@ -63,7 +63,7 @@ kinds.bars = (data) => {
             itemStyle: { color: lineColour(0, 1) },
             label: { show: areFew, position: "right", color: theme.colour("ink"), fontSize: 11, formatter: ({ dataIndex }) => short(bars[dataIndex].value, data.value.quantity) },
           },
-          markSeries(marks, { x: data.value }, onX, "start"),
+          markSeries(marks, { x: data.value }, { x: span }, onX, "start"),
         ],
       };
     },

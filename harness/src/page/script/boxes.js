@@ -54,7 +54,7 @@ kinds.boxes = (data) => {
             data: boxes.map((box) => box.five.map(lift)),
             itemStyle: { color: theme.colour("filler"), borderColor: colour, borderWidth: 1.5 },
           },
-          markSeries(marks, { x: data.value }, onX, "start"),
+          markSeries(marks, { x: data.value }, { x: span }, onX, "start"),
         ],
       };
     },

@@ -2,15 +2,19 @@
 
 kinds.heatmap = (data) => {
   const places = data.rows.map((row) => ({ ...row }));
-  const edges = unpacked(data.edges, 1);
-  const bins = Math.max(edges.length - 1, 0);
+  const offsets = unpacked(data.edges, 1);
+  const bins = Math.max(offsets.length - 1, 0);
+  // Moments as they are where a script's numbers hold them, else from the first.
+  const base = bins && Number.isSafeInteger(Number(data.from) + offsets[bins]) ? Number(data.from) : 0;
+  const edges = offsets.map((offset) => base + offset);
+  const [first, last] = bins ? [edges[0], edges[bins]] : [0, 1];
   for (const row of places) row.values = unpacked(row.values, bins);
   const measured = places.flatMap((row) => row.values.filter((value) => value !== null)).sort((a, b) => a - b);
   const middle = measured.length ? measured[measured.length >> 1] : 0;
   const [least, highest] = extent(measured, data.value.log);
   const low = data.value.log ? least : Math.min(least, 0);
   const high = Math.max(data.most ?? highest, highest);
-  const span = bins ? edges[bins] : 1;
+  const span = last - first || 1;
   const isHatched = places.some((row) => row.values.includes(null));
   let rows = places;
 
@@ -32,11 +36,11 @@ kinds.heatmap = (data) => {
     const ratio = window.devicePixelRatio || 1;
     const [wide, high] = [Math.max(1, Math.round(box.width * ratio)), Math.max(1, Math.round(box.height * ratio))];
     const image = new ImageData(wide, high);
-    const [left, right] = [xOf(0), xOf(span)];
+    const [left, right] = [xOf(first), xOf(last)];
     // Which cells each column and each row of pixels shows.
     let bin = 0;
     const columns = Array.from({ length: wide }, (_, pixel) => {
-      const time = (at) => ((box.x + at / ratio - left) / (right - left || 1)) * span;
+      const time = (at) => first + ((box.x + at / ratio - left) / (right - left || 1)) * span;
       while (bin + 1 < bins && edges[bin + 1] <= time(pixel)) bin += 1;
       let to = bin + 1;
       while (to < bins && edges[to] < time(pixel + 1) - span * 1e-9 && edges[to + 1] <= time(pixel + 1)) to += 1;
@@ -77,7 +81,7 @@ kinds.heatmap = (data) => {
     return canvas;
   }
 
-  const moments = (bin) => `${moment(data.from, edges[bin], data.x.quantity)} to ${moment(data.from, edges[bin + 1], data.x.quantity)}`;
+  const moments = (bin) => `${moment(data.from, offsets[bin], data.x.quantity)} to ${moment(data.from, offsets[bin + 1], data.x.quantity)}`;
   const which = (bin) => {
     if (!data.together) return `bin ${bin + 1} of ${bins}`;
     return `the least or the most of ${data.together} bins around`;
@@ -97,13 +101,13 @@ kinds.heatmap = (data) => {
       return {
         lines: [row.label, `${data.value.name}: ${said(row.values[bin], data.value.quantity)}`, moments(bin), which(bin)],
         point: [(from + to) / 2, track],
-        share: [(from + to) / 2 / span, (track + 0.5) / rows.length],
+        share: [((from + to) / 2 - first) / span, (track + 0.5) / rows.length],
       };
     },
 
     near([x, y]) {
       const track = Math.round(y);
-      if (!rows[track] || x < 0 || x > span) return null;
+      if (!rows[track] || x < first || x > last) return null;
       let [from, to] = [0, bins - 1];
       while (from < to) {
         const between = (from + to + 1) >> 1;
@@ -115,12 +119,11 @@ kinds.heatmap = (data) => {
 
     option(width, view) {
       const { letters, left } = room(rows.map((row) => row.label), width);
-      const first = Number(data.from);
       return {
         grid: { left, right: this.zooms.includes("y") && !isNarrow(width) ? 40 : 16, top: 10, bottom: 78 },
-        xAxis: valueAxis(data.x, [0, span], {
+        xAxis: valueAxis(data.x, [first, last], {
           nameLocation: "middle", nameGap: 26, splitLine: { show: false },
-          axisLabel: { formatter: (value) => short(Number.isSafeInteger(first) ? first + value : value, data.x.quantity, span) },
+          axisLabel: { formatter: (value) => fine(value, data.x.quantity, span) },
         }),
         yAxis: nameAxis(rows.map((row) => row.label), letters, view, this.height(width) - 88),
         dataZoom: zooms(this.zooms, width),
@@ -128,7 +131,7 @@ kinds.heatmap = (data) => {
           type: "custom",
           clip: true,
           silent: true,
-          data: rows.length && bins ? [[0, 0]] : [],
+          data: rows.length && bins ? [[first, 0]] : [],
           renderItem: (box, api) => {
             const area = box.coordSys;
             const image = raster(area, (x) => api.coord([x, 0])[0], (row) => api.coord([0, row])[1], api.size([0, 1])[1]);

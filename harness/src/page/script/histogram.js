@@ -5,7 +5,7 @@ const FEW_SERIES = 6;
 kinds.histogram = (data, changed) => {
   const edges = unpacked(data.edges, 1);
   const bins = Math.max(edges.length - 1, 0);
-  const all = data.series.map((series) => ({ ...series, values: unpacked(series.values, bins) }));
+  const all = data.series.map((series, place) => ({ ...series, place, values: unpacked(series.values, bins) }));
   const isFew = all.length <= FEW_SERIES;
   const hidden = new Set();
   const count = { name: "values", quantity: "plain", log: false };
@@ -64,19 +64,23 @@ kinds.histogram = (data, changed) => {
     option(width) {
       const drawn = isFew ? tracks : tracks.slice(0, 1);
       const bars = (track) => {
-        const place = all.findIndex((series) => series.label === track.label);
-        const colour = lineColour(Math.max(place, 0), isFew ? all.length : 1);
+        const colour = lineColour(track.place ?? 0, isFew ? all.length : 1);
+        // Of many that lie upon each other the outlines are seen, of two their colours.
+        const areMany = drawn.length > 2;
         return {
           type: "custom",
           silent: true,
           clip: true,
           data: track.values.map((value, bin) => [edges[bin], value]),
-          renderItem: (_, api) => {
-            const bin = _.dataIndex;
+          renderItem: ({ dataIndex: bin }, api) => {
             const [left, top] = api.coord([drawnEdge(edges[bin]), track.values[bin]]);
             const [right, bottom] = api.coord([drawnEdge(edges[bin + 1]), 0]);
             const wide = Math.max(right - left - (right - left > 4 ? 1 : 0), 0.5);
-            return { type: "rect", shape: { x: left, y: top, width: wide, height: Math.max(bottom - top, 0) }, style: { fill: colour, opacity: drawn.length > 1 ? 0.55 : 0.9 } };
+            const bar = { type: "rect", shape: { x: left, y: top, width: areMany ? right - left : wide, height: Math.max(bottom - top, 0) }, style: { fill: colour, opacity: areMany ? 0.1 : drawn.length > 1 ? 0.55 : 0.9 } };
+            if (!areMany) return bar;
+            const before = bin > 0 ? api.coord([drawnEdge(edges[bin]), track.values[bin - 1]])[1] : bottom;
+            const points = [[left, before], [left, top], [right, top], ...(bin === bins - 1 ? [[right, bottom]] : [])];
+            return { type: "group", children: [bar, { type: "polyline", shape: { points }, style: { stroke: colour, fill: "none", lineWidth: 2 } }] };
           },
         };
       };
@@ -85,7 +89,7 @@ kinds.histogram = (data, changed) => {
         xAxis: valueAxis(data.x, xs, { nameLocation: "middle", nameGap: 26, splitLine: { show: false } }),
         yAxis: valueAxis(count, ys, { minInterval: 1, nameTextStyle: { align: "left", color: theme.colour("ink"), padding: [0, 0, 0, -50] } }),
         dataZoom: zooms("x", width),
-        series: [...drawn.map(bars), markSeries(marks, { x: data.x })],
+        series: [...drawn.map(bars), markSeries(marks, { x: data.x }, { x: xs })],
       };
     },
 

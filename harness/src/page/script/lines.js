@@ -86,7 +86,7 @@ kinds.lines = (data, changed) => {
             lineStyle: { width: many ? 1 : 1.75, opacity: lines.length > 64 ? 0.4 : many ? 0.7 : 1 },
             emphasis: { lineStyle: { width: 3.5, opacity: 1, color: many ? theme.colour("accent") : undefined } },
           })),
-          markSeries(data.marks, data),
+          markSeries(data.marks, data, { x: xs, y: ys }),
         ],
       };
     },

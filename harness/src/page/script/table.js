@@ -8,11 +8,12 @@ function table(section, data, at) {
     if (column.texts) {
       const places = unpacked(column.texts.rows, data.rows);
       const text = (row) => (places[row] === null ? "" : column.texts.words[places[row]]);
-      return { heading: column.heading, isText: true, text, key: text };
+      const isLong = column.texts.words.some((word) => word.length > 48);
+      return { heading: column.heading, isText: true, kind: isLong ? "text long" : "text", text, key: text };
     }
     const digits = data.rows === 0 ? [] : column.numbers.split(",");
     const key = (row) => (digits[row] === "" ? null : Number(digits[row]));
-    return { heading: column.heading, isText: false, text: (row) => digits[row], key, digits };
+    return { heading: column.heading, isText: false, kind: "number", text: (row) => digits[row], key, digits };
   });
   const rankColumn = columns.find((column) => !column.isText && column.heading === "Rank");
   const collator = new Intl.Collator("en", { numeric: true });
@@ -29,7 +30,7 @@ function table(section, data, at) {
   const paper = element("caption", { class: "paper" });
   const heads = columns.map((column, index) => {
     const press = element("button", { type: "button", click: () => sort(index) }, column.heading, element("span", { class: "arrow", "aria-hidden": "true" }));
-    return element("th", { scope: "col", class: column.isText ? "text" : "number", "aria-sort": "none" }, press);
+    return element("th", { scope: "col", class: column.kind, "aria-sort": "none" }, press);
   });
   const grid = element("table", {}, paper, element("thead", {}, element("tr", {}, ...heads)), body);
   const scroller = element("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": `${data.title}, ${data.name}` }, grid);
@@ -90,7 +91,7 @@ function table(section, data, at) {
     const last = Math.min(first + size, rows.length);
     const cell = (column, row) => {
       const text = column.text(row);
-      return element("td", { class: column.isText ? "text" : "number" }, column.isText || text === "" ? text : grouped(text));
+      return element("td", { class: column.kind }, column.isText || text === "" ? text : grouped(text));
     };
     body.replaceChildren(...rows.slice(first, last).map((row) => element("tr", {}, ...columns.map((column) => cell(column, row)))));
     const of = rows.length === data.rows ? "" : ` of ${GROUPED.format(data.rows)}`;

@@ -54,9 +54,7 @@ pub fn tables(rank: &Rank, epoch_s: f64) -> NamedTables {
     put(&tables::SYSTEM_ENV, 1, &|| report.host());
     put(&tables::TARGET_INFO_GPU, 1, &|| report.gpus());
     put(&tables::DIAGNOSTIC_EVENT, 1, &|| report.diagnostics());
-    put(&tables::META_DATA_EXPORT, 1, &|| {
-        write::simulated_meta("3.20.0", &rank.profile.version.to_string(), NOT_REAL)
-    });
+    put(&tables::META_DATA_EXPORT, 1, &|| write::meta("3.20.0", &rank.profile.version.to_string()));
     made
 }
 
@@ -216,9 +214,9 @@ impl Report<'_> {
     }
 
     fn host(&self) -> Result<Vec<u8>, String> {
-        Columns::of(&tables::SYSTEM_ENV, 1)
-            .texts("name", [Some("Hostname")].into_iter())
-            .texts("value", [Some(self.rank.host())].into_iter())
+        Columns::of(&tables::SYSTEM_ENV, 2)
+            .texts("name", [Some("Hostname"), Some(tables::SIMULATED)].into_iter())
+            .texts("value", [Some(self.rank.host()), Some(NOT_REAL)].into_iter())
             .bytes()
     }
 

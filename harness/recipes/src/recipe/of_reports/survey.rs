@@ -177,7 +177,7 @@ fn read(survey: &Survey, input: &Input, of_all: &[OfAll]) -> Report {
         host: trace.host().unwrap_or_default(),
         product: written.product,
         schema: written.schema,
-        simulated: written.simulated,
+        simulated: trace.is_simulated().unwrap_or_default(),
         utc_epoch_ns: trace.utc_epoch_ns().unwrap_or_default(),
         taken,
         notes: trace.notes().into_iter().map(|note| format!("{}: {note}", input.shown)).collect(),

@@ -17,7 +17,7 @@ mod tests;
 pub use rows::{MaybeInts, Rows};
 
 use crate::source::efa_counters::{self, Capture};
-use crate::tables::{ColumnSpec, Kind, META_DATA_EXPORT, SIMULATED, TableSpec};
+use crate::tables::{ColumnSpec, Kind, META_DATA_EXPORT, TableSpec};
 use polars::prelude::*;
 use std::fmt;
 use std::io::Read;
@@ -47,8 +47,6 @@ enum Form {
 pub struct WrittenBy {
     pub product: Option<String>,
     pub schema: Option<String>,
-    /// Whether it is of a pretend cluster.
-    pub simulated: bool,
 }
 
 impl WrittenBy {
@@ -191,7 +189,6 @@ impl Export {
             match name {
                 Some("EXPORT_PRODUCT_VERSION") => written.product = value.map(str::to_owned),
                 Some("EXPORT_SCHEMA_VERSION") => written.schema = value.map(str::to_owned),
-                Some(SIMULATED) => written.simulated = true,
                 _ => {}
             }
         }
