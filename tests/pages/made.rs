@@ -48,7 +48,7 @@ pub fn page(folder: &Path, name: &str, title: &str, about: &str, outcome: &Outco
 }
 
 pub fn outcome(pictures: Vec<Picture>, tables: Vec<(&'static str, Sheet)>) -> Outcome {
-    Outcome { recipe: "generated", tables, pictures, notes: vec![], unreadable: vec![], simulated: false }
+    Outcome { recipe: "generated", tables, pictures, ..Outcome::default() }
 }
 
 fn picture(name: &'static str, title: &str, about: &str, figure: Figure) -> Picture {

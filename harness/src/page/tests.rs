@@ -10,7 +10,7 @@ const HOSTILE: [&str; 3] =
     ["</script><img src=x onerror=alert(1)>", "\"><b>&amp;", "<!--<script>\u{2028}\x1b[31m"];
 
 pub fn outcome(tables: Vec<(&'static str, Sheet)>, pictures: Vec<Picture>) -> Outcome {
-    Outcome { recipe: "small", tables, pictures, notes: vec![], unreadable: vec![], simulated: false }
+    Outcome { recipe: "small", tables, pictures, ..Outcome::default() }
 }
 
 fn text(outcome: &Outcome, asked: &str) -> String {

@@ -112,13 +112,18 @@ impl Arguments {
 
     /// As a person writes them: `bins=60:name=gemm`.
     pub fn written(&self) -> String {
+        self.words().join(":")
+    }
+
+    /// As they are written behind a name, in the order in which they were given.
+    pub fn words(&self) -> Vec<String> {
         let word = |(name, given): &(&'static str, Given)| match given {
             Given::Alone => (*name).to_owned(),
             Given::Number(number) => format!("{name}={number}"),
             Given::Text(text) => format!("{name}={text}"),
             Given::Span(first, last) => format!("{name}={first}..{last}"),
         };
-        self.given.iter().map(word).collect::<Vec<_>>().join(":")
+        self.given.iter().map(word).collect()
     }
 
     pub fn has(&self, name: &str) -> bool {

@@ -26,6 +26,7 @@ pub use keys::{Keys, Part};
 pub use names::Strings;
 pub use nics::{Nic, nics};
 pub use process::{pid_of, process_of, tid_of};
+pub use recorded::TIMED;
 
 use crate::source::nsys_export::{Export, ExportError, MaybeInts, Rows};
 use crate::tables::TableSpec;
@@ -52,6 +53,20 @@ impl Trace {
             recorded: OnceCell::new(),
             notes: RefCell::default(),
         })
+    }
+
+    /// With columns kept for further readers, so many bytes of them at most; see `Export::shared`.
+    pub fn open_shared(path: &Path, room: usize) -> Result<Trace, ExportError> {
+        let trace = Trace::open(path)?;
+        Ok(Trace { export: trace.export.shared(room), ..trace })
+    }
+
+    /// What this makes of the whole report, whatever the filter. It is told in no note.
+    pub fn whole<T>(&mut self, make: impl FnOnce(&Trace) -> T) -> T {
+        let (windows, notes) = (self.windows.take(), self.notes.take());
+        let made = make(self);
+        (self.windows, self.notes) = (windows, RefCell::new(notes));
+        made
     }
 
     /// From here on only what overlaps the filter's windows is given. A filter by a range that the report does not have
@@ -107,6 +122,11 @@ impl Trace {
     /// What was left out so far, and why.
     pub fn notes(&self) -> Vec<String> {
         self.notes.borrow().clone()
+    }
+
+    /// The same, which is then forgotten: what the next recipe leaves out is told anew.
+    pub fn take_notes(&self) -> Vec<String> {
+        self.notes.take()
     }
 
     /// How long each row lasted. A row that ends before it begins lasts `None`: it is counted in a note, and belongs to

@@ -9,7 +9,8 @@ use crate::tables::{
     UCP_PROGRESS, UCP_SUBMIT,
 };
 
-const TABLES: [&TableSpec; 18] = [
+/// The tables whose events tell it.
+pub const TIMED: [&TableSpec; 18] = [
     &KERNEL,
     &MEMCPY,
     &MEMSET,
@@ -35,9 +36,14 @@ impl Trace {
     /// here: it is an error of who needs it.
     pub fn recorded(&self) -> Option<(i64, i64)> {
         *self.recorded.get_or_init(|| {
-            let spans = TABLES.into_iter().filter_map(|spec| self.span_of(spec).ok().flatten());
+            let spans = TIMED.into_iter().filter_map(|spec| self.span_of(spec).ok().flatten());
             spans.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
         })
+    }
+
+    /// Whether somebody asked for it before.
+    pub fn knows_recorded(&self) -> bool {
+        self.recorded.get().is_some()
     }
 
     fn span_of(&self, spec: &'static TableSpec) -> Result<Option<(i64, i64)>, ExportError> {

@@ -23,7 +23,12 @@ pub(super) const CUDA_GPU_KERN_HIST: ReportRecipe = ReportRecipe {
                  to 1. A name is a whole one or a short one, without its arguments",
     arguments: &[NAME, BINS, LINEAR],
     tables: &[&KERNEL, &STRING_IDS],
-    kind: Kind::Together(&Across { tables: &["histogram", "rank_histograms"], take, make }),
+    kind: Kind::Together(&Across {
+        tables: &["histogram", "rank_histograms"],
+        pictures: &[("histogram", "how many instances lie in each bin, of each rank")],
+        take,
+        make,
+    }),
 };
 
 const NAME: ArgumentSpec = ArgumentSpec {

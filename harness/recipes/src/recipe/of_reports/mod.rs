@@ -7,6 +7,7 @@ mod diagnostics;
 mod diff;
 mod expert;
 mod generic;
+mod groups;
 mod histogram;
 mod kernel_classes;
 mod labels;
@@ -23,6 +24,8 @@ mod projections;
 #[cfg(test)]
 mod projections_tests;
 mod samples;
+mod seen;
+mod shared;
 mod steps;
 #[cfg(test)]
 mod steps_tests;
@@ -33,7 +36,9 @@ mod survey;
 mod tests;
 mod together;
 
-pub use survey::{Input, Outcome, Progress, Survey, survey};
+pub use groups::{COMPOSITE, GROUPS, Group, PICTURES, group_of};
+pub use seen::Seen;
+pub use survey::{Input, Outcome, Progress, SUMMARY_PICTURES, Survey, survey};
 pub use together::{Across, Made, Of, Together};
 pub(crate) use together::{Share, Taken};
 
@@ -166,6 +171,15 @@ impl ReportRecipe {
     /// Whether it holds what a person names first against what is named second.
     pub fn is_comparison(&self) -> bool {
         matches!(self.kind, Kind::Diff)
+    }
+
+    /// The pictures that it may give, and what each shows. What stands in capital letters in a name stands for others.
+    pub fn pictures(&self) -> &'static [(&'static str, &'static str)] {
+        match self.kind {
+            Kind::Summary { .. } => SUMMARY_PICTURES,
+            Kind::Together(together) => together.pictures(),
+            Kind::Rows { .. } | Kind::Diff => &[],
+        }
     }
 
     pub fn is_summary(&self) -> bool {

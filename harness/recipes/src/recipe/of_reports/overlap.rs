@@ -8,7 +8,7 @@ use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
 use crate::spans::Spans;
-use crate::tables::{KERNEL, STRING_IDS};
+use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, STRING_IDS};
 use crate::trace::Trace;
 use std::sync::Arc;
 
@@ -23,8 +23,13 @@ pub(super) const NCCL_GPU_OVERLAP_TRACE: ReportRecipe = ReportRecipe {
                  own total. A filter by time cuts kernels. Where graphs were traced as a whole, nobody can tell what ran in \
                  them: overlaps of that GPU are the least that they can be, and exposed communication is left empty",
     arguments: &[NCCL_ONLY],
-    tables: &[&KERNEL, &STRING_IDS],
-    kind: Kind::Together(&Across { tables: &["totals", "trace"], take, make }),
+    tables: &[&KERNEL, &STRING_IDS, &MEMCPY, &MEMSET, &GRAPH_TRACE],
+    kind: Kind::Together(&Across {
+        tables: &["totals", "trace"],
+        pictures: &[("exposed", "the exposed part of each GPU's communication, as bars")],
+        take,
+        make,
+    }),
 };
 
 const NCCL_ONLY: ArgumentSpec = ArgumentSpec {

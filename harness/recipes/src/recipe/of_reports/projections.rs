@@ -48,6 +48,7 @@ pub(super) const NVTX_GPU_PROJ_TRACE: ReportRecipe = ReportRecipe {
     tables: TABLES,
     kind: Kind::Together(&Across {
         tables: &["trace"],
+        pictures: &[],
         take: |trace, arguments| {
             let sheet = match arguments.has(COMPAT.name) {
                 true => report::projected_newer(trace)?,

@@ -29,6 +29,7 @@ pub(super) const STEPS: ReportRecipe = ReportRecipe {
     tables: &[&KERNEL, &RUNTIME, &STRING_IDS, &GRAPH_TRACE, &NVTX_EVENTS],
     kind: Kind::Together(&Across {
         tables: &["stats", "steps", "across"],
+        pictures: &[("steps", "the time of each step, one line per rank")],
         take: |trace, arguments| {
             let range = Some(arguments.text(&RANGE)).filter(|name| !name.is_empty());
             let named = [(RANGES, Source::Ranges), (CAPTURE, Source::Capture), (KERNELS, Source::Kernels)];

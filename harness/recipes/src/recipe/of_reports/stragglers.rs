@@ -7,7 +7,10 @@ use crate::recipe::stragglers::taken::{Report, Taken, clock, evidence, shown, ta
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::stragglers::{Evidence, Judgement, Limits, RankResult, Verdict, Who, judge};
-use crate::tables::{KERNEL, NVTX_EVENTS, RUNTIME, SESSION_START, STRING_IDS, SYSTEM_ENV};
+use crate::tables::{
+    KERNEL, NVTX_EVENTS, NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS, NVTX_PAYLOAD_SCHEMA_ENTRIES,
+    NVTX_PAYLOAD_SCHEMAS, RUNTIME, SESSION_START, STRING_IDS, SYSTEM_ENV,
+};
 
 const LEAST_US: ArgumentSpec = ArgumentSpec {
     name: "least_us",
@@ -37,9 +40,21 @@ pub(super) const STRAGGLERS: ReportRecipe = ReportRecipe {
                  reports, the n-th stream of all ranks stands for one; kernels are held against those of the same \
                  name and place in the order",
     arguments: &[LEAST_US, LEAST_ROUNDS],
-    tables: &[&KERNEL, &STRING_IDS, &RUNTIME, &NVTX_EVENTS, &SESSION_START, &SYSTEM_ENV],
+    tables: &[
+        &KERNEL,
+        &STRING_IDS,
+        &RUNTIME,
+        &NVTX_EVENTS,
+        &NVTX_PAYLOAD_SCHEMAS,
+        &NVTX_PAYLOAD_SCHEMA_ENTRIES,
+        &NVTX_PAYLOAD_ENUMS,
+        &NVTX_PAYLOAD_ENUM_ENTRIES,
+        &SESSION_START,
+        &SYSTEM_ENV,
+    ],
     kind: Kind::Together(&Across {
         tables: &["verdict", "ranks", "nodes", "clocks", "instances"],
+        pictures: &[("late", "how late each rank is in a round, as bars")],
         take: |trace, _| take(trace),
         make,
     }),

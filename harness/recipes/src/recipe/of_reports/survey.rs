@@ -3,9 +3,10 @@
 
 mod pictures;
 
+pub use pictures::SUMMARY_PICTURES;
 pub(super) use pictures::of_summary;
 
-use super::{Kind, Of, ReportRecipe, diff, together};
+use super::{Kind, Of, ReportRecipe, Seen, diff, shared, together};
 use crate::figures::{Grouped, Stats, Tally};
 use crate::picture::Picture;
 use crate::report::Arguments;
@@ -46,7 +47,7 @@ pub struct Progress {
 }
 
 /// What came of one recipe.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Outcome {
     pub recipe: &'static str,
     /// Each under the name of its file; none where no report has data for it.
@@ -59,6 +60,8 @@ pub struct Outcome {
     pub unreadable: Vec<(String, String)>,
     /// Whether any report is of a pretend cluster.
     pub simulated: bool,
+    /// What the reports had for it.
+    pub seen: Seen,
 }
 
 /// What one recipe took from one report.
@@ -79,9 +82,12 @@ enum Taken {
     FoundNone {
         rows: u64,
         headings: Option<Sheet>,
+        absent: Vec<&'static str>,
     },
-    /// A table that it needs is absent or empty.
-    Nothing,
+    /// These tables that it needs are absent or empty.
+    Nothing {
+        absent: Vec<&'static str>,
+    },
     Unreadable(String),
 }
 
@@ -93,7 +99,9 @@ struct Report {
     schema: Option<String>,
     simulated: bool,
     utc_epoch_ns: Option<i64>,
-    taken: Vec<Taken>,
+    /// Of each recipe, and what it left out.
+    taken: Vec<(Taken, Vec<String>)>,
+    /// What was left out before any recipe read.
     notes: Vec<String>,
 }
 
@@ -128,7 +136,7 @@ pub fn survey(survey: &Survey) -> Result<Vec<Outcome>, String> {
             .par_iter()
             .map(|input| {
                 let report = read(survey, input, &of_all);
-                let rows: u64 = report.taken.iter().map(Taken::rows).sum();
+                let rows: u64 = report.taken.iter().map(|(taken, _)| taken.rows()).sum();
                 let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
                 done.reports += 1;
                 done.rows += rows;
@@ -145,33 +153,25 @@ pub fn survey(survey: &Survey) -> Result<Vec<Outcome>, String> {
 }
 
 fn read(survey: &Survey, input: &Input, of_all: &[OfAll]) -> Report {
-    let opened = Trace::open(&input.path).and_then(|trace| match survey.filter {
+    // One recipe reads what it needs once; for several each column is kept until the last of them had it.
+    let opened = match survey.asked {
+        [_] => Trace::open(&input.path),
+        _ => Trace::open_shared(&input.path, shared::ROOM / survey.jobs.max(1)),
+    };
+    let opened = opened.and_then(|trace| match survey.filter {
         Some(filter) => trace.filtered(filter),
         None => Ok(trace),
     });
-    let trace = match opened {
+    let mut trace = match opened {
         Ok(trace) => trace,
         Err(error) => {
-            let taken = survey.asked.iter().map(|_| Taken::Unreadable(error.to_string())).collect();
-            return Report { taken, ..Report::default() };
+            let taken = survey.asked.iter().map(|_| (Taken::Unreadable(error.to_string()), Vec::new()));
+            return Report { taken: taken.collect(), ..Report::default() };
         }
     };
     let written = trace.export().written_by().unwrap_or_default();
-    let taken = survey.asked.iter().zip(of_all).map(|((recipe, arguments), all)| {
-        // The two sides of a comparison are kept apart.
-        let side = if matches!(recipe.kind, Kind::Diff) { input.side } else { 0 };
-        let add = |words: &[String], tally: Tally| {
-            let mut all = all.tallies.lock().unwrap_or_else(PoisonError::into_inner);
-            all.entry((side, words.to_vec())).or_default().add(tally);
-        };
-        let summary = diff::summary_of(recipe, arguments);
-        let taken = take(&trace, summary, arguments, &add, &all.together).and_then(|taken| match taken {
-            Taken::Nothing => looked_at(&trace, input, summary, arguments),
-            taken => Ok(taken),
-        });
-        taken.unwrap_or_else(|error| Taken::Unreadable(error.to_string()))
-    });
-    let taken = taken.collect();
+    let notes = said(input, &trace);
+    let taken = taken(survey, input, &mut trace, of_all);
     Report {
         rank: rank(&trace).unwrap_or_default(),
         host: trace.host().unwrap_or_default(),
@@ -180,20 +180,61 @@ fn read(survey: &Survey, input: &Input, of_all: &[OfAll]) -> Report {
         simulated: trace.is_simulated().unwrap_or_default(),
         utc_epoch_ns: trace.utc_epoch_ns().unwrap_or_default(),
         taken,
-        notes: trace.notes().into_iter().map(|note| format!("{}: {note}", input.shown)).collect(),
+        notes,
     }
 }
 
+/// What was left out since this was asked last.
+fn said(input: &Input, trace: &Trace) -> Vec<String> {
+    trace.take_notes().into_iter().map(|note| format!("{}: {note}", input.shown)).collect()
+}
+
+/// What each recipe takes from one report, and what it left out.
+fn taken(survey: &Survey, input: &Input, trace: &mut Trace, of_all: &[OfAll]) -> Vec<(Taken, Vec<String>)> {
+    let mut taken = Vec::new();
+    for (at, ((recipe, arguments), all)) in survey.asked.iter().zip(of_all).enumerate() {
+        trace.export().readers(shared::readers(&survey.asked[at..], trace));
+        // The two sides of a comparison are kept apart.
+        let side = if matches!(recipe.kind, Kind::Diff) { input.side } else { 0 };
+        let add = |words: &[String], tally: Tally| {
+            let mut all = all.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+            all.entry((side, words.to_vec())).or_default().add(tally);
+        };
+        let summary = diff::summary_of(recipe, arguments);
+        let of_report = match take(trace, summary, arguments, &add, &all.together) {
+            Ok(Some(taken)) => Ok(taken),
+            Ok(None) => looked_at(trace, summary, arguments),
+            Err(error) => Err(error),
+        };
+        let of_report = of_report.unwrap_or_else(|error| Taken::Unreadable(error.to_string()));
+        taken.push((of_report, said(input, trace)));
+    }
+    taken
+}
+
+/// How often each table of a report was gone through for all of these recipes.
+#[cfg(test)]
+pub(super) fn decoded(
+    survey: &Survey,
+    input: &Input,
+) -> BTreeMap<&'static str, crate::source::nsys_export::Decoded> {
+    let mut trace = Trace::open_shared(&input.path, shared::ROOM).expect("opens");
+    let of_all: Vec<OfAll> = survey.asked.iter().map(|(recipe, _)| OfAll::begin(recipe)).collect();
+    taken(survey, input, &mut trace, &of_all);
+    trace.export().decoded()
+}
+
+/// Nothing where a table that it needs is absent or empty, or has none of what is looked for.
 fn take(
     trace: &Trace,
     recipe: &ReportRecipe,
     arguments: &Arguments,
     add: &dyn Fn(&[String], Tally),
     all: &Mutex<together::Taken>,
-) -> Result<Taken, ExportError> {
+) -> Result<Option<Taken>, ExportError> {
     match &recipe.kind {
         Kind::Summary { groups, .. } => {
-            let Some(groups) = groups(trace, arguments)? else { return Ok(Taken::Nothing) };
+            let Some(groups) = groups(trace, arguments)? else { return Ok(None) };
             let grouped = Grouped::new(&groups.of_row, &groups.values, groups.labels.len());
             let rows = groups.values.len() as u64;
             let mut stats = Vec::new();
@@ -204,43 +245,50 @@ fn take(
                     stats.push((words, figures));
                 }
             }
-            Ok(Taken::Groups { stats, rows })
+            Ok(Some(Taken::Groups { stats, rows }))
         }
-        Kind::Rows { of } => Ok(of(trace, arguments)?.map_or(Taken::Nothing, Taken::Sheet)),
-        Kind::Together(recipe) => Ok(match recipe.take(trace, arguments, all)? {
-            Some((part, rows)) => Taken::Part { part, rows },
-            None => Taken::Nothing,
-        }),
-        Kind::Diff => Ok(Taken::Nothing),
+        Kind::Rows { of } => Ok(of(trace, arguments)?.map(Taken::Sheet)),
+        Kind::Together(recipe) => {
+            Ok(recipe.take(trace, arguments, all)?.map(|(part, rows)| Taken::Part { part, rows }))
+        }
+        Kind::Diff => Ok(None),
     }
 }
 
 /// Whether there were rows to look at, where nothing came of them.
-fn looked_at(
-    trace: &Trace,
-    input: &Input,
-    recipe: &ReportRecipe,
-    arguments: &Arguments,
-) -> Result<Taken, ExportError> {
+fn looked_at(trace: &mut Trace, recipe: &ReportRecipe, arguments: &Arguments) -> Result<Taken, ExportError> {
     let mut rows = 0;
+    let mut absent = Vec::new();
     for (at, spec) in recipe.tables.iter().enumerate() {
         // What a recipe falls back to is not what it needs.
         let falls_back = at > 0 && [NVTX_EVENTS.name, GENERIC_EVENTS.name].contains(&spec.name);
         let moment =
             ["start", "timestamp"].into_iter().find(|name| spec.columns.iter().any(|c| c.name == *name));
         if let (Some(moment), false) = (moment, falls_back) {
-            rows += trace.export().columns(spec, &[moment])?.map_or(0, |rows| rows.len() as u64);
+            match trace.export().columns(spec, &[moment])? {
+                Some(of_table) => rows += of_table.len() as u64,
+                None => absent.push(spec.name),
+            }
         }
     }
     if rows == 0 {
-        return Ok(Taken::Nothing);
+        if absent.is_empty() {
+            for spec in recipe.tables {
+                if trace.export().table(spec)?.is_none() {
+                    absent.push(spec.name);
+                }
+            }
+        }
+        return Ok(Taken::Nothing { absent });
     }
     // Which columns it would have had is told by the report without a filter.
     let headings = match &recipe.kind {
-        Kind::Rows { of } => of(&Trace::open(&input.path)?, arguments)?.map(Sheet::without_rows),
-        Kind::Summary { .. } | Kind::Together(_) | Kind::Diff => None,
+        Kind::Rows { of } if trace.is_filtered() => {
+            trace.whole(|whole| of(whole, arguments))?.map(Sheet::without_rows)
+        }
+        Kind::Rows { .. } | Kind::Summary { .. } | Kind::Together(_) | Kind::Diff => None,
     };
-    Ok(Taken::FoundNone { rows, headings })
+    Ok(Taken::FoundNone { rows, headings, absent })
 }
 
 impl Taken {
@@ -248,7 +296,7 @@ impl Taken {
         match self {
             Taken::Groups { rows, .. } | Taken::Part { rows, .. } => *rows,
             Taken::Sheet(sheet) => sheet.height() as u64,
-            Taken::FoundNone { .. } | Taken::Nothing | Taken::Unreadable(_) => 0,
+            Taken::FoundNone { .. } | Taken::Nothing { .. } | Taken::Unreadable(_) => 0,
         }
     }
 }
@@ -281,22 +329,19 @@ fn outcome(
 ) -> Outcome {
     let OfAll { tallies, together } = all;
     let all = tallies.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let of = |report: usize| &reports[report].taken[at];
+    let of = |report: usize| &reports[report].taken[at].0;
     let shown = |report: usize| survey.inputs[report].shown.as_str();
     let unreadable = (0..reports.len()).filter_map(|report| match of(report) {
         Taken::Unreadable(why) => Some((shown(report).to_owned(), why.clone())),
         _ => None,
     });
     let mut unreadable: Vec<(String, String)> = unreadable.collect();
-    let mut notes: Vec<String> = reports.iter().flat_map(|report| report.notes.clone()).collect();
+    let seen = seen((0..reports.len()).map(of));
+    let mut notes: Vec<String> =
+        reports.iter().flat_map(|report| report.notes.iter().chain(&report.taken[at].1).cloned()).collect();
     notes.dedup();
     let (mut tables, mut pictures) = (Vec::new(), Vec::new());
-    let looked: u64 = (0..reports.len())
-        .map(|report| match of(report) {
-            Taken::FoundNone { rows, .. } => *rows,
-            _ => 0,
-        })
-        .sum();
+    let looked = seen.looked_at;
     match &recipe.kind {
         Kind::Summary { quantity, words, .. } if !all.is_empty() || looked > 0 => {
             let rows =
@@ -359,7 +404,28 @@ fn outcome(
         tables.push(("files", files(survey, recipe, reports, at, ranks, from)));
     }
     let simulated = reports.iter().any(|report| report.simulated);
-    Outcome { recipe: recipe.name, tables, pictures, notes, unreadable, simulated }
+    Outcome { recipe: recipe.name, tables, pictures, notes, unreadable, simulated, seen }
+}
+
+fn seen<'a>(taken: impl Iterator<Item = &'a Taken>) -> Seen {
+    let mut seen = Seen::default();
+    for taken in taken {
+        seen.rows += taken.rows();
+        match taken {
+            Taken::Groups { .. } | Taken::Sheet(_) | Taken::Part { .. } => seen.with_data += 1,
+            Taken::FoundNone { rows, absent, .. } => {
+                seen.found_none += 1;
+                seen.looked_at += rows;
+                seen.absent.extend(absent);
+            }
+            Taken::Nothing { absent } => {
+                seen.without += 1;
+                seen.absent.extend(absent);
+            }
+            Taken::Unreadable(_) => seen.unreadable += 1,
+        }
+    }
+    seen
 }
 
 /// Largest totals first, then by words; ranks, where rows are of ranks, in their order before that.
@@ -446,10 +512,10 @@ fn files(
     ranks: &[i64],
     from: &str,
 ) -> Sheet {
-    let status = |report: &Report| match &report.taken[at] {
+    let status = |report: &Report| match &report.taken[at].0 {
         Taken::Groups { .. } | Taken::Sheet(_) | Taken::Part { .. } => "ok".to_owned(),
         Taken::FoundNone { rows, .. } => format!("looked at {rows} rows, found none"),
-        Taken::Nothing => "no data".to_owned(),
+        Taken::Nothing { .. } => "no data".to_owned(),
         Taken::Unreadable(why) => format!("unreadable: {why}"),
     };
     let columns = vec![
@@ -462,7 +528,7 @@ fn files(
         Column::integers(
             "Rows",
             Quantity::Plain,
-            reports.iter().map(|report| report.taken[at].rows() as i64),
+            reports.iter().map(|report| report.taken[at].0.rows() as i64),
         ),
         Column::texts("Status", reports.iter().map(status)),
     ];

@@ -55,6 +55,44 @@ fn every_recipe_says_what_it_is_for_and_how_its_figures_come_about() {
     }
 }
 
+/// Capital letters in a declared name stand for others.
+fn is_declared(recipe: &ReportRecipe, picture: &str) -> bool {
+    recipe.pictures().iter().any(|(declared, _)| {
+        let begin = declared.split(|letter: char| letter.is_ascii_uppercase()).next().unwrap_or_default();
+        *declared == picture || (begin.len() < declared.len() && picture.starts_with(begin))
+    })
+}
+
+#[test]
+fn recipes_give_the_pictures_that_they_declare() {
+    let made = crate::trace::testing::Made::begin();
+    made.string(1, "cudaLaunchKernel_v7000")
+        .string(2, "gemm")
+        .string(3, "gemm")
+        .string(4, "ncclDevKernel_AllReduce(x)");
+    made.string(5, "ncclDevKernel_AllReduce");
+    for step in 0..4 {
+        let at = step * 1000;
+        made.range((at, at + 900), 3, "step").call((at, at + 5), 3, at, 1).kernel((at + 30, at + 95), at, 2);
+        made.call((at + 6, at + 9), 3, at + 1, 1).kernel((at + 60, at + 190), at + 1, 4);
+    }
+    let inputs = inputs(vec![made.path()]);
+    let mut drawn = 0;
+    for recipe in LIST {
+        let outcome = surveyed(recipe.name, &[], &inputs);
+        for picture in outcome.pictures {
+            assert!(
+                is_declared(recipe, picture.name),
+                "`{}` draws undeclared: {}",
+                recipe.name,
+                picture.name
+            );
+            drawn += 1;
+        }
+    }
+    assert!(drawn > 20, "{drawn}");
+}
+
 #[test]
 fn figures_of_several_reports_are_of_all_their_rows_together() {
     let folder = tempfile::tempdir().expect("a folder");

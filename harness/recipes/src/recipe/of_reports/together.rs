@@ -17,6 +17,11 @@ pub trait Together: Sync {
     /// The names of the tables that it may give.
     fn tables(&self) -> &'static [&'static str];
 
+    /// The pictures that it may give, and what each shows. What stands in capital letters in a name stands for others.
+    fn pictures(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
     /// What all reports add to while they are read, one at a time and in no order; nothing for most recipes.
     fn begin(&self) -> Taken {
         Box::new(())
@@ -72,6 +77,7 @@ pub(crate) type Share<T> = Result<Option<(T, u64)>, ExportError>;
 
 pub struct Across<T> {
     pub tables: &'static [&'static str],
+    pub pictures: &'static [(&'static str, &'static str)],
     pub take: fn(&Trace, &Arguments) -> Share<T>,
     pub make: fn(&[Of<&T>], &Arguments) -> Made,
 }
@@ -79,6 +85,10 @@ pub struct Across<T> {
 impl<T: Any + Send + Sync> Together for Across<T> {
     fn tables(&self) -> &'static [&'static str] {
         self.tables
+    }
+
+    fn pictures(&self) -> &'static [(&'static str, &'static str)] {
+        self.pictures
     }
 
     fn take(&self, trace: &Trace, arguments: &Arguments, _: &Mutex<Taken>) -> Share<Taken> {

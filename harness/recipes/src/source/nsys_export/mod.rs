@@ -7,6 +7,7 @@ mod arrow;
 mod bytes_tests;
 mod parquet_folder;
 mod rows;
+mod shared;
 mod sqlite;
 mod sqlite_pages;
 #[cfg(test)]
@@ -15,10 +16,12 @@ pub mod testing;
 mod tests;
 
 pub use rows::{MaybeInts, Rows};
+pub use shared::Decoded;
 
 use crate::source::efa_counters::{self, Capture};
 use crate::tables::{ColumnSpec, Kind, META_DATA_EXPORT, TableSpec};
 use polars::prelude::*;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -29,6 +32,7 @@ pub const KNOWN_MAJOR: u32 = 3;
 pub struct Export {
     path: PathBuf,
     form: Form,
+    shared: Option<shared::Shared>,
 }
 
 enum Form {
@@ -98,7 +102,7 @@ impl Export {
             } else {
                 return Err(bad("neither a Parquet nor an Arrow file in it".to_owned()));
             };
-            return Ok(Export { path: path.to_owned(), form });
+            return Ok(Export { path: path.to_owned(), form, shared: None });
         }
         let mut head = Vec::new();
         let read = std::fs::File::open(path)
@@ -109,11 +113,13 @@ impl Export {
         }
         if head.starts_with(efa_counters::MAGIC) {
             let capture = efa_counters::read_file(path).map_err(bad)?;
-            return Ok(Export { path: path.to_owned(), form: Form::Counters(Box::new(capture)) });
+            let form = Form::Counters(Box::new(capture));
+            return Ok(Export { path: path.to_owned(), form, shared: None });
         }
         if arrow::begins_a_stream(&head) {
             let streams = arrow::Streams::open(path).map_err(bad)?;
-            return Ok(Export { path: path.to_owned(), form: Form::ArrowStreams(streams) });
+            let form = Form::ArrowStreams(streams);
+            return Ok(Export { path: path.to_owned(), form, shared: None });
         }
         if !head.starts_with(b"SQLite format 3\0") {
             let why = "neither a folder of Parquet or Arrow files, nor a file of SQLite or of Arrow streams; export it \
@@ -127,7 +133,25 @@ impl Export {
                 Form::Sqlite(connection)
             }
         };
-        Ok(Export { path: path.to_owned(), form })
+        Ok(Export { path: path.to_owned(), form, shared: None })
+    }
+
+    /// From here on columns are kept for further readers, so many bytes of them at most.
+    pub fn shared(mut self, room: usize) -> Export {
+        self.shared = Some(shared::Shared::with_room(room));
+        self
+    }
+
+    /// Of what is shared: by name how many readers of each table are still to come. Other tables are let go.
+    pub fn readers(&self, readers: BTreeMap<&'static str, usize>) {
+        if let Some(shared) = &self.shared {
+            shared.readers(readers);
+        }
+    }
+
+    /// Of what is shared: how often each table was gone through.
+    pub fn decoded(&self) -> BTreeMap<&'static str, Decoded> {
+        self.shared.as_ref().map(shared::Shared::decoded).unwrap_or_default()
     }
 
     /// Where it lies.
@@ -155,6 +179,17 @@ impl Export {
     }
 
     fn read(
+        &self,
+        spec: &'static TableSpec,
+        columns: &[&'static ColumnSpec],
+    ) -> Result<Option<Rows>, ExportError> {
+        match &self.shared {
+            Some(shared) => shared.rows(spec, columns, |columns| self.decode(spec, columns)),
+            None => self.decode(spec, columns),
+        }
+    }
+
+    fn decode(
         &self,
         spec: &'static TableSpec,
         columns: &[&'static ColumnSpec],

@@ -47,6 +47,11 @@ pub(super) const BREAKDOWN: ReportRecipe = ReportRecipe {
     ],
     kind: Kind::Together(&Across {
         tables: &["compat", "compat_numbers", "gpus", "streams", "steps"],
+        pictures: &[
+            ("shares", "the parts of the time of all GPUs, as bars"),
+            ("idle", "the idle time of each GPU, as bars"),
+            ("exposed", "the exposed communication of each GPU, as bars"),
+        ],
         take,
         make,
     }),

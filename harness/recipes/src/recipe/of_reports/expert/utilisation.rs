@@ -42,6 +42,10 @@ impl Together for Utilisation {
         &["rows"]
     }
 
+    fn pictures(&self) -> &'static [(&'static str, &'static str)] {
+        &[("use", "how much of each chunk of time is used, one line per GPU, and the threshold")]
+    }
+
     fn take(&self, trace: &Trace, arguments: &Arguments, _: &Mutex<Taken>) -> Share<Taken> {
         let Some(busy) = Busy::read(trace)? else { return Ok(None) };
         let overheads = overheads(trace)?;

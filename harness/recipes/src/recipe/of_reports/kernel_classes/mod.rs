@@ -14,7 +14,7 @@ use crate::recipe::cuda_gpu_kern_sum::CLASSES;
 use crate::report::{self, ArgumentSpec, Arguments, Takes};
 use crate::source::nsys_export::ExportError;
 use crate::spans::Spans;
-use crate::tables::{KERNEL, MEMCPY, MEMCPY_OPER, RUNTIME, STRING_IDS};
+use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMCPY_OPER, MEMSET, RUNTIME, STRING_IDS};
 use crate::trace::Trace;
 use rule::Figures;
 use std::collections::BTreeMap;
@@ -44,9 +44,10 @@ pub(super) const KERNEL_CLASSES: ReportRecipe = ReportRecipe {
         rule::ADVISE_SPREAD,
         rule::ADVISE_RUNS,
     ],
-    tables: &[&KERNEL, &STRING_IDS, &RUNTIME, &MEMCPY, &MEMCPY_OPER],
+    tables: &[&KERNEL, &STRING_IDS, &RUNTIME, &MEMCPY, &MEMCPY_OPER, &MEMSET, &GRAPH_TRACE],
     kind: Kind::Together(&Across {
         tables: &["classes", "rank_classes", "gpu_classes", "bottlenecks", "recommendations"],
+        pictures: &[("classes", "the share of each class, as bars")],
         take,
         make,
     }),

@@ -23,7 +23,12 @@ pub(in super::super) const CUDA_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
                  that a cell is empty, and never zero",
     arguments: &[BINS, NO_SHIFT],
     tables: &[&KERNEL, &GRAPH_TRACE, &STRING_IDS],
-    kind: Kind::Together(&Across { tables: shares::TABLES, take, make }),
+    kind: Kind::Together(&Across {
+        tables: shares::TABLES,
+        pictures: &[("kernels", "the share of time in which kernels ran, over time, by GPU")],
+        take,
+        make,
+    }),
 };
 
 const OF_KERNELS: Shares = Shares {
@@ -84,7 +89,16 @@ pub(in super::super) const NCCL_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
                  nobody can tell which it was: that time is not measured",
     arguments: &[BINS, NO_SHIFT, CLASSES],
     tables: &[&KERNEL, &GRAPH_TRACE, &STRING_IDS],
-    kind: Kind::Together(&Across { tables: shares::TABLES, take: take_nccl, make: make_nccl }),
+    kind: Kind::Together(&Across {
+        tables: shares::TABLES,
+        pictures: &[
+            ("communication", "the share of time in which kernels communicated, over time, by GPU"),
+            ("compute", "the same of kernels that computed"),
+            ("overlap", "the same of both at once"),
+        ],
+        take: take_nccl,
+        make: make_nccl,
+    }),
 };
 
 const CLASSES: ArgumentSpec = ArgumentSpec {

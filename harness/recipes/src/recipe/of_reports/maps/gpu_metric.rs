@@ -24,7 +24,17 @@ pub(in super::super) const GPU_METRIC_UTIL_MAP: ReportRecipe = ReportRecipe {
                  span; the last one has both its ends. Reports are laid beside each other by the UTC of their beginnings",
     arguments: &[BINS, NO_SHIFT, METRIC],
     tables: &[&GPU_METRICS, &TARGET_INFO_GPU_METRICS, &GENERIC_EVENTS],
-    kind: Kind::Together(&Across { tables: &["totals", "heatmap"], take, make }),
+    kind: Kind::Together(&Across {
+        tables: &["totals", "heatmap"],
+        pictures: &[
+            ("sms_active", "SMs Active over time, by GPU"),
+            ("sm_issue", "SM Issue over time, by GPU"),
+            ("tensor_active", "Tensor Active over time, by GPU"),
+            ("NAME", "a metric that was asked for, over time, by GPU"),
+        ],
+        take,
+        make,
+    }),
 };
 
 const METRIC: ArgumentSpec = ArgumentSpec {

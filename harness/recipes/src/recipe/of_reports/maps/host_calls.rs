@@ -36,7 +36,16 @@ pub(in super::super) const MPI_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
         &NVTX_EVENTS,
         &STRING_IDS,
     ],
-    kind: Kind::Together(&Across { tables: shares::TABLES, take: take_mpi, make: make_mpi }),
+    kind: Kind::Together(&Across {
+        tables: shares::TABLES,
+        pictures: &[
+            ("kernels", "the share of time in which kernels ran, over time, by GPU"),
+            ("mpi", "the same of the process within MPI"),
+            ("overlap", "the same of both at once"),
+        ],
+        take: take_mpi,
+        make: make_mpi,
+    }),
 };
 
 pub(in super::super) const UCX_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
@@ -46,7 +55,16 @@ pub(in super::super) const UCX_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
     definition: "as `mpi_gpu_time_util_map`, with the calls of UCX of all kinds in place of those of MPI",
     arguments: &[BINS, NO_SHIFT],
     tables: &[&UCP, &UCP_SUBMIT, &UCP_PROGRESS, &KERNEL, &GRAPH_TRACE, &STRING_IDS],
-    kind: Kind::Together(&Across { tables: shares::TABLES, take: take_ucx, make: make_ucx }),
+    kind: Kind::Together(&Across {
+        tables: shares::TABLES,
+        pictures: &[
+            ("kernels", "the share of time in which kernels ran, over time, by GPU"),
+            ("ucx", "the same of the process within UCX"),
+            ("overlap", "the same of both at once"),
+        ],
+        take: take_ucx,
+        make: make_ucx,
+    }),
 };
 
 const KERNELS: shares::Kind =

@@ -34,7 +34,17 @@ pub(in super::super) const NETWORK_TRAFFIC_MAP: ReportRecipe = ReportRecipe {
         &TARGET_INFO_NIC_INFO,
         &TARGET_INFO_NETWORK_METRICS,
     ],
-    kind: Kind::Together(&Across { tables: &["totals", "heatmap"], take, make }),
+    kind: Kind::Together(&Across {
+        tables: &["totals", "heatmap"],
+        pictures: &[
+            ("sent", "bytes sent over time, by device"),
+            ("received", "bytes received over time, by device"),
+            ("send_waits", "waits to send over time, by device"),
+            ("NAME_in_other_units", "the same of what is counted in another unit"),
+        ],
+        take,
+        make,
+    }),
 };
 
 /// What is looked for, by the name of its picture.

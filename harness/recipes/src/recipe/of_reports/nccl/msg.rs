@@ -43,7 +43,15 @@ pub const NCCL_MSG: ReportRecipe = ReportRecipe {
         PRINTED,
     ],
     tables: TABLES,
-    kind: Kind::Together(&Across { tables: &["calls", "sizes", "buckets", "spread"], take, make }),
+    kind: Kind::Together(&Across {
+        tables: &["calls", "sizes", "buckets", "spread"],
+        pictures: &[(
+            "spread-N",
+            "how times of one operation and size are spread, of each placement, beside the mean that nccl-tests printed",
+        )],
+        take,
+        make,
+    }),
 };
 
 pub(super) const WARMUP: ArgumentSpec = ArgumentSpec {

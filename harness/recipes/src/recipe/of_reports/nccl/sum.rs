@@ -3,7 +3,7 @@
 
 use crate::figures::{Stats, Tally};
 use crate::nccl::{NcclCalls, TABLES, is_of_nccl};
-use crate::recipe::of_reports::survey::{of_summary, sheet};
+use crate::recipe::of_reports::survey::{SUMMARY_PICTURES, of_summary, sheet};
 use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
 use crate::report::Arguments;
 use crate::sheet::Quantity;
@@ -22,7 +22,12 @@ pub const NCCL_SUM: ReportRecipe = ReportRecipe {
                  upper one; sizes are those of payloads, of one rank's part where a payload counts a part",
     arguments: &[],
     tables: TABLES,
-    kind: Kind::Together(&Across { tables: &["all_stats", "rank_stats", "size_stats"], take, make }),
+    kind: Kind::Together(&Across {
+        tables: &["all_stats", "rank_stats", "size_stats"],
+        pictures: SUMMARY_PICTURES,
+        take,
+        make,
+    }),
 };
 
 /// Times by words.

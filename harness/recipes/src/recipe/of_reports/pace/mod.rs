@@ -12,7 +12,7 @@ use super::{Across, Kind, Made, Of, ReportRecipe};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS};
 use instances::Source;
-use taken::{Series, Taken};
+use taken::{Asked, Series, Taken};
 
 pub(super) const CUDA_GPU_KERN_PACE: ReportRecipe = ReportRecipe {
     name: "cuda_gpu_kern_pace",
@@ -25,11 +25,12 @@ pub(super) const CUDA_GPU_KERN_PACE: ReportRecipe = ReportRecipe {
                  the clocks of the hosts, where every report tells its own. Ranks are compared as far as all have instances. \
                  A name is a whole one or a short one, without its arguments; of a short one all kernels are taken that have \
                  it. Without a name it is the whole name with the largest total time over all reports",
-    arguments: &[NAME],
+    arguments: &[NAME, LIKE],
     tables: &[&KERNEL, &STRING_IDS],
     kind: Kind::Together(&Across {
         tables: TABLES,
-        take: |trace, arguments| taken::take(&KERNELS, trace, arguments.text(&NAME)),
+        pictures: PICTURES,
+        take: |trace, arguments| taken::take(&KERNELS, trace, &asked(arguments)),
         make: |reports, arguments| make(&KERNELS, &CUDA_GPU_KERN_PACE, reports, arguments),
     }),
 };
@@ -43,11 +44,12 @@ pub(super) const NVTX_PACE: ReportRecipe = ReportRecipe {
                  they are of; from begin to end on the thread. Distances, sums and common starts as in \
                  `cuda_gpu_kern_pace`. A name may stand with or without its domain before a colon. Without a name it is the \
                  one with the largest total time over all reports",
-    arguments: &[NAME],
+    arguments: &[NAME, LIKE],
     tables: &[&NVTX_EVENTS, &STRING_IDS],
     kind: Kind::Together(&Across {
         tables: TABLES,
-        take: |trace, arguments| taken::take(&RANGES, trace, arguments.text(&NAME)),
+        pictures: PICTURES,
+        take: |trace, arguments| taken::take(&RANGES, trace, &asked(arguments)),
         make: |reports, arguments| make(&RANGES, &NVTX_PACE, reports, arguments),
     }),
 };
@@ -61,24 +63,42 @@ pub(super) const NVTX_GPU_PROJ_PACE: ReportRecipe = ReportRecipe {
                  their beginnings, numbered from 0. Distances, sums and common starts as in `cuda_gpu_kern_pace`. A name may \
                  stand with or without its domain before a colon. Without a name it is the one with the largest total time \
                  on the GPUs over all reports",
-    arguments: &[NAME],
+    arguments: &[NAME, LIKE],
     tables: &[&NVTX_EVENTS, &STRING_IDS, &RUNTIME, &KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE],
     kind: Kind::Together(&Across {
         tables: TABLES,
-        take: |trace, arguments| taken::take(&PROJECTIONS, trace, arguments.text(&NAME)),
+        pictures: PICTURES,
+        take: |trace, arguments| taken::take(&PROJECTIONS, trace, &asked(arguments)),
         make: |reports, arguments| make(&PROJECTIONS, &NVTX_GPU_PROJ_PACE, reports, arguments),
     }),
 };
 
 const TABLES: &[&str] = &["stats", "pace", "across"];
 
+const PICTURES: &[(&str, &str)] = &[
+    ("duration", "how long each instance took, one line per place"),
+    ("distance", "how long nothing of it ran before each instance"),
+    ("progress", "when each instance began"),
+];
+
 const NAME: ArgumentSpec = ArgumentSpec {
     name: "name",
     about: "whose pace it is, by its exact name; a colon, a comma or a backslash in it stands behind a backslash. Where it \
             is not given, the name with the largest total time",
     takes: Takes::Text(""),
-    choice: None,
+    choice: Some("name"),
 };
+
+const LIKE: ArgumentSpec = ArgumentSpec {
+    name: "like",
+    about: "a part of the name: of the names that have it in them the one with the largest total time",
+    takes: Takes::Text(""),
+    choice: Some("name"),
+};
+
+fn asked(arguments: &Arguments) -> Asked<'_> {
+    Asked { name: arguments.text(&NAME), like: arguments.text(&LIKE) }
+}
 
 /// What instances are of, and where they come from.
 struct Subject {
@@ -93,7 +113,7 @@ const PROJECTIONS: Subject = Subject { what: "range", whats: "ranges", source: i
 
 fn make(of: &Subject, recipe: &ReportRecipe, reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
     let mut made = Made::default();
-    let chosen = match taken::choose(of, reports, arguments.text(&NAME)) {
+    let chosen = match taken::choose(of, reports, &asked(arguments)) {
         Ok(chosen) => chosen,
         Err(why) => {
             made.notes.push(format!("{}: {why}", recipe.name));

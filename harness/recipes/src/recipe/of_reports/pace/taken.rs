@@ -65,7 +65,13 @@ impl Taken {
     }
 }
 
-pub(super) fn take(of: &Subject, trace: &Trace, asked: &str) -> Share<Taken> {
+/// Whose pace a person wants: of one name, or of the largest that has this in its name, which nothing is too.
+pub(super) struct Asked<'a> {
+    pub name: &'a str,
+    pub like: &'a str,
+}
+
+pub(super) fn take(of: &Subject, trace: &Trace, asked: &Asked) -> Share<Taken> {
     let Some(read) = (of.source)(trace)? else { return Ok(None) };
     let rows = read.all.len() as u64;
     let mut totals = vec![(0u128, 0usize); read.names.len()];
@@ -73,9 +79,10 @@ pub(super) fn take(of: &Subject, trace: &Trace, asked: &str) -> Share<Taken> {
         let total = &mut totals[one.name as usize];
         *total = (total.0 + u128::from(one.ns()), total.1 + 1);
     }
-    let wanted: Vec<u32> = match asked {
+    let wanted: Vec<u32> = match asked.name {
         "" => {
             let mut order: Vec<u32> = (0..totals.len() as u32).collect();
+            order.retain(|name| read.names[*name as usize].shown.contains(asked.like));
             order.sort_by_key(|name| std::cmp::Reverse(totals[*name as usize].0));
             let mut room = ALSO_KEPT;
             let mut wanted: Vec<u32> = order.first().copied().into_iter().collect();
@@ -111,7 +118,8 @@ pub(super) struct Chosen {
 }
 
 /// Says why nothing can be shown, where nothing can.
-pub(super) fn choose(of: &Subject, reports: &[Of<&Taken>], asked: &str) -> Result<Chosen, String> {
+pub(super) fn choose(of: &Subject, reports: &[Of<&Taken>], asked: &Asked) -> Result<Chosen, String> {
+    let Asked { name: asked, like } = *asked;
     let mut totals: BTreeMap<&str, (u128, &Name)> = BTreeMap::new();
     for total in reports.iter().flat_map(|report| &report.taken.names) {
         totals.entry(&total.name.shown).or_insert((0, &total.name)).0 += total.ns;
@@ -119,10 +127,20 @@ pub(super) fn choose(of: &Subject, reports: &[Of<&Taken>], asked: &str) -> Resul
     let mut order: Vec<(u128, &Name)> = totals.into_values().collect();
     // Of equal ones the first by name, as a stable sort leaves them.
     order.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
-    let Some((_, largest)) = order.first() else { return Err(format!("no {}", of.what)) };
+    if order.is_empty() {
+        return Err(format!("no {}", of.what));
+    }
     if asked.is_empty() {
+        let Some((_, largest)) = order.iter().find(|(_, name)| name.shown.contains(like)) else {
+            return Err(format!("no {} with this in its name: {like}; {}", of.what, near(of, &order, like)));
+        };
         let shown = largest.shown.clone();
-        let note = format!("without `name` it is the {} with the largest total time: {shown}", of.what);
+        let note = match like {
+            "" => format!("without `name` it is the {} with the largest total time: {shown}", of.what),
+            like => {
+                format!("of the {} with `{like}` in their names the largest in total time: {shown}", of.whats)
+            }
+        };
         return Ok(Chosen { asked: shown.clone(), title: shown, note: Some(note) });
     }
     let found: Vec<&Name> = order.iter().map(|(_, name)| *name).filter(|name| name.is(asked)).collect();

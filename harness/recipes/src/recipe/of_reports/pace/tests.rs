@@ -1,7 +1,7 @@
 //! Kernels, ranges and projections of small reports over their instances.
 
 use super::KERNELS;
-use super::taken::{Taken, take};
+use super::taken::{Asked, Taken, take};
 use crate::picture::{Figure, Lines, Picture};
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table};
 use crate::recipe::of_reports::{Outcome, Survey, find, survey};
@@ -137,7 +137,9 @@ fn a_report_that_kept_other_instances_is_looked_at_again_under_its_filter() {
     }
     many.kernel((0, 100_000), 30_000, 3);
     few.kernel((0, 200_000), 1, 1).kernel((300_000, 300_001), 2, 1);
-    let taken = |made: &Made| -> Taken { take(&KERNELS, &made.trace(), "").expect("read").expect("some").0 };
+    let taken = |made: &Made| -> Taken {
+        take(&KERNELS, &made.trace(), &Asked { name: "", like: "" }).expect("read").expect("some").0
+    };
     assert!(taken(&many).keeps("ncclDevKernel") && !taken(&many).keeps("gemm"));
     let paths = inputs(vec![many.path(), few.path()]);
     let outcome = surveyed("cuda_gpu_kern_pace", &[], &paths);
@@ -246,7 +248,9 @@ fn a_report_that_is_gone_when_it_is_looked_at_again_is_told_as_unreadable() {
     }
     one.kernel((0, 100_000), 30_000, 3);
     two.kernel((0, 200_000), 1, 1);
-    let parts = [&one, &two].map(|made| take(&KERNELS, &made.trace(), "").expect("read").expect("some").0);
+    let parts = [&one, &two].map(|made| {
+        take(&KERNELS, &made.trace(), &Asked { name: "", like: "" }).expect("read").expect("some").0
+    });
     drop(one);
     let reports: Vec<_> = parts
         .iter()
@@ -262,4 +266,20 @@ fn a_report_that_is_gone_when_it_is_looked_at_again_is_told_as_unreadable() {
     let made = super::make(&KERNELS, &super::CUDA_GPU_KERN_PACE, &reports, &Arguments::default());
     assert_eq!(made.unreadable.iter().map(|(file, _)| file.as_str()).collect::<Vec<_>>(), ["r0"]);
     assert_eq!(integers(&made.tables[0].1, "Rank"), [Some(1)]);
+}
+
+#[test]
+fn a_part_of_a_name_chooses_the_largest_that_has_it() {
+    let made = named();
+    made.string(5, "ncclDevKernel_AllGather_RING_LL(x)").string(6, "ncclDevKernel_AllGather_RING_LL");
+    made.kernel((0, 100), 1, 1).kernel((100, 110), 2, 3).kernel((200, 230), 3, 5).kernel((300, 330), 4, 5);
+    let outcome = of("cuda_gpu_kern_pace", &["like=nccl"], std::slice::from_ref(&made));
+    assert_eq!(integers(table(&outcome, "pace"), "Start"), [Some(200), Some(300)]);
+    let note = "of the kernels with `nccl` in their names the largest in total time: ncclDevKernel_AllGather_RING_LL(x)";
+    assert!(outcome.notes.iter().any(|told| told.ends_with(note)), "{:?}", outcome.notes);
+    let outcome = of("cuda_gpu_kern_pace", &["like=Broadcast"], &[made]);
+    assert!(outcome.tables.is_empty());
+    let note =
+        "no kernel with this in its name: Broadcast; kernels that are there: `void gemm<int, 2>(a::b)`";
+    assert!(outcome.notes.iter().any(|told| told.contains(note)), "{:?}", outcome.notes);
 }

@@ -8,6 +8,12 @@ use std::cmp::Reverse;
 /// So many groups are shown one by one.
 const SHOWN: usize = 10;
 
+/// What is made of a summary.
+pub const SUMMARY_PICTURES: &[(&str, &str)] = &[
+    ("totals", "the largest totals, as bars"),
+    ("spread", "least, quartiles, median and most of the same, as boxes"),
+];
+
 /// Of groups by their words; none of no groups.
 pub(in super::super) fn of_summary(
     title: &str,

@@ -29,7 +29,12 @@ pub const AWS_OFI_NCCL: ReportRecipe = ReportRecipe {
                  `.lttng.txt`, has sizes and rails of each request",
     arguments: &[],
     tables: &[&NVTX_EVENTS, &STRING_IDS],
-    kind: Kind::Together(&Across { tables: &["rows", "rails", "lttng", "lttng_rails"], take, make }),
+    kind: Kind::Together(&Across {
+        tables: &["rows", "rails", "lttng", "lttng_rails"],
+        pictures: &[],
+        take,
+        make,
+    }),
 };
 
 struct Taken {

@@ -84,6 +84,10 @@ impl Together for OverHosts {
         &["totals", "heatmap"]
     }
 
+    fn pictures(&self) -> &'static [(&'static str, &'static str)] {
+        &[("COUNTER", "the rate of each counter over time, by device")]
+    }
+
     fn begin(&self) -> AnyTaken {
         Box::new(Captures::new())
     }
