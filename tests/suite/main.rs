@@ -31,6 +31,8 @@ mod pretend_baselines;
 mod profile_script;
 mod project;
 mod recipe;
+mod recipe_all;
+mod recipe_docs;
 mod replay;
 mod rerun;
 mod resume;

@@ -123,7 +123,7 @@ fn the_balance_of_rails_is_against_the_mean_and_parameters_are_given_behind_the_
 fn own_recipes_are_listed_have_a_manual_and_are_looked_for_in_the_project() {
     let project = Project::new();
     let list = project.harness(&["recipe", "list"]);
-    assert!(list.stdout.contains("Your own, from files:\n  aws_ofi_nccl "), "{}", list.all());
+    assert!(list.stdout.contains("at `--recipe-path`:\n  aws_ofi_nccl "), "{}", list.all());
     let manual = project.harness(&["recipe", "rail_balance", "--help"]);
     for told in
         ["`suites/recipes/rail_balance.toml` says it", "event=TEXT (where not given: Send_write_seg)", "60 s"]

@@ -1,7 +1,7 @@
 //! `harness recipe`: tables that recipes make of reports.
 
 use crate::exit_code;
-use crate::recipe::{self, Order, TableForm};
+use crate::recipe::{self, Asked, Order, TableForm};
 use crate::stats::Exporting;
 use crate::store::Home;
 use clap::{CommandFactory, Parser};
@@ -17,8 +17,9 @@ const LONG_ABOUT: &str = "\
 Tables that recipes make of profiler reports, over many reports together.
 
 `harness recipe list` tells the recipes, `harness recipe NAME --help` all about one, `harness recipe index DIR` makes the
-index of the pages in a folder anew. Several are asked for between
-commas; `summaries` is all summaries. An input is an export (a folder of Parquet or Arrow files, a file of SQLite or of
+index of the pages in a folder anew. Several are asked for between commas; `summaries` is all summaries, `all` every recipe
+that answers without being told more, into a folder with a summary of what each gave; `--set NAME` is what is often asked
+for together. An input is an export (a folder of Parquet or Arrow files, a file of SQLite or of
 Arrow streams), a `.nsys-rep` beside which an export stands or that your own nsys can export, a folder with such files,
 or `folder:n` for the first n of it. Reports are numbered in the order of their names, a number in a name by its value.
 
@@ -28,7 +29,7 @@ Exits 0 if there is a table, 3 if no report has data for any recipe, 2 if an inp
 #[derive(Debug, Parser)]
 #[command(name = "harness recipe", about = ABOUT, long_about = LONG_ABOUT, disable_help_flag = true)]
 pub struct RecipeArgs {
-    /// Recipe with its arguments, several between commas; `list`; `summaries`; `index`
+    /// Recipe with its arguments, several between commas; `list`; `summaries`; `all`; `index`
     #[arg(value_name = "NAME[:ARG...]")]
     name: Option<String>,
     /// Report, export or folder of them
@@ -37,6 +38,9 @@ pub struct RecipeArgs {
     /// Report, export or folder of them
     #[arg(short, long = "input", value_name = "INPUT", num_args = 1..)]
     inputs: Vec<PathBuf>,
+    /// The recipes of this set: `harness recipe all --set NAME`; may be repeated
+    #[arg(long = "set", value_name = "NAME", value_delimiter = ',')]
+    sets: Vec<String>,
     /// Folder for all tables; %q{NAME}, %h, %p, %n and %% are filled in
     #[arg(short, long, value_name = "DIR")]
     output: Option<String>,
@@ -100,15 +104,19 @@ pub fn run(args: &RecipeArgs) -> i32 {
         return exit_code::USAGE;
     }
     let told = match (args.name.as_deref(), args.help) {
-        (None, true) => Ok(RecipeArgs::command().render_long_help().to_string()),
-        (None, false) => Err(vec!["no recipe: `harness recipe list` tells which there are".to_owned()]),
+        (None | Some("all" | "index" | "summaries"), true) => {
+            Ok(RecipeArgs::command().render_long_help().to_string())
+        }
+        (None, false) if args.sets.is_empty() => {
+            Err(vec!["no recipe: `harness recipe list` tells which there are".to_owned()])
+        }
         (Some("list"), _) => Ok(recipe::list()),
         (Some("index"), false) => {
             let folders: Vec<PathBuf> = args.inputs.iter().chain(&args.more).cloned().collect();
             return recipe::index(&folders, args.quiet, &mut io::stderr());
         }
         (Some(name), true) => recipe::manual(name).map_err(|why| vec![why]),
-        (Some(name), false) => match order(args, name) {
+        (name, _) => match order(args, name.unwrap_or_default()) {
             Ok(order) => return recipe::recipe(&order, &mut io::stdout(), &mut io::stderr()),
             Err(wrong) => Err(wrong),
         },
@@ -130,9 +138,9 @@ pub fn run(args: &RecipeArgs) -> i32 {
 /// All that is wrong, at once.
 fn order(args: &RecipeArgs, name: &str) -> Result<Order, Vec<String>> {
     let mut wrong = Vec::new();
-    let asked = recipe::asked(&[name.to_owned()]).unwrap_or_else(|mistakes| {
+    let asked = recipe::asked(&[name.to_owned()], &args.sets).unwrap_or_else(|mistakes| {
         wrong.extend(mistakes);
-        Vec::new()
+        Asked::default()
     });
     let mut filter = None;
     if let Some(text) = &args.filter_time {
@@ -156,20 +164,24 @@ fn order(args: &RecipeArgs, name: &str) -> Result<Order, Vec<String>> {
     if inputs.is_empty() {
         wrong.push("no input: name reports, exports or folders with `--input`".to_owned());
     }
+    // What many recipes give is for people and for programs.
+    let every = asked.is_survey && ![args.csv, args.json, args.parquet, args.html].contains(&true);
     // A page holds no more than a browser bears: what is whole lies beside it.
-    let parquet = args.parquet || args.html && !args.csv && !args.json;
+    let parquet = every || args.parquet || args.html && !args.csv && !args.json;
     let forms = [
-        (args.csv, TableForm::Csv),
+        (args.csv || every, TableForm::Csv),
         (args.json, TableForm::Json),
         (parquet, TableForm::Parquet),
-        (args.html, TableForm::Html),
+        (args.html || every, TableForm::Html),
     ];
     let forms: Vec<TableForm> = forms.into_iter().filter(|(asked, _)| *asked).map(|(_, form)| form).collect();
     // A folder is needed for what stdout cannot hold.
-    let output = match (&args.output, parquet || args.html) {
+    let output = match (&args.output, parquet || args.html || asked.is_survey) {
         (Some(output), _) => Some(output.clone()),
-        (None, true) => Some(match asked.as_slice() {
-            [(recipe, _)] => format!("{}-%n", recipe.name),
+        (None, true) => Some(match (asked.recipes.as_slice(), args.sets.as_slice()) {
+            (_, [set]) => format!("{set}-%n"),
+            _ if asked.is_survey => "all-%n".to_owned(),
+            ([(recipe, _)], _) => format!("{}-%n", recipe.name),
             _ => "recipes-%n".to_owned(),
         }),
         (None, false) => None,

@@ -1,94 +1,151 @@
-//! Which recipes a person asks for: names with their arguments, several between commas, and the word for all summaries. A
-//! backslash takes the meaning of a comma or a colon in an argument.
+//! Which recipes a person asks for: names with their arguments, several between commas, words for many at once, and sets.
 
+use super::sets;
+use super::words::{split, unescaped};
 use crate::suggest::nearest;
-use recipes::recipe::of_reports::{LIST, ReportRecipe, all, find};
+use recipes::recipe::of_reports::{COMPOSITE, ReportRecipe, all, find, group_of};
 use recipes::report::Arguments;
 
 /// All summaries at once.
 const SUMMARIES: &str = "summaries";
+/// Every recipe that answers without being told more.
+const ALL: &str = "all";
 
-/// The recipes with their arguments, or all that is wrong.
-pub fn asked(names: &[String]) -> Result<Vec<(&'static ReportRecipe, Arguments)>, Vec<String>> {
-    let (mut asked, mut wrong) = (Vec::new(), Vec::new());
-    for word in names.iter().flat_map(|names| split(names, ',')).filter(|word| !word.is_empty()) {
-        if word == SUMMARIES {
-            asked.extend(
-                LIST.iter().filter(|recipe| recipe.is_summary()).map(|recipe| (recipe, Arguments::default())),
-            );
-            continue;
-        }
-        let words = split(word, ':');
-        let (name, words) = words.split_first().map_or(("", &[][..]), |(name, words)| (*name, words));
-        match recipe(name) {
-            Ok(recipe) => {
-                let words: Vec<String> = words.iter().map(|word| unescaped(word)).collect();
-                let words: Vec<&str> = words.iter().map(String::as_str).collect();
-                match Arguments::read(recipe.name, recipe.arguments, &words) {
-                    Ok(arguments) => asked.push((recipe, arguments)),
-                    Err(error) => wrong.push(error.to_string()),
-                }
-            }
-            Err(why) => wrong.push(why),
-        }
-    }
-    if asked.is_empty() && wrong.is_empty() {
-        wrong.push("no recipe: `harness recipe list` tells which there are".to_owned());
-    }
+/// A recipe with its arguments.
+pub type Named = (&'static ReportRecipe, Arguments);
+
+#[derive(Default)]
+pub struct Asked {
+    pub recipes: Vec<Named>,
+    /// Whether many were asked for in one word, so that what each gave is told beside them.
+    pub is_survey: bool,
+    /// Those that `all` does not stand for, and why.
+    pub left_out: Vec<(&'static str, String)>,
+}
+
+/// The recipes of these words and of these sets, or all that is wrong. What is named by itself, with arguments of its own,
+/// takes the place of what a word for many stands for.
+pub fn asked(names: &[String], of_sets: &[String]) -> Result<Asked, Vec<String>> {
+    let (mut asked, mut wrong) = (Asked::default(), Vec::new());
+    let words = names.iter().flat_map(|names| split(names, ',')).filter(|word| !word.is_empty());
+    let words: Vec<&str> = words.collect();
+    let alone = words.iter().filter(|word| ![ALL, SUMMARIES].contains(word));
+    let alone: Vec<Named> =
+        alone.filter_map(|word| named(word).map_err(|why| wrong.push(why)).ok()).collect();
     // One output has one table of a name.
-    let mut seen = std::collections::BTreeSet::new();
-    for (recipe, _) in &asked {
-        if !seen.insert(recipe.name) {
+    for (at, (recipe, arguments)) in alone.iter().enumerate() {
+        if alone[..at].iter().any(|other| (other.0.name, &other.1) == (recipe.name, arguments)) {
             wrong.push(format!("asked for twice: {}", recipe.name));
         }
+    }
+    let mut many: Vec<Named> = Vec::new();
+    for name in of_sets {
+        asked.is_survey = true;
+        match sets::find(name) {
+            Some(set) => match set.recipes.iter().map(|word| named(word)).collect::<Result<Vec<_>, _>>() {
+                Ok(of_set) => many.extend(of_set),
+                Err(why) => wrong.push(format!("the set `{name}`: {why}")),
+            },
+            None => {
+                let near = nearest(name, sets::SETS.iter().map(|set| set.name));
+                let near = near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+                wrong.push(format!("no set `{name}`{near} `harness recipe list` tells which there are"));
+            }
+        }
+    }
+    if words.contains(&ALL) && of_sets.is_empty() {
+        asked.is_survey = true;
+        for recipe in all() {
+            match why_not(recipe) {
+                None => many.push((recipe, Arguments::default())),
+                Some(why) => asked.left_out.push((recipe.name, why)),
+            }
+        }
+        asked.left_out.retain(|(name, _)| alone.iter().all(|(recipe, _)| recipe.name != *name));
+    }
+    if words.contains(&SUMMARIES) {
+        let summaries = all().filter(|recipe| recipe.is_summary());
+        many.extend(summaries.map(|recipe| (recipe, Arguments::default())));
+    }
+    for (recipe, arguments) in many {
+        let is_there = |others: &[Named]| {
+            others.iter().any(|other| (other.0.name, &other.1) == (recipe.name, &arguments))
+        };
+        let is_named = alone.iter().any(|(other, _)| other.name == recipe.name);
+        if !is_named && !is_there(&asked.recipes) {
+            asked.recipes.push((recipe, arguments));
+        }
+    }
+    asked.recipes.extend(alone);
+    if asked.recipes.is_empty() && wrong.is_empty() {
+        wrong.push("no recipe: `harness recipe list` tells which there are".to_owned());
     }
     if wrong.is_empty() { Ok(asked) } else { Err(wrong) }
 }
 
-/// At this letter, where no backslash stands before it. Backslashes stay where they are.
-fn split(text: &str, at: char) -> Vec<&str> {
-    let (mut parts, mut begin, mut is_escaped) = (Vec::new(), 0, false);
-    for (place, letter) in text.char_indices() {
-        match letter {
-            _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = true,
-            letter if letter == at => {
-                parts.push(&text[begin..place]);
-                begin = place + letter.len_utf8();
-            }
-            _ => {}
-        }
+/// Why `all` does not stand for it.
+fn why_not(recipe: &ReportRecipe) -> Option<String> {
+    let name = recipe.name;
+    if recipe.is_comparison() {
+        return Some(format!("it compares two inputs: `harness recipe {name} --input BEFORE AFTER`"));
     }
-    parts.push(&text[begin..]);
-    parts
+    (group_of(name) == Some(COMPOSITE)).then(|| {
+        format!("as long as the reports themselves; it is given where it is asked for: `all,{name}`")
+    })
 }
 
-/// Each letter behind a backslash as it is, without the backslash.
-fn unescaped(text: &str) -> String {
-    let mut letters = text.chars();
-    let next = || match letters.next() {
-        // The last one of a text stands for itself.
-        Some('\\') => letters.next().or(Some('\\')),
-        letter => letter,
-    };
-    std::iter::from_fn(next).collect()
+fn named(word: &str) -> Result<Named, String> {
+    let words = split(word, ':');
+    let recipe = recipe(words.first().copied().unwrap_or_default())?;
+    let words: Vec<String> = words.iter().skip(1).map(|word| unescaped(word)).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let arguments = Arguments::read(recipe.name, recipe.arguments, &words);
+    Ok((recipe, arguments.map_err(|error| error.to_string())?))
 }
 
 pub(super) fn recipe(name: &str) -> Result<&'static ReportRecipe, String> {
     find(name).ok_or_else(|| {
-        let known = all().map(|recipe| recipe.name).chain([SUMMARIES]);
+        let known = all().map(|recipe| recipe.name).chain([SUMMARIES, ALL]);
         let near = nearest(name, known).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
-        format!("no recipe `{name}`{near} `harness recipe list` tells which there are")
+        format!(
+            "no recipe `{name}`{near} `harness recipe list` tells which there are, and where yours would lie"
+        )
     })
 }
+
+/// How each is called where several lie side by side: by its name, behind which its arguments stand where one name was
+/// asked for more than once. No two are called the same.
+pub fn labels(recipes: &[Named]) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for (recipe, arguments) in recipes {
+        let alike = recipes.iter().filter(|(other, _)| other.name == recipe.name).count();
+        let words = arguments.words();
+        let mut label = recipe.name.to_owned();
+        if alike > 1 && !words.is_empty() {
+            label = format!("{label}-{}", words.join("-"));
+        }
+        // It becomes the name of a folder.
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "._=-".contains(letter);
+        let label: String = label.chars().take(MOST).map(|c| if plain(c) { c } else { '_' }).collect();
+        let is_taken = |label: &str| labels.iter().any(|other| other == label);
+        let numbered = (2..).map(|number| format!("{label}-{number}"));
+        let label = std::iter::once(label.clone()).chain(numbered).find(|label| !is_taken(label));
+        labels.extend(label);
+    }
+    labels
+}
+
+/// Letters of a folder's name; a kernel's whole name has more.
+const MOST: usize = 80;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use recipes::recipe::of_reports::LIST;
 
     fn names(words: &[&str]) -> Result<Vec<&'static str>, Vec<String>> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        asked(&words).map(|asked| asked.into_iter().map(|(recipe, _)| recipe.name).collect())
+        asked(&words, &[]).map(|asked| asked.recipes.into_iter().map(|(recipe, _)| recipe.name).collect())
     }
 
     #[test]
@@ -106,14 +163,13 @@ mod tests {
     #[test]
     fn a_backslash_takes_the_meaning_of_commas_colons_and_itself() {
         let words = r"cuda_gpu_kern_pace:name=void a\:\:b<1\, 2>(c\\d),nvtx_sum".to_owned();
-        let asked = asked(&[words]).expect("known");
+        let asked = asked(&[words], &[]).expect("known").recipes;
         assert_eq!(
             asked.iter().map(|(recipe, _)| recipe.name).collect::<Vec<_>>(),
             ["cuda_gpu_kern_pace", "nvtx_sum"]
         );
         let name = asked[0].0.arguments.iter().find(|spec| spec.name == "name").expect("there");
         assert_eq!(asked[0].1.text(name), r"void a::b<1, 2>(c\d)");
-        assert_eq!(unescaped(r"end\"), r"end\");
     }
 
     #[test]
@@ -122,5 +178,58 @@ mod tests {
         assert_eq!(wrong.len(), 2);
         assert!(wrong[0].contains("did you mean `nvtx_sum`?"), "{wrong:?}");
         assert!(names(&[""]).is_err() && names(&["nvtx_sum,nvtx_sum"]).is_err());
+        let wrong = asked(&["all".to_owned()], &["seed-2042".to_owned()]).err().expect("no such set");
+        assert!(wrong[0].contains("did you mean `seed-2024`?"), "{wrong:?}");
+    }
+
+    #[test]
+    fn all_is_every_recipe_but_those_that_say_why_not() {
+        let all = asked(&["all".to_owned()], &[]).expect("known");
+        assert!(all.is_survey);
+        let why: Vec<&str> = all.left_out.iter().map(|(name, _)| *name).collect();
+        assert!(why.contains(&"diff") && why.contains(&"CUDA_GPU") && !why.contains(&"gpu_gaps"), "{why:?}");
+        assert_eq!(all.recipes.len() + why.len(), LIST.len());
+        let with = asked(&["all,CUDA_GPU".to_owned()], &[]).expect("known");
+        assert_eq!(with.recipes.len(), all.recipes.len() + 1);
+        assert!(with.left_out.iter().all(|(name, _)| *name != "CUDA_GPU"));
+    }
+
+    #[test]
+    fn what_is_named_with_its_arguments_takes_the_place_of_what_all_stands_for() {
+        let all = asked(&["all,gpu_gaps:gap=7".to_owned()], &[]).expect("known");
+        let gaps: Vec<&Named> = all.recipes.iter().filter(|(recipe, _)| recipe.name == "gpu_gaps").collect();
+        assert!(gaps.len() == 1 && gaps[0].1.has("gap"), "{}", gaps.len());
+    }
+
+    #[test]
+    fn every_set_names_recipes_that_there_are_with_arguments_that_they_have() {
+        for set in sets::SETS {
+            let asked = asked(&["all".to_owned()], &[set.name.to_owned()])
+                .unwrap_or_else(|wrong| panic!("{wrong:?}"));
+            assert_eq!(asked.recipes.len(), set.recipes.len(), "{}", set.name);
+            assert!(asked.left_out.is_empty());
+        }
+    }
+
+    #[test]
+    fn one_recipe_asked_for_in_two_ways_lies_in_two_folders() {
+        let words =
+            ["cuda_gpu_kern_sum:base,gpu_gaps,cuda_gpu_kern_sum:mangled,cuda_gpu_kern_sum".to_owned()];
+        let asked = asked(&words, &[]).expect("known").recipes;
+        let expected =
+            ["cuda_gpu_kern_sum-base", "gpu_gaps", "cuda_gpu_kern_sum-mangled", "cuda_gpu_kern_sum"];
+        assert_eq!(labels(&asked), expected);
+    }
+
+    #[test]
+    fn names_of_folders_are_plain_short_and_told_apart() {
+        let steps = find("breakdown").expect("there");
+        let with = |step: &str| {
+            let word = format!("step={step}");
+            (steps, Arguments::read(steps.name, steps.arguments, &[&word]).expect("an argument"))
+        };
+        let labels = labels(&[with("a/b"), with("a b"), with(&"long".repeat(50))]);
+        assert_eq!(labels[..2], ["breakdown-step=a_b", "breakdown-step=a_b-2"]);
+        assert_eq!(labels[2].len(), MOST);
     }
 }

@@ -1,40 +1,42 @@
 //! What recipes say of themselves: the list, and all about one.
 
 use super::asked::recipe;
+use super::sets::SETS;
 use recipes::own;
-use recipes::recipe::of_reports::{Kind, LIST, ReportRecipe, all};
+use recipes::recipe::of_reports::{GROUPS, Kind, ReportRecipe, all, find};
 use recipes::report::Takes;
 
-/// One line per recipe.
+/// One line per recipe, by groups, and the sets.
 pub fn list() -> String {
-    let wide = all().map(|recipe| recipe.name.len()).max().unwrap_or_default();
-    let line = |recipe: &ReportRecipe| format!("  {:wide$}  {}\n", recipe.name, recipe.about);
-    let of = |which: fn(&ReportRecipe) -> bool| {
-        LIST.iter().filter(|recipe| which(recipe)).map(line).collect::<String>()
-    };
-    let is_composite = |recipe: &ReportRecipe| recipe.name.chars().all(|letter| !letter.is_ascii_lowercase());
-    format!(
-        "Summaries, over all reports together and of each (`summaries` is all of them):\n{}\nOthers:\n{}\n\
-         Composite tables, row by row:\n{}",
-        of(ReportRecipe::is_summary),
-        LIST.iter()
-            .filter(|recipe| !recipe.is_summary() && !is_composite(recipe))
-            .map(line)
-            .collect::<String>(),
-        LIST.iter().filter(|recipe| is_composite(recipe)).map(line).collect::<String>(),
-    ) + &own(wide)
+    let own = own::all();
+    let names = all().map(|recipe| recipe.name).chain(SETS.iter().map(|set| set.name));
+    let wide = names.map(str::len).max().unwrap_or_default();
+    let line = |name: &str, about: &str| format!("  {name:wide$}  {about}\n");
+    let mut text = String::new();
+    for group in GROUPS {
+        text.push_str(&format!("{}: {}", group.title, group.about));
+        if group.recipes.iter().filter_map(|name| find(name)).any(ReportRecipe::is_summary) {
+            text.push_str(" (`summaries` is those that are printed alike)");
+        }
+        text.push_str(":\n");
+        let recipes = group.recipes.iter().filter_map(|name| find(name));
+        text.extend(recipes.map(|recipe| line(recipe.name, recipe.about)));
+        text.push('\n');
+    }
+    text.push_str("Your own, from files in `suites/recipes` of the project or at `--recipe-path`:\n");
+    text.extend(own.iter().map(|own| line(&own.declaration.name, &own.declaration.about)));
+    if own.iter().all(|own| own.declaration.name != YOURS) {
+        text.push_str(&line(YOURS, &format!("yours to write: `{YOURS}.toml` there, or by any other name")));
+    }
+    text.push_str(
+        "\nSets, as in `harness recipe all --set NAME`; without one `all` is every recipe that has data:\n",
+    );
+    text.extend(SETS.iter().map(|set| line(set.name, set.about)));
+    text
 }
 
-/// Those that users wrote, where there are any.
-fn own(wide: usize) -> String {
-    let own = own::all();
-    let lines =
-        own.iter().map(|own| format!("  {:wide$}  {}\n", own.declaration.name, own.declaration.about));
-    match own.is_empty() {
-        true => String::new(),
-        false => format!("\nYour own, from files:\n{}", lines.collect::<String>()),
-    }
-}
+/// What the field calls a recipe of one's own.
+const YOURS: &str = "my_custom_recipe";
 
 /// All about one recipe: purpose, definition, tables, arguments, what it gives.
 pub fn manual(name: &str) -> Result<String, String> {
@@ -58,34 +60,62 @@ pub fn manual(name: &str) -> Result<String, String> {
     if !recipe.arguments.is_empty() {
         text.push_str("\nArguments, as in `NAME:ARGUMENT`:\n");
         for argument in recipe.arguments {
-            let value = match argument.takes {
-                Takes::Nothing => String::new(),
-                Takes::Number(number) => format!("=N (where not given: {number})"),
-                Takes::Span => "=FIRST..LAST".to_owned(),
-                Takes::Decimal(number) => format!("=N (where not given: {number})"),
-                Takes::Text("") => "=TEXT".to_owned(),
-                Takes::Text(other) => format!("=TEXT (where not given: {other})"),
-            };
-            text.push_str(&format!("  {}{value}: {}\n", argument.name, argument.about));
+            let (value, otherwise) = value(argument.takes);
+            let otherwise = otherwise.map(|other| format!(" (where not given: {other})")).unwrap_or_default();
+            text.push_str(&format!("  {}{value}{otherwise}: {}\n", argument.name, argument.about));
         }
     }
-    let gives = match recipe.kind {
-        Kind::Summary { .. } => {
-            "all_stats (all reports together), rank_stats (each report), files. Figures: total, count, mean, median, \
-             quartiles by linear interpolation, least, most, deviation with n - 1 and 0 of one value. Rows that end \
-             before they begin are left out and told. Under a filter rows are kept whole that overlap it"
-        }
-        Kind::Rows { .. } => "rows (of all reports, with the rank of each), files",
-        Kind::Together(together) => &format!("{}, files", together.tables().join(", ")),
-        Kind::Diff => "diff, files",
-    };
-    text.push_str(&format!("\nGives: {gives}.\n"));
+    let gives: Vec<String> = gives(recipe)
+        .into_iter()
+        .map(|(name, about)| if about.is_empty() { name.to_owned() } else { format!("{name} ({about})") })
+        .collect();
+    text.push_str(&format!("\nGives: {}.\n", gives.join(", ")));
+    if recipe.is_summary() {
+        text.push_str(&format!("{FIGURES}.\n"));
+    }
+    let draws: Vec<String> =
+        recipe.pictures().iter().map(|(name, about)| format!("  {name}: {about}\n")).collect();
+    if !draws.is_empty() {
+        text.push_str(&format!("\nDraws, with `--html`:\n{}", draws.concat()));
+    }
     Ok(text)
+}
+
+/// How an argument's value is written, and what counts where it is not given.
+pub(super) fn value(takes: Takes) -> (&'static str, Option<String>) {
+    match takes {
+        Takes::Nothing => ("", None),
+        Takes::Number(number) => ("=N", Some(number.to_string())),
+        Takes::Decimal(number) => ("=N", Some(number.to_owned())),
+        Takes::Span => ("=FIRST..LAST", None),
+        Takes::Text("") => ("=TEXT", None),
+        Takes::Text(other) => ("=TEXT", Some(other.to_owned())),
+    }
+}
+
+/// What the figures of a summary are.
+pub(super) const FIGURES: &str = "Figures: total, count, mean, median, quartiles by linear interpolation, least, most, \
+    deviation with n - 1 and 0 of one value. Rows that end before they begin are left out and told. Under a filter rows \
+    are kept whole that overlap it";
+
+/// The tables that a recipe gives, and what they are where their names do not say it.
+pub(super) fn gives(recipe: &ReportRecipe) -> Vec<(&'static str, &'static str)> {
+    let mut tables = match recipe.kind {
+        Kind::Summary { .. } => {
+            vec![("all_stats", "all reports together"), ("rank_stats", "each report")]
+        }
+        Kind::Rows { .. } => vec![("rows", "of all reports, with the rank of each")],
+        Kind::Together(together) => together.tables().iter().map(|name| (*name, "")).collect(),
+        Kind::Diff => vec![("diff", "")],
+    };
+    tables.push(("files", "which report is which rank, and what it had"));
+    tables
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use recipes::recipe::of_reports::LIST;
 
     #[test]
     fn every_recipe_stands_in_the_list_once_and_has_a_manual() {

@@ -2,13 +2,17 @@
 //! `recipes::recipe::of_reports`, how tables look in `recipes::sheet`; nothing is judged here.
 
 mod asked;
+pub mod docs;
 mod folder;
 mod manual;
 pub mod own;
 mod pages;
 mod progress;
+mod sets;
+mod summary;
+mod words;
 
-pub use asked::asked;
+pub use asked::{Asked, asked};
 pub use manual::{list, manual};
 pub use pages::index;
 
@@ -17,17 +21,17 @@ use crate::stats::{Chosen, Exporting, choose};
 use crate::{exit_code, store};
 use folder::Folder;
 use progress::Bar;
-use recipes::recipe::of_reports::{Input, Outcome, ReportRecipe, Survey, survey};
-use recipes::report::Arguments;
+use recipes::recipe::of_reports::{Input, Outcome, Survey, survey};
 use recipes::sheet::{FORMS, FormSpec, Look, Sheet, parquet, visible};
 use recipes::source::report_file;
 use recipes::trace::Filter;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use summary::Run;
 
 /// All that a person may ask for.
 pub struct Order {
-    pub asked: Vec<(&'static ReportRecipe, Arguments)>,
+    pub asked: Asked,
     pub inputs: Vec<PathBuf>,
     pub filter: Option<Filter>,
     /// The filter as it was written.
@@ -64,7 +68,7 @@ pub fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
         told.error("no report to read");
         return exit_code::USAGE;
     }
-    let compares = order.asked.iter().any(|(recipe, _)| recipe.is_comparison());
+    let compares = order.asked.recipes.iter().any(|(recipe, _)| recipe.is_comparison());
     let sides: std::collections::BTreeSet<usize> = inputs.iter().map(|input| input.side).collect();
     if compares && (order.inputs.len() != 2 || sides.len() != 2) {
         told.error(
@@ -82,7 +86,7 @@ pub fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     };
     let bar = Bar::new(inputs.len(), order.quiet);
     let outcomes = survey(&Survey {
-        asked: &order.asked,
+        asked: &order.asked.recipes,
         inputs: &inputs,
         filter: order.filter.as_ref(),
         jobs: order.jobs,
@@ -96,13 +100,26 @@ pub fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
             return exit_code::USAGE;
         }
     };
-    told.what_was_found(order, &outcomes, inputs.len());
+    let labels = asked::labels(&order.asked.recipes);
+    let run = summary::Run {
+        asked: &order.asked.recipes,
+        labels: &labels,
+        outcomes: &outcomes,
+        inputs: &inputs,
+        left_out: &order.asked.left_out,
+        is_filtered: order.filter.is_some(),
+    };
+    told.what_was_found(order, &run);
     let any = outcomes.iter().any(|outcome| !outcome.tables.is_empty());
     let written = match folder {
-        Some(folder) if any => to_folder(order, &folder, &outcomes, &mut told),
+        Some(folder) if any => to_folder(order, &folder, &run, &mut told),
         Some(_) => Ok(()),
-        None => to_stdout(order, &outcomes, out, &mut told),
+        None => to_stdout(order, &run, out, &mut told),
     };
+    let written = written.and_then(|()| match order.asked.is_survey && !order.quiet {
+        true => print(TableForm::Console, order.look, &summary::sheet(&run), out),
+        false => Ok(()),
+    });
     match written {
         Ok(()) => {}
         // Nobody reads on.
@@ -119,7 +136,7 @@ pub fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
 /// The reports in the order in which they are numbered; the exports that were made for them lie as long as these are
 /// held.
 fn inputs(order: &Order, told: &mut Told) -> (Vec<Input>, Vec<Chosen>) {
-    let compares = order.asked.iter().any(|(recipe, _)| recipe.is_comparison());
+    let compares = order.asked.recipes.iter().any(|(recipe, _)| recipe.is_comparison());
     // The two sides of a comparison may be one report; otherwise each report is taken once.
     let sides: Vec<&[PathBuf]> =
         if compares { order.inputs.chunks(1).collect() } else { vec![order.inputs.as_slice()] };
@@ -165,12 +182,13 @@ impl Told<'_> {
         let _ = writeln!(self.err, "note: {}", visible(what));
     }
 
-    fn what_was_found(&mut self, order: &Order, outcomes: &[Outcome], reports: usize) {
+    fn what_was_found(&mut self, order: &Order, run: &Run) {
+        let reports = run.inputs.len();
         let mut said = std::collections::BTreeSet::new();
-        if outcomes.iter().any(|outcome| outcome.simulated) {
+        if run.outcomes.iter().any(|outcome| outcome.simulated) {
             self.note(SIMULATED);
         }
-        for outcome in outcomes {
+        for outcome in run.outcomes {
             for (report, why) in &outcome.unreadable {
                 let why = format!("{report}: {why}");
                 if said.insert(why.clone()) {
@@ -182,7 +200,8 @@ impl Told<'_> {
                     self.note(note);
                 }
             }
-            if outcome.tables.is_empty() {
+            // Of many recipes their summary tells it.
+            if outcome.tables.is_empty() && !order.asked.is_survey {
                 let filtered = if order.filter.is_some() { " that the filter leaves" } else { "" };
                 let of = if reports == 1 {
                     "the report has".to_owned()
@@ -214,7 +233,7 @@ fn form(of: TableForm) -> Option<&'static FormSpec> {
     FORMS.into_iter().find(|form| form.name == name)
 }
 
-fn to_stdout(order: &Order, outcomes: &[Outcome], out: &mut dyn Write, told: &mut Told) -> io::Result<()> {
+fn to_stdout(order: &Order, run: &Run, out: &mut dyn Write, told: &mut Told) -> io::Result<()> {
     let form_of = order.forms.first().copied().unwrap_or(TableForm::Console);
     let Some(form) = form(form_of).map(FormSpec::plain) else {
         told.error("Parquet and pages go to a folder: give it one with `--output`");
@@ -222,14 +241,19 @@ fn to_stdout(order: &Order, outcomes: &[Outcome], out: &mut dyn Write, told: &mu
     };
     let mut out = BufWriter::new(out);
     let mut shown = 0;
-    for outcome in outcomes {
+    for (outcome, (_, arguments)) in run.outcomes.iter().zip(run.asked) {
         let tables = printed(order, outcome);
         if tables.is_empty() && !outcome.tables.is_empty() {
             let there: Vec<&str> = outcome.tables.iter().map(|(name, _)| *name).collect();
             told.error(&format!("{} has no such table; it has: {}", outcome.recipe, there.join(", ")));
         }
         if form_of == TableForm::Json {
-            write!(out, "{{\"recipe\":\"{}\",\"tables\":{{", outcome.recipe)?;
+            write!(out, "{{\"recipe\":\"{}\",", outcome.recipe)?;
+            let words = arguments.words();
+            if !words.is_empty() {
+                write!(out, "\"arguments\":{},", serde_json::Value::from(words))?;
+            }
+            write!(out, "\"tables\":{{")?;
             for (at, (name, sheet)) in tables.iter().enumerate() {
                 write!(out, "{}\"{name}\":", if at > 0 { "," } else { "" })?;
                 let mut array = Vec::new();
@@ -258,6 +282,13 @@ fn to_stdout(order: &Order, outcomes: &[Outcome], out: &mut dyn Write, told: &mu
     out.flush()
 }
 
+/// One table by itself.
+fn print(of: TableForm, look: Look, sheet: &Sheet, out: &mut dyn Write) -> io::Result<()> {
+    let Some(form) = form(of).map(FormSpec::plain) else { return Ok(()) };
+    form.write(&sheet.shown(look), out)?;
+    out.flush()
+}
+
 /// As it stands, with nothing around it.
 fn text<'a>(lines: impl Iterator<Item = &'a str>, out: &mut dyn Write) -> io::Result<()> {
     for line in lines {
@@ -267,16 +298,16 @@ fn text<'a>(lines: impl Iterator<Item = &'a str>, out: &mut dyn Write) -> io::Re
 }
 
 /// Every table in every form: in the folder itself where one recipe was asked for, else in one folder each.
-fn to_folder(order: &Order, folder: &Folder, outcomes: &[Outcome], told: &mut Told) -> io::Result<()> {
+fn to_folder(order: &Order, folder: &Folder, run: &Run, told: &mut Told) -> io::Result<()> {
     folder.make()?;
     let forms: &[TableForm] = if order.forms.is_empty() { &[TableForm::Parquet] } else { &order.forms };
+    let several = order.asked.is_survey || run.outcomes.len() > 1;
     let mut pages = 0;
-    for (outcome, (recipe, arguments)) in outcomes.iter().zip(&order.asked) {
+    for ((outcome, label), (recipe, arguments)) in run.outcomes.iter().zip(run.labels).zip(run.asked) {
         if outcome.tables.is_empty() {
             continue;
         }
-        let place =
-            if outcomes.len() > 1 { folder.path().join(outcome.recipe) } else { folder.path().to_owned() };
+        let place = if several { folder.path().join(label) } else { folder.path().to_owned() };
         std::fs::create_dir_all(&place)?;
         for (name, sheet) in &outcome.tables {
             if let Some(lines) = sheet.lines() {
@@ -297,6 +328,14 @@ fn to_folder(order: &Order, folder: &Folder, outcomes: &[Outcome], told: &mut To
     }
     if pages > 1 {
         pages::write_index(folder.path())?;
+    }
+    if order.asked.is_survey {
+        write_table(order, folder.path(), "summary", &summary::sheet(run), TableForm::Csv)?;
+        let text = format!("{:#}\n", summary::json(run));
+        store::write_whole_by(&folder.path().join("summary.json"), &mut |whole| {
+            whole.write_all(text.as_bytes())
+        })
+        .map_err(|error| io::Error::other(error.to_string()))?;
     }
     if !order.quiet {
         let _ = writeln!(told.err, "written: {}", visible(&folder.path().display().to_string()));

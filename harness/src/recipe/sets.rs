@@ -1,0 +1,30 @@
+//! Recipes that are asked for together, under one name. Add a set by its line in `SETS`; what the recipes are, their own
+//! declarations say.
+
+/// Words as a person would write them, one recipe each.
+pub struct SetSpec {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub recipes: &'static [&'static str],
+}
+
+pub const SETS: &[SetSpec] = &[SetSpec {
+    name: "seed-2024",
+    about: "what a published script of 2024 runs over a training job on p5, the kernels of its paces found by name",
+    recipes: &[
+        "cuda_api_sum",
+        "cuda_api_sync",
+        "cuda_gpu_kern_pace:like=ReduceScatter",
+        "cuda_gpu_kern_pace:like=AllGather",
+        "cuda_gpu_kern_sum",
+        "cuda_gpu_mem_size_sum",
+        "cuda_gpu_mem_time_sum",
+        "cuda_gpu_time_util_map",
+        "nccl_sum",
+        "nccl_gpu_time_util_map",
+    ],
+}];
+
+pub fn find(name: &str) -> Option<&'static SetSpec> {
+    SETS.iter().find(|set| set.name == name)
+}

@@ -1,0 +1,224 @@
+//! What each of many recipes gave, recipe by recipe: a table for a person, and the same with names and notes for a program.
+//! The tables of the recipes themselves are written elsewhere.
+
+use super::asked::Named;
+use recipes::recipe::of_reports::{Input, Outcome};
+use recipes::sheet::{Column, Quantity, Sheet};
+use serde_json::{Value, json};
+
+/// A whole run: what was asked for and what came of it, in one order.
+pub struct Run<'a> {
+    pub asked: &'a [Named],
+    /// How each is called, and its folder.
+    pub labels: &'a [String],
+    pub outcomes: &'a [Outcome],
+    pub inputs: &'a [Input],
+    pub left_out: &'a [(&'static str, String)],
+    pub is_filtered: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// There are tables with rows.
+    Ok,
+    /// Rows were looked at, and none is of what is looked for.
+    FoundNone,
+    /// No report has what it needs.
+    NoData,
+    /// No report could be read, or nothing be made of what was read.
+    Failed,
+}
+
+impl Ended {
+    pub fn of(outcome: &Outcome) -> Ended {
+        let seen = &outcome.seen;
+        match () {
+            () if outcome.tables.iter().any(|(name, sheet)| *name != FILES && sheet.height() > 0) => {
+                Ended::Ok
+            }
+            () if seen.with_data > 0 && !outcome.unreadable.is_empty() => Ended::Failed,
+            () if seen.with_data > 0 || seen.found_none > 0 => Ended::FoundNone,
+            () if seen.without > 0 => Ended::NoData,
+            () => Ended::Failed,
+        }
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Ended::Ok => "ok",
+            Ended::FoundNone => "found none",
+            Ended::NoData => "no data",
+            Ended::Failed => "failed",
+        }
+    }
+}
+
+/// The table that says which report is which rank, beside every other table.
+const FILES: &str = "files";
+
+/// One row per recipe; those that were left out come last.
+pub fn sheet(run: &Run) -> Sheet {
+    let left_out = || run.left_out.iter();
+    let counts = |of: fn(&Outcome) -> u64| {
+        let of = run.outcomes.iter().map(move |outcome| i64::try_from(of(outcome)).ok());
+        of.chain(left_out().map(|_| None)).collect::<Vec<_>>()
+    };
+    let plain = Quantity::Plain;
+    let words = run.outcomes.iter().map(|outcome| Ended::of(outcome).word());
+    let remarks = run.outcomes.iter().map(|outcome| remark(run, outcome));
+    Sheet {
+        name: "summary",
+        title: "What Each Recipe Gave",
+        columns: vec![
+            Column::texts(
+                "Recipe",
+                run.labels.iter().map(String::as_str).chain(left_out().map(|(name, _)| *name)),
+            ),
+            Column::texts("Outcome", words.chain(left_out().map(|_| "left out"))),
+            Column::maybe_integers("Reports", plain, counts(|outcome| outcome.seen.with_data as u64)),
+            Column::maybe_integers("Rows", plain, counts(|outcome| outcome.seen.rows)),
+            Column::maybe_integers("Tables", plain, counts(|outcome| outcome.tables.len() as u64)),
+            Column::maybe_integers("Pictures", plain, counts(|outcome| outcome.pictures.len() as u64)),
+            Column::texts("Remark", remarks.chain(left_out().map(|(_, why)| why.clone()))),
+        ],
+    }
+}
+
+/// Why there is nothing, or what of it is missing; empty where all is there.
+fn remark(run: &Run, outcome: &Outcome) -> String {
+    let (seen, ended) = (&outcome.seen, Ended::of(outcome));
+    let mut remarks = Vec::new();
+    if ended == Ended::FoundNone {
+        match seen.looked_at {
+            // It says itself why it gives nothing of what there is.
+            0 => remarks.extend(last_note(run, outcome)),
+            rows => remarks.push(format!("looked at {rows} rows")),
+        }
+    }
+    if !seen.absent.is_empty() && ended != Ended::Ok {
+        let absent: Vec<&str> = seen.absent.iter().copied().collect();
+        remarks.push(format!("absent or empty: {}", absent.join(", ")));
+    }
+    if ended == Ended::NoData && run.is_filtered {
+        remarks.push("as far as the filter leaves it".to_owned());
+    }
+    if ended == Ended::Ok && seen.without > 0 {
+        remarks.push(format!("reports without data for it: {}", seen.without));
+    }
+    match outcome.unreadable.as_slice() {
+        [] => {}
+        [(report, why)] => remarks.push(format!("{report}: {why}")),
+        [(report, why), ..] => {
+            remarks.push(format!("{} unreadable, the first: {report}: {why}", outcome.unreadable.len()));
+        }
+    }
+    remarks.join("; ")
+}
+
+/// Without the names of what it is about, which stand beside it.
+fn last_note(run: &Run, outcome: &Outcome) -> Option<String> {
+    let mut note = outcome.notes.last()?.as_str();
+    for name in run.inputs.iter().map(|input| input.shown.as_str()).chain([outcome.recipe]) {
+        note = note.strip_prefix(name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(note);
+    }
+    Some(note.to_owned())
+}
+
+/// The same, with the names of the tables and all notes.
+pub fn json(run: &Run) -> Value {
+    let recipes =
+        run.outcomes.iter().zip(run.labels).zip(run.asked).map(|((outcome, label), (recipe, arguments))| {
+            let ended = Ended::of(outcome);
+            json!({
+                "recipe": outcome.recipe,
+                "title": recipe.title,
+                "arguments": arguments.words(),
+                "folder": (!outcome.tables.is_empty()).then_some(label),
+                "outcome": ended.word(),
+                "reports": outcome.seen.with_data,
+                "rows": outcome.seen.rows,
+                "looked_at": outcome.seen.looked_at,
+                "tables": outcome.tables.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+                "pictures": outcome.pictures.iter().map(|picture| picture.name).collect::<Vec<_>>(),
+                "absent": outcome.seen.absent,
+                "unreadable": outcome.unreadable.iter()
+                    .map(|(report, why)| json!({"report": report, "why": why})).collect::<Vec<_>>(),
+                "notes": outcome.notes,
+            })
+        });
+    json!({
+        "reports": run.inputs.iter().map(|input| input.shown.as_str()).collect::<Vec<_>>(),
+        "recipes": recipes.collect::<Vec<_>>(),
+        "left_out": run.left_out.iter()
+            .map(|(recipe, why)| json!({"recipe": recipe, "why": why})).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recipes::recipe::of_reports::{Seen, find};
+    use recipes::report::Arguments;
+
+    fn outcome(seen: Seen, heights: &[usize]) -> Outcome {
+        let table = |rows: usize| Sheet {
+            name: "t",
+            title: "T",
+            columns: vec![Column::integers("N", Quantity::Plain, (0..rows).map(|row| row as i64))],
+        };
+        let mut tables: Vec<(&'static str, Sheet)> =
+            heights.iter().map(|rows| ("rows", table(*rows))).collect();
+        if !tables.is_empty() {
+            tables.push((FILES, table(1)));
+        }
+        Outcome { recipe: "gpu_gaps", tables, seen, ..Outcome::default() }
+    }
+
+    fn of(outcome: Outcome, is_filtered: bool) -> (String, String) {
+        let recipe = find("gpu_gaps").expect("there");
+        let run = Run {
+            asked: &[(recipe, Arguments::default())],
+            labels: &["gpu_gaps".to_owned()],
+            outcomes: &[outcome],
+            inputs: &[Input { path: "r".into(), shown: "r".into(), side: 0 }],
+            left_out: &[("diff", "it compares".to_owned())],
+            is_filtered,
+        };
+        let shown = recipes::sheet::find_form("csv").expect("there").plain();
+        let mut text = Vec::new();
+        shown.write(&sheet(&run).shown(recipes::sheet::Look::default()), &mut text).expect("written");
+        let text = String::from_utf8(text).expect("text");
+        assert_eq!(text.lines().nth(2), Some("diff,left out,,,,,it compares"), "{text}");
+        assert_eq!(json(&run)["left_out"][0]["recipe"], "diff");
+        (text.lines().nth(1).unwrap_or_default().to_owned(), json(&run)["recipes"][0].to_string())
+    }
+
+    #[test]
+    fn each_way_to_end_has_its_word_and_its_reason() {
+        let with = Seen { with_data: 2, rows: 7, ..Seen::default() };
+        let none = Seen { found_none: 1, looked_at: 9, ..Seen::default() };
+        let without = Seen { without: 1, absent: ["B", "A"].into(), ..Seen::default() };
+        let unreadable = Outcome {
+            unreadable: vec![("r".to_owned(), "cut off".to_owned())],
+            ..outcome(Seen { unreadable: 1, ..Seen::default() }, &[])
+        };
+        let failed = Outcome {
+            unreadable: vec![("gpu_gaps".to_owned(), "too large".to_owned())],
+            ..outcome(with.clone(), &[])
+        };
+        let notes = vec!["r: gpu_gaps: nothing repeats".to_owned()];
+        let says_why = Outcome { notes, ..outcome(with.clone(), &[]) };
+        for (outcome, expected) in [
+            (outcome(with, &[3]), "gpu_gaps,ok,2,7,2,0,"),
+            (outcome(none, &[0]), "gpu_gaps,found none,0,0,2,0,looked at 9 rows"),
+            (outcome(without.clone(), &[]), "gpu_gaps,no data,0,0,0,0,\"absent or empty: A, B\""),
+            (unreadable, "gpu_gaps,failed,0,0,0,0,r: cut off"),
+            (failed, "gpu_gaps,failed,2,7,0,0,gpu_gaps: too large"),
+            (says_why, "gpu_gaps,found none,2,7,0,0,nothing repeats"),
+        ] {
+            assert_eq!(of(outcome, false).0, expected);
+        }
+        assert!(of(outcome(without.clone(), &[]), true).0.contains("as far as the filter leaves it"));
+        assert!(of(outcome(without, &[]), false).1.contains(r#""absent":["A","B"]"#));
+    }
+}
