@@ -436,6 +436,9 @@ pub struct Collected {
     /// Files that were changed by hand after they had come home, and were accepted so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<ChangedFile>,
+    /// Files that say themselves that nothing real made them, though the inventory is a real one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub simulated: Vec<String>,
 }
 
 /// What somebody did to a file of `raw/`, by which its numbers are no longer those of the run alone.
@@ -537,6 +540,9 @@ pub struct CaseVerdict {
     pub case: String,
     pub end: CaseEnd,
     pub seconds: f64,
+    /// Something that came home says that nothing real made it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub simulated: bool,
     pub coverage: Coverage,
     /// What the workloads said of the software they ran on. More than one version of a thing is worth a look.
     #[serde(default)]

@@ -10,7 +10,7 @@
 //! 6. `report`: verdicts to JUnit, JSON and words. Pure.
 //!
 //! `pipeline` is where they meet, `replay` takes a stored run through the later ones again, `store` reads and writes what
-//! lies between them, `cli` is what a person calls.
+//! lies between them, `cli` is what a person calls. `standin` puts the pretend cluster's model behind real processes.
 //! Dependencies run one way: `cli -> pipeline -> stages -> launch -> reach <- sim`.
 //!
 //! What always holds, and what is absent on purpose:
@@ -50,6 +50,7 @@ pub mod run;
 pub mod script;
 pub mod sim;
 pub mod size;
+pub mod standin;
 pub mod stats;
 pub mod store;
 pub mod suggest;

@@ -229,7 +229,7 @@ fn none_collected(case: &PlannedCase) -> Collected {
             why: "the stored run did not account for it; try `--from collect`".to_owned(),
         }));
     }
-    Collected { format: FORMAT, files: Vec::new(), missing, changed: Vec::new() }
+    Collected { format: FORMAT, files: Vec::new(), missing, changed: Vec::new(), simulated: Vec::new() }
 }
 
 /// The analysis of a case that has none: its jobs cannot be judged, whatever became of them.

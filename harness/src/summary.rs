@@ -40,13 +40,14 @@ pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary 
         None if !is_red && !owed.is_empty() => exit_code::OWES,
         None => own,
     };
+    let simulated = plan.simulated || judged.iter().any(|judged| judged.verdict.simulated);
     Summary {
         format: FORMAT,
         run_id: plan.run_id.clone(),
         parent: plan.parent.clone(),
         harness: plan.harness.clone(),
-        simulated: plan.simulated,
-        note: plan.simulated.then(|| SIMULATED.to_owned()),
+        simulated,
+        note: simulated.then(|| SIMULATED.to_owned()),
         suites: plan.suites.clone(),
         inventory: plan.inventory.clone(),
         instance: plan.instance.name.clone(),

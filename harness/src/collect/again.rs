@@ -110,6 +110,10 @@ fn compare(
     // What was told of by an earlier look is still so, unless this one tells of the same file.
     let of_before =
         before.changed.iter().filter(|was| !changed.iter().any(|now: &ChangedFile| now.path == was.path));
+    // What said so once is not made real by an edit.
+    let said = before.simulated.iter().filter(|was| !collected.simulated.contains(was)).cloned();
+    let said: Vec<String> = said.collect();
+    collected.simulated.extend(said);
     collected.changed = of_before.cloned().chain(changed.iter().cloned()).collect();
 }
 
@@ -149,6 +153,7 @@ mod tests {
             files: files.to_vec(),
             missing: missing.to_vec(),
             changed: Vec::new(),
+            simulated: Vec::new(),
         }
     }
 

@@ -18,6 +18,7 @@ use crate::artefact::{
 use crate::digest::sha256;
 use crate::launch::folder::Folders;
 use crate::reach::ReachError;
+use crate::script::SIMULATED;
 use crate::store::{Store, StoreError};
 
 /// Every file that the plan expects of the case's jobs is found in `files` or in `missing`.
@@ -27,8 +28,13 @@ pub async fn collect(
     folders: Folders<'_>,
     store: &Store,
 ) -> Result<Collected, StoreError> {
-    let mut collected =
-        Collected { format: FORMAT, files: Vec::new(), missing: Vec::new(), changed: Vec::new() };
+    let mut collected = Collected {
+        format: FORMAT,
+        files: Vec::new(),
+        missing: Vec::new(),
+        changed: Vec::new(),
+        simulated: Vec::new(),
+    };
     for planned in &case.jobs {
         let record = jobs.jobs.iter().find(|record| record.name == planned.name);
         let folder = folders.of(planned);
@@ -44,7 +50,11 @@ pub async fn collect(
                     collected.missing.push(missing(&planned.name, expected, "empty".to_owned()));
                 }
                 Ok(bytes) => {
-                    collected.files.push(put_home(case, planned, expected, &bytes, store)?);
+                    let home = put_home(case, planned, expected, &bytes, store)?;
+                    if says_simulated(&bytes) {
+                        collected.simulated.push(home.path.clone());
+                    }
+                    collected.files.push(home);
                     if expected.kind == FileKind::ProfileAccount {
                         reports::tables(case, planned, expected, &bytes, &folder, store, &mut collected)
                             .await?;
@@ -80,6 +90,14 @@ fn put_home(
         bytes: bytes.len() as u64,
         sha256: sha256(bytes),
     })
+}
+
+/// Whether a text says of itself that nothing real made it: on nodes that a real inventory names, programs may stand in
+/// for those of a cluster. Other lines may come first, but not many.
+fn says_simulated(bytes: &[u8]) -> bool {
+    const HEAD: usize = 64 << 10;
+    let head = bytes.get(..HEAD).unwrap_or(bytes);
+    head.split(|byte| *byte == b'\n').any(|line| line.starts_with(SIMULATED.as_bytes()))
 }
 
 /// Why a job can have left nothing at all.

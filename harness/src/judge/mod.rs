@@ -60,6 +60,7 @@ pub fn judge(data: &CaseData) -> Judged {
             case: data.case.name.clone(),
             end: end_of(&verdicts),
             seconds: data.jobs.jobs.iter().filter_map(|job| job.seconds).fold(0.0, f64::max),
+            simulated: !data.collected.simulated.is_empty(),
             coverage: coverage.counts(),
             versions: versions(data),
             verdicts,

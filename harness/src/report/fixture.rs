@@ -120,6 +120,7 @@ pub fn case(name: &str) -> CaseVerdict {
         case: name.into(),
         end: CaseEnd::Pass,
         seconds: 61.5,
+        simulated: false,
         coverage: Coverage {
             nodes: Share { measured: 3, expected: 4 },
             nics: Share { measured: 96, expected: 128 },

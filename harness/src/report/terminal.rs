@@ -41,7 +41,7 @@ pub fn closing(report: &Report, color: bool) -> String {
         line(&mut text, &paint.yellow(&format!("still owed: {n} of {of}, first {}", show(first))));
     }
     let took = duration(summary.seconds);
-    line(&mut text, &format!("took: {took}{}", if summary.simulated { " of pretend time" } else { "" }));
+    line(&mut text, &format!("took: {took}{}", if report.plan.simulated { " of pretend time" } else { "" }));
     line(&mut text, &format!("run folder: runs/{}/", show(&summary.run_id)));
     if let Some(parent) = &summary.parent {
         line(&mut text, &format!("made from run: {}", show(parent)));

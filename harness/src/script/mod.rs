@@ -151,6 +151,9 @@ pub struct Container {
     pub workdir: Option<String>,
 }
 
+/// A line of a program's text that begins with this says that nothing real made the text.
+pub const SIMULATED: &str = "# SIMULATED:";
+
 /// With this `flows.sh` says that its tool is not on the node.
 pub const EXIT_NO_TOOL: i32 = 3;
 

@@ -151,13 +151,17 @@ struct Moved {
 }
 
 fn base(cluster: &Cluster, over: &Over, node: &str, nic: usize) -> Moved {
+    let stands_still = cluster_nic_is_dead(over, node, nic);
+    let grown = if stands_still { 0 } else { (over.start_s * cluster.line_gb_s * 1e9) as u64 };
+    lifetime(cluster, node, nic, grown)
+}
+
+fn lifetime(cluster: &Cluster, node: &str, nic: usize, grown: u64) -> Moved {
     let mut noise =
         noise::stream(cluster.seed, &["lifetime", node, cluster.nics.get(nic).map_or("", String::as_str)]);
     let mut history = || 1_000_000_000_000 + noise.whole() % 90_000_000_000_000;
     let (sent, received) = (history(), history());
     let rare = history() % 900;
-    let stands_still = cluster_nic_is_dead(over, node, nic);
-    let grown = if stands_still { 0 } else { (over.start_s * cluster.line_gb_s * 1e9) as u64 };
     let (main_out, main_in) = (sent + grown, received + grown);
     let (send, recv) = (sent / 140 + grown / 100, received / 140 + grown / 100);
     match cluster.reads {
@@ -177,6 +181,22 @@ fn base(cluster: &Cluster, over: &Over, node: &str, nic: usize) -> Moved {
 fn cluster_nic_is_dead(over: &Over, node: &str, nic: usize) -> bool {
     let at = over.course.nodes.iter().position(|name| name == node);
     at.is_some_and(|at| over.course.ailments.nic_left(at, nic).is_none())
+}
+
+/// Every counter of a device that has not moved anything in a job yet, in the sampler's order.
+pub fn at_rest(cluster: &Cluster, node: &str, nic: usize) -> Vec<(&'static str, u64)> {
+    shown(&lifetime(cluster, node, nic, 0))
+}
+
+/// What each of them has grown by at a moment of a job.
+pub fn grown(nic: &NicCourse, at_s: f64, reads: bool) -> Vec<(&'static str, u64)> {
+    let none = Moved { send: 0, recv: 0, read: 0, served: 0, write: 0, written: 0, rare: 0 };
+    shown(&none.plus(nic, at_s, reads))
+}
+
+fn shown(moved: &Moved) -> Vec<(&'static str, u64)> {
+    let all = column_names().zip(columns());
+    all.filter_map(|(name, column)| Some((name, column?(moved)))).collect()
 }
 
 impl Moved {

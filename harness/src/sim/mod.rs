@@ -45,34 +45,36 @@
 //!
 //! Of several faults that end a job, the one that would come about first counts; the others add up.
 
-mod ailments;
+pub(crate) mod ailments;
 mod calendar;
 mod clock;
-mod cluster;
+pub(crate) mod cluster;
 mod commands;
-mod counters;
-mod course;
+pub(crate) mod counters;
+pub(crate) mod course;
 pub mod fault;
-mod flows;
+pub(crate) mod flows;
 pub mod journal;
 mod model;
-mod nccl;
-mod noise;
-mod nsys;
+pub(crate) mod nccl;
+pub(crate) mod noise;
+pub(crate) mod nsys;
 mod options;
-mod outputs;
+pub(crate) mod outputs;
 mod over_ssh;
 mod programs;
 mod rounds;
 mod said;
-mod slurm;
+pub(crate) mod slurm;
 mod ssh;
 #[cfg(test)]
 mod tests;
-mod timeline;
+pub(crate) mod timeline;
 mod traffic;
 mod training;
-mod work;
+pub(crate) mod work;
+
+pub(crate) use self::programs::case_and_job;
 
 use self::cluster::Cluster;
 use self::fault::NodeFault;

@@ -66,7 +66,7 @@ fn rows_done(over: &Over, table: &Table) -> usize {
 }
 
 /// Whether what was printed last broke off in its middle.
-fn breaks_off(ailments: &Ailments) -> bool {
+pub fn breaks_off(ailments: &Ailments) -> bool {
     matches!(ailments.ending, Some((Ending::RankDies | Ending::DiskFull | Ending::NodeFails, _)))
 }
 
@@ -274,7 +274,7 @@ fn cancelled(epoch_s: f64, over: &Over, what: &str) -> String {
 }
 
 /// Every third byte of all lines but the first becomes one that no text has.
-fn mangle(mut bytes: Vec<u8>) -> Vec<u8> {
+pub fn mangle(mut bytes: Vec<u8>) -> Vec<u8> {
     let first = bytes.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     // A text of one line is mangled whole.
     let first = if first == bytes.len() { 0 } else { first };

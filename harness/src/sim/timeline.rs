@@ -35,12 +35,14 @@ struct Steps {
     /// From, to, moved before, moved within.
     steps: Vec<(f64, f64, f64, f64)>,
     stop_s: f64,
-    /// Until the stop.
+    /// Until the moment from which on bytes are counted.
+    before: f64,
+    /// From there until the stop.
     total: f64,
 }
 
 impl Steps {
-    fn new(pieces: impl Iterator<Item = (f64, f64, f64)>, stop_s: f64) -> Steps {
+    fn new(pieces: impl Iterator<Item = (f64, f64, f64)>, (since_s, stop_s): (f64, f64)) -> Steps {
         let mut before = 0.0;
         let steps = pieces
             .map(|(from, to, bytes)| {
@@ -48,8 +50,9 @@ impl Steps {
                 (from, to, before - bytes, bytes)
             })
             .collect();
-        let mut made = Steps { steps, stop_s, total: 0.0 };
-        made.total = made.until(stop_s);
+        let mut made = Steps { steps, stop_s, before: 0.0, total: 0.0 };
+        made.before = made.until(since_s);
+        made.total = (made.until(stop_s) - made.before).max(0.0);
         made
     }
 
@@ -61,18 +64,23 @@ impl Steps {
     }
 
     fn part(&self, at_s: f64) -> f64 {
-        if self.total > 0.0 { self.until(at_s) / self.total } else { 0.0 }
+        if self.total > 0.0 { (self.until(at_s) - self.before) / self.total } else { 0.0 }
     }
 }
 
 /// Every NIC of a node, in the profile's order.
 pub fn nic_courses(cluster: &Cluster, over: &Over, node: usize) -> Vec<NicCourse> {
+    nic_courses_since(cluster, over, node, f64::NEG_INFINITY)
+}
+
+/// The same of what is moved from a second of the job on, and of nothing before it.
+pub fn nic_courses_since(cluster: &Cluster, over: &Over, node: usize, since_s: f64) -> Vec<NicCourse> {
     let course = &over.course;
-    let stop_s = course.work_to_s.min(over.run_s);
+    let span = (since_s, course.work_to_s.min(over.run_s));
     let idle = || vec![NicCourse::default(); cluster.nics.len()];
     match &course.work {
         Work::Tables(tables) => match tables.as_slice() {
-            [table] if table.world.group.nodes > 1 => collective(cluster, over, table, node, stop_s),
+            [table] if table.world.group.nodes > 1 => collective(cluster, over, table, node, span),
             // Worlds within nodes move nothing between them.
             _ => idle(),
         },
@@ -86,7 +94,7 @@ pub fn nic_courses(cluster: &Cluster, over: &Over, node: usize) -> Vec<NicCourse
                 let nic =
                     cluster.nics.iter().position(|nic| nic == device).and_then(|nic| courses.get_mut(nic));
                 let (Some(nic), Some(_)) = (nic, flow.rate_gb_s) else { continue };
-                let steps = Steps::new([(from_s, from_s + flow.seconds, bytes)].into_iter(), stop_s);
+                let steps = Steps::new([(from_s, from_s + flow.seconds, bytes)].into_iter(), span);
                 let total = steps.total as u64;
                 let way = |does: bool| if does { total } else { 0 };
                 nic.totals = [way(sends), 0, way(receives), 0];
@@ -100,7 +108,7 @@ pub fn nic_courses(cluster: &Cluster, over: &Over, node: usize) -> Vec<NicCourse
                 let crossing = Crossing::of(Op::AllReduce, group, cluster.gpus);
                 let all = crossing.unit_bytes(Op::AllReduce, bytes) * f64::from(training.steps);
                 let piece = (course.work_from_s, course.work_from_s + seconds, all);
-                carried(cluster, over, &crossing, [piece].into_iter(), (node as u32, node), stop_s)
+                carried(cluster, over, &crossing, [piece].into_iter(), (node as u32, node), span)
             }
             _ => idle(),
         },
@@ -108,7 +116,13 @@ pub fn nic_courses(cluster: &Cluster, over: &Over, node: usize) -> Vec<NicCourse
     }
 }
 
-fn collective(cluster: &Cluster, over: &Over, table: &Table, node: usize, stop_s: f64) -> Vec<NicCourse> {
+fn collective(
+    cluster: &Cluster,
+    over: &Over,
+    table: &Table,
+    node: usize,
+    span: (f64, f64),
+) -> Vec<NicCourse> {
     let course = &over.course;
     let op = table.options.op;
     let crossing = Crossing::of(op, table.world.group, cluster.gpus);
@@ -118,7 +132,7 @@ fn collective(cluster: &Cluster, over: &Over, table: &Table, node: usize, stop_s
         (from, from + round.seconds(), unit)
     });
     let of_group = (node - table.world.nodes.start) as u32;
-    carried(cluster, over, &crossing, pieces, (of_group, node), stop_s)
+    carried(cluster, over, &crossing, pieces, (of_group, node), span)
 }
 
 /// What each NIC of a node moves of units that cross piece by piece; the node is told as the group counts it, and as
@@ -129,9 +143,9 @@ fn carried(
     crossing: &Crossing,
     pieces: impl Iterator<Item = (f64, f64, f64)>,
     (of_group, node): (u32, usize),
-    stop_s: f64,
+    span: (f64, f64),
 ) -> Vec<NicCourse> {
-    let steps = std::rc::Rc::new(Steps::new(pieces, stop_s));
+    let steps = std::rc::Rc::new(Steps::new(pieces, span));
     // Whole units, divided into reads or writes and messages before they are handed to nodes: the same on both ends.
     let unit = steps.total as u64;
     let small = unit / 1000 * 7;

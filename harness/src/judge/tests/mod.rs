@@ -138,6 +138,7 @@ impl World {
                 files: Vec::new(),
                 missing: Vec::new(),
                 changed: Vec::new(),
+                simulated: Vec::new(),
             },
             analysis: Analysis {
                 format: FORMAT,

@@ -60,6 +60,7 @@ fn collected(missing: &[(FileKind, &str)], files: &[(FileKind, &str)]) -> Collec
         files: files.iter().map(|(kind, name)| file(*kind, name)).collect(),
         missing: missing.iter().map(lost).collect(),
         changed: Vec::new(),
+        simulated: Vec::new(),
     }
 }
 

@@ -16,7 +16,7 @@ use super::slurm::{How, Over};
 use crate::digest::sha256;
 use crate::profile::account::file_name;
 use crate::script::Profile;
-use report::NamedTables;
+pub use report::NamedTables;
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -53,6 +53,12 @@ pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<
         return tables.iter().find(|(known, _)| known == table).map(|(_, bytes)| (one.node, bytes.clone()));
     }
     (name == format!("{}.nsys-rep", one.report_name())).then_some((one.node, report))
+}
+
+/// The tables of a rank's report by their names, where it saw anything; the rank is one of those that are profiled.
+pub fn tables_of(cluster: &Cluster, epoch_s: f64, over: &Over, rank: u32) -> Option<Rc<NamedTables>> {
+    let one = Rank::of(cluster, over, over.course.profile.as_ref()?, rank)?;
+    (!one.outside_window()).then(|| one.tables(epoch_s))
 }
 
 /// What nsys prints among the workload's lines.

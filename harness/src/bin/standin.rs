@@ -1,0 +1,5 @@
+//! Stand-ins for the programs of a cluster: parse, call, exit code; nothing else.
+
+fn main() {
+    std::process::exit(harness::standin::main(std::env::args().collect()));
+}

@@ -1,0 +1,164 @@
+//! fi_rma_bw, ib_write_bw and ib_read_bw: one flow between two devices of one name. The ends find each other by files of
+//! the state folder, since all hosts may be one machine with one set of ports.
+
+use super::life::Life;
+use super::place::Place;
+use super::rank::{self, Part};
+use super::state::State;
+use super::world::now_ns;
+use crate::script::{Flows, Step};
+use crate::sim::flows;
+use crate::sim::work::Work;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// What the words ask for.
+#[derive(Debug, PartialEq)]
+struct Asked {
+    op: &'static str,
+    device: String,
+    port: u16,
+    bytes: u64,
+    iterations: u64,
+    /// The server, where this is the client.
+    server: Option<String>,
+}
+
+const LOOK: Duration = Duration::from_millis(20);
+/// From a client's coming to the flow's beginning: the server must have seen it by then.
+const NOTICE_NS: i64 = 60_000_000;
+
+pub async fn answer(state: &State, program: &str, words: &[String]) -> Result<i32, String> {
+    let asked = Asked::read(program, words)?;
+    let place = Place::of_process()?;
+    let tool = if program == "fi_rma_bw" { program } else { "ib_write_bw" };
+    let told = |error: io::Error| format!("where the ends of a flow meet: {error}");
+    let server = asked.server.clone().unwrap_or_else(|| place.node.clone());
+    let waits = state.folder.join("worlds").join(format!("flow.{server}.{}", asked.port));
+    let flows = |client: &str| Flows {
+        tool: tool.to_owned(),
+        op: asked.op.to_owned(),
+        server: server.clone(),
+        client: client.to_owned(),
+        base_port: asked.port,
+        message_bytes: asked.bytes,
+        iterations: asked.iterations,
+        // Whoever calls it has a limit of its own.
+        limit_s: u64::from(u32::MAX),
+        devices: state.cluster.nics.clone(),
+    };
+    let life = |client: &str, begin_ns: i64| {
+        let pair = [server.clone(), client.to_owned()];
+        let own = place.nodes.clone().filter(|nodes| pair.iter().all(|node| nodes.contains(node)));
+        let steps = vec![Step::Flows(flows(client))];
+        Life::new(state, (&place.case, &place.job), own.unwrap_or(pair.to_vec()), steps, begin_ns)
+    };
+    let (client, begin_ns) = match &asked.server {
+        Some(_) => {
+            let is_dead = rate(&life(&place.node, 0), &asked.device, state).is_none();
+            let Some(pid) = listener(&waits).filter(|_| !is_dead) else {
+                eprintln!("{program}: connect to {server}:{}: Connection refused", asked.port);
+                return Ok(1);
+            };
+            let begin_ns = now_ns() + NOTICE_NS;
+            let call = call_of(&waits, pid);
+            let part = call.with_extension("part");
+            fs::write(&part, format!("{begin_ns} {}", place.node)).map_err(told)?;
+            // The first of two who call at once is served.
+            if fs::hard_link(&part, &call).is_err() {
+                eprintln!("{program}: connect to {server}:{}: Connection refused", asked.port);
+                return Ok(1);
+            }
+            (place.node.clone(), begin_ns)
+        }
+        None => {
+            let pid = std::process::id();
+            let part = waits.with_extension(format!("{pid}.part"));
+            fs::write(&part, pid.to_string()).map_err(told)?;
+            fs::rename(&part, &waits).map_err(told)?;
+            let text = loop {
+                match fs::read_to_string(call_of(&waits, pid)) {
+                    Ok(text) => break text,
+                    Err(_) => sleep(LOOK).await,
+                }
+            };
+            fs::remove_file(&waits).map_err(told)?;
+            let (begin, client) = text.split_once(' ').unwrap_or_default();
+            (client.to_owned(), begin.parse().map_err(|_| format!("no moment to begin at: `{text}`"))?)
+        }
+    };
+    let life = life(&client, begin_ns);
+    let Work::Flows(courses, wanted) = &life.course().work else { return Err("no flow".to_owned()) };
+    let at = wanted.devices.iter().position(|device| *device == asked.device);
+    let flow = at.and_then(|at| courses.get(at));
+    let flow = flow.ok_or_else(|| format!("no such device: `{}`", asked.device))?;
+    let part = Part {
+        place: &place,
+        steps: Vec::new(),
+        local: (0, 1),
+        counters: life.counters(state, &place.node, Some(&asked.device)),
+        text: &|_| life.mark(),
+        last: life.mark() + &flows::text(wanted, flow),
+    };
+    rank::live(state, &life, part).await
+}
+
+fn rate(life: &Life, device: &str, state: &State) -> Option<f64> {
+    let Work::Flows(courses, _) = &life.course().work else { return None };
+    let at = state.cluster.nics.iter().position(|nic| nic == device)?;
+    courses.get(at)?.rate_gb_s
+}
+
+/// The process that waits there, if it still does.
+fn listener(waits: &PathBuf) -> Option<u32> {
+    let pid: u32 = fs::read_to_string(waits).ok()?.trim().parse().ok()?;
+    PathBuf::from(format!("/proc/{pid}")).exists().then_some(pid)
+}
+
+fn call_of(waits: &PathBuf, pid: u32) -> PathBuf {
+    let mut name = waits.clone().into_os_string();
+    name.push(format!(".call.{pid}"));
+    PathBuf::from(name)
+}
+
+impl Asked {
+    fn read(program: &str, words: &[String]) -> Result<Asked, String> {
+        let fabric = program == "fi_rma_bw";
+        let op = if program == "ib_read_bw" { "read" } else { "write" };
+        let mut asked =
+            Asked { op, device: String::new(), port: 18515, bytes: 65_536, iterations: 1000, server: None };
+        // Those that have a value behind them.
+        let valued = if fabric { "eoSIpdBPsbtTQ" } else { "dpsncxtQlm" };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let Some(switch) = word.strip_prefix('-') else {
+                asked.server = Some(word.clone());
+                continue;
+            };
+            if let Some(port) = switch.strip_prefix("E=") {
+                asked.port = number(word, port)?;
+                continue;
+            }
+            if !(switch.len() == 1 && valued.contains(switch)) {
+                continue;
+            }
+            let value = words.next().ok_or_else(|| format!("option requires an argument: `{word}`"))?;
+            match (fabric, switch) {
+                (true, "o") => asked.op = if value == "read" { "read" } else { "write" },
+                (true, "S") | (false, "s") => asked.bytes = number(word, value)?,
+                (true, "I") | (false, "n") => asked.iterations = number(word, value)?,
+                (false, "p") => asked.port = number(word, value)?,
+                (_, "d") => asked.device = value.strip_suffix("-rdm").unwrap_or(value).to_owned(),
+                _ => {}
+            }
+        }
+        Ok(asked)
+    }
+}
+
+fn number<T: std::str::FromStr>(word: &str, value: &str) -> Result<T, String> {
+    value.parse().map_err(|_| format!("invalid value for `{word}`: `{value}`"))
+}

@@ -1,0 +1,98 @@
+//! The programs of nccl-tests: every rank runs, the first of a world prints its table, the first of a host moves the
+//! host's counters.
+
+use super::life::{Counters, Life};
+use super::place::Place;
+use super::rank::{self, Part};
+use super::state::State;
+use super::world;
+use crate::script::{Gpus, Run, Step};
+use crate::sim::nccl;
+use crate::sim::outputs::breaks_off;
+use crate::sim::work::{Table, Work, noise_of};
+use recipes::op::Op;
+use std::collections::BTreeMap;
+
+const SPLIT: &str = "NCCL_TESTS_SPLIT_MASK";
+
+pub async fn answer(state: &State, op: Op, words: &[String]) -> Result<i32, String> {
+    let place = Place::of_process()?;
+    let of_gpu = own_gpu(&place);
+    let met = match place.wired && place.tasks > 1 {
+        true => world::meet(state, &place).await?,
+        false => world::alone(&place),
+    };
+    let nodes = place.nodes.clone().unwrap_or_else(|| world::nodes(&met.hosts));
+    let argv = std::iter::once(op.program()).chain(words.iter().cloned()).collect();
+    let steps = match of_gpu {
+        Some(_) => vec![Step::Gpus(Gpus { argv, gpus: state.cluster.gpus, container: None })],
+        None => ranks(&place, nodes.len(), argv),
+    };
+    let life = Life::new(state, (&place.case, &place.job), nodes, steps.clone(), met.begin_ns);
+    let course = life.course();
+    let node = course.nodes.iter().position(|node| *node == place.node);
+    let node =
+        node.ok_or_else(|| format!("host {} is none of the job's: {}", place.node, course.nodes.join(",")))?;
+    let found = match (&course.work, of_gpu) {
+        (Work::Command { stderr, code, .. }, _) => {
+            eprint!("{stderr}");
+            return Ok(*code);
+        }
+        (Work::Gpus(nodes), Some(gpu)) => nodes.get(node).and_then(|tables| tables.get(gpu as usize)),
+        (Work::Tables(tables), _) => tables.iter().find(|table| prints(table, place.rank)),
+        _ => None,
+    };
+    let text = |rows: &dyn Fn(&Table) -> usize, broken: bool| {
+        found.map_or_else(String::new, |table| {
+            life.mark() + &table_text(state, &life, table, rows(table), broken)
+        })
+    };
+    let at = |at_s: f64| {
+        let so_far = at_s - course.work_from_s;
+        move |table: &Table| table.ends().iter().filter(|end| **end <= so_far + 1e-6).count()
+    };
+    let moves = of_gpu.is_none() && place.local == 0;
+    let counters = if moves { life.counters(state, &place.node, None) } else { Counters::default() };
+    let locals = place.tasks / course.nodes.len().max(1) as u32;
+    let part = Part {
+        place: &place,
+        steps,
+        local: of_gpu.map_or((place.local, locals), |gpu| (gpu, state.cluster.gpus)),
+        counters,
+        text: &|at_s| text(&at(at_s), false),
+        last: text(&at(course.work_to_s), breaks_off(&course.ailments)),
+    };
+    rank::live(state, &life, part).await
+}
+
+/// The one GPU that a process was told to use, where nothing wires it to others.
+fn own_gpu(place: &Place) -> Option<u32> {
+    let told = std::env::var("CUDA_VISIBLE_DEVICES").ok()?;
+    let alone = !place.wired && place.local == 0;
+    told.parse().ok().filter(|_| alone)
+}
+
+fn ranks(place: &Place, nodes: usize, argv: Vec<String>) -> Vec<Step> {
+    let variables: BTreeMap<String, String> =
+        std::env::var(SPLIT).ok().map(|mask| (SPLIT.to_owned(), mask)).into_iter().collect();
+    let mpi = place.wired.then(|| "wired".to_owned());
+    let tasks_per_node = place.tasks / nodes.max(1) as u32;
+    let run = Run { argv, tasks_per_node, mpi, container: None, profile: None };
+    vec![Step::Environment { variables }, Step::Run(run)]
+}
+
+/// Whether a task is the one that prints a table: the first of the table's world.
+fn prints(table: &Table, task: u32) -> bool {
+    task * table.options.gpus.max(1) == table.world.first
+}
+
+/// As the pretend cluster would have it in the job's folder.
+fn table_text(state: &State, life: &Life, table: &Table, rows: usize, broken: bool) -> String {
+    let course = life.course();
+    let what = format!("pid{:?}{:?}", table.world.nodes, table.world.gpu);
+    let mut noise = noise_of(&state.cluster, &course.case, &course.job, &what);
+    match broken {
+        true => nccl::broken_off(&state.cluster, table, &course.nodes, rows, &mut noise),
+        false => nccl::text(&state.cluster, table, &course.nodes, rows, &mut noise),
+    }
+}

@@ -1,0 +1,111 @@
+//! The report of a stand-in for nsys: what a profiled process was, written down so that the tables can be made of it when
+//! somebody exports them. A process that is cut off leaves a record without its last line.
+
+use super::MARK;
+use super::life::Life;
+use super::place::Place;
+use super::state::State;
+use crate::profile::nsys::Words;
+use crate::profile::{NsysVersion, Ranks};
+use crate::script::{Profile, Step};
+use crate::sim::nsys::{NamedTables, tables_of};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Tells a workload where the profiler around it wants its record.
+pub const RECORD: &str = "HARNESS_STANDIN_RECORD";
+/// The last line.
+const END: &str = "end\n";
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    case: String,
+    job: String,
+    nodes: Vec<String>,
+    steps: Vec<Step>,
+    rank: u32,
+    tasks: u32,
+    pub node: String,
+    begin_ns: i64,
+    /// Of the profiler.
+    #[serde(default)]
+    pub switches: Vec<String>,
+}
+
+/// The record of a process that goes on.
+pub struct Record(PathBuf);
+
+impl Record {
+    /// Nothing where there is no profiler around the process.
+    pub fn of_process(
+        _state: &State,
+        place: &Place,
+        life: &Life,
+        steps: Vec<Step>,
+    ) -> Result<Option<Record>, String> {
+        let Some(path) = std::env::var_os(RECORD).map(PathBuf::from) else { return Ok(None) };
+        let seen = Seen {
+            case: place.case.clone(),
+            job: place.job.clone(),
+            nodes: life.course().nodes.clone(),
+            steps,
+            rank: place.rank,
+            tasks: place.tasks,
+            node: place.node.clone(),
+            begin_ns: life.begin_ns(),
+            switches: Vec::new(),
+        };
+        fs::write(&path, seen.text(false)?).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Some(Record(path)))
+    }
+
+    pub fn close(self) -> Result<(), String> {
+        let told = |error| format!("{}: {error}", self.0.display());
+        let mut file = OpenOptions::new().append(true).open(&self.0).map_err(told)?;
+        file.write_all(END.as_bytes()).map_err(told)
+    }
+}
+
+impl Seen {
+    pub fn text(&self, whole: bool) -> Result<String, String> {
+        let json = serde_json::to_string(self).map_err(|error| format!("no record: {error}"))?;
+        Ok(format!("{MARK} a stand-in for nsys made this report\n{json}\n{}", if whole { END } else { "" }))
+    }
+
+    /// Of a whole file alone.
+    pub fn read(path: &Path) -> Result<Seen, String> {
+        let shown = path.display();
+        let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
+        let whole = text.strip_suffix(END).filter(|text| text.starts_with(MARK));
+        let whole = whole.ok_or_else(|| format!("the report is not whole: {shown}"))?;
+        let json = whole.split_once('\n').map(|(_, json)| json).unwrap_or_default();
+        serde_json::from_str(json).map_err(|error| format!("the report is not whole: {shown}: {error}"))
+    }
+
+    /// The tables of an export, or nothing where the profiler saw nothing: its window was never open.
+    pub fn tables(&self, state: &State, tables: &[String]) -> Result<Option<Rc<NamedTables>>, String> {
+        let version = NsysVersion::parse(&state.nsys_version);
+        let profile = Profile {
+            nsys: "nsys".to_owned(),
+            version: version.ok_or_else(|| format!("no version of nsys: `{}`", state.nsys_version))?,
+            tasks: self.tasks,
+            ranks: Ranks::All,
+            node_ranks: Ranks::None,
+            name: String::new(),
+            export: "parquetdir".to_owned(),
+            tables: tables.to_vec(),
+            words: Words { every: self.switches.clone(), once_per_node: Vec::new() },
+        };
+        let mut steps = self.steps.clone();
+        for step in &mut steps {
+            if let Step::Run(run) = step {
+                run.profile = Some(profile.clone());
+            }
+        }
+        let life = Life::new(state, (&self.case, &self.job), self.nodes.clone(), steps, self.begin_ns);
+        Ok(tables_of(&state.cluster, life.epoch_s(), &life.over, self.rank))
+    }
+}

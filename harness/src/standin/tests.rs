@@ -1,0 +1,1 @@
+//! Who a process is, what it prints, and what it moves.
