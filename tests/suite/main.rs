@@ -4,6 +4,8 @@
 // Tests wait for real processes by the machine's clock; what they test must not.
 #![allow(clippy::disallowed_methods)]
 
+#[path = "../stand_ins/mod.rs"]
+mod bed;
 mod breakdown;
 mod bundle;
 mod canary;
@@ -43,6 +45,7 @@ mod small_export;
 mod spread;
 mod ssh;
 mod ssh_launcher;
+mod stand_ins;
 mod stats;
 mod stats_files;
 mod stats_sources;

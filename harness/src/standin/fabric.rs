@@ -2,10 +2,11 @@
 
 use super::place::Place;
 use super::state::State;
+use super::tell;
 
 pub fn answer(state: &State, words: &[String]) -> i32 {
     if words.iter().any(|word| word == "--version") {
-        println!("fi_info: 2.1.0-SIMULATED\nlibfabric: 2.1.0-SIMULATED\nlibfabric api: 2.1");
+        tell("fi_info: 2.1.0-SIMULATED\nlibfabric: 2.1.0-SIMULATED\nlibfabric api: 2.1");
         return 0;
     }
     let mut wanted = words.iter().zip(words.iter().skip(1));
@@ -22,18 +23,18 @@ pub fn answer(state: &State, words: &[String]) -> i32 {
     }
     for device in devices {
         for (kind, tail, protocol) in [("RDM", "rdm", "FI_PROTO_EFA"), ("DGRAM", "dgrm", "FI_PROTO_EFA")] {
-            println!(
+            tell(format!(
                 "provider: efa\n    fabric: efa\n    domain: {device}-{tail}\n    version: 201.0\n    type: FI_EP_{kind}\n    protocol: {protocol}"
-            );
+            ));
         }
     }
     0
 }
 
 pub fn devices(state: &State) -> i32 {
-    println!("    device          \t   node GUID\n    ------          \t----------------");
+    tell("    device          \t   node GUID\n    ------          \t----------------");
     for (at, device) in listed(state).iter().enumerate() {
-        println!("    {device:<16}\t{at:016x}");
+        tell(format!("    {device:<16}\t{at:016x}"));
     }
     0
 }

@@ -6,12 +6,12 @@ use super::place::Place;
 use super::rank::{self, Part};
 use super::state::State;
 use super::world::now_ns;
-use crate::script::{Flows, Step};
+use crate::script::Flows;
 use crate::sim::flows;
 use crate::sim::work::Work;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -50,15 +50,17 @@ pub async fn answer(state: &State, program: &str, words: &[String]) -> Result<i3
         limit_s: u64::from(u32::MAX),
         devices: state.cluster.nics.clone(),
     };
+    let device = state.cluster.nics.iter().position(|nic| *nic == asked.device);
+    let device = device.ok_or_else(|| format!("no such device: `{}`", asked.device))?;
     let life = |client: &str, begin_ns: i64| {
         let pair = [server.clone(), client.to_owned()];
         let own = place.nodes.clone().filter(|nodes| pair.iter().all(|node| nodes.contains(node)));
-        let steps = vec![Step::Flows(flows(client))];
-        Life::new(state, (&place.case, &place.job), own.unwrap_or(pair.to_vec()), steps, begin_ns)
+        let nodes = own.unwrap_or(pair.to_vec());
+        Life::of_flow(state, (&place.case, &place.job), nodes, flows(client), device, begin_ns)
     };
     let (client, begin_ns) = match &asked.server {
         Some(_) => {
-            let is_dead = rate(&life(&place.node, 0), &asked.device, state).is_none();
+            let is_dead = rate(&life(&place.node, 0), device).is_none();
             let Some(pid) = listener(&waits).filter(|_| !is_dead) else {
                 eprintln!("{program}: connect to {server}:{}: Connection refused", asked.port);
                 return Ok(1);
@@ -92,9 +94,7 @@ pub async fn answer(state: &State, program: &str, words: &[String]) -> Result<i3
     };
     let life = life(&client, begin_ns);
     let Work::Flows(courses, wanted) = &life.course().work else { return Err("no flow".to_owned()) };
-    let at = wanted.devices.iter().position(|device| *device == asked.device);
-    let flow = at.and_then(|at| courses.get(at));
-    let flow = flow.ok_or_else(|| format!("no such device: `{}`", asked.device))?;
+    let flow = courses.get(device).ok_or("no flow")?;
     let part = Part {
         place: &place,
         steps: Vec::new(),
@@ -103,23 +103,22 @@ pub async fn answer(state: &State, program: &str, words: &[String]) -> Result<i3
         text: &|_| life.mark(),
         last: life.mark() + &flows::text(wanted, flow),
     };
-    rank::live(state, &life, part).await
+    rank::live(&life, part).await
 }
 
-fn rate(life: &Life, device: &str, state: &State) -> Option<f64> {
+fn rate(life: &Life, device: usize) -> Option<f64> {
     let Work::Flows(courses, _) = &life.course().work else { return None };
-    let at = state.cluster.nics.iter().position(|nic| nic == device)?;
-    courses.get(at)?.rate_gb_s
+    courses.get(device)?.rate_gb_s
 }
 
 /// The process that waits there, if it still does.
-fn listener(waits: &PathBuf) -> Option<u32> {
+fn listener(waits: &Path) -> Option<u32> {
     let pid: u32 = fs::read_to_string(waits).ok()?.trim().parse().ok()?;
     PathBuf::from(format!("/proc/{pid}")).exists().then_some(pid)
 }
 
-fn call_of(waits: &PathBuf, pid: u32) -> PathBuf {
-    let mut name = waits.clone().into_os_string();
+fn call_of(waits: &Path, pid: u32) -> PathBuf {
+    let mut name = waits.to_owned().into_os_string();
     name.push(format!(".call.{pid}"));
     PathBuf::from(name)
 }

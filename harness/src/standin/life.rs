@@ -4,11 +4,12 @@
 use super::MARK;
 use super::state::State;
 use super::world;
-use crate::script::{Script, Start, Step};
+use crate::script::{Flows, Script, Start, Step};
 use crate::sim::counters;
-use crate::sim::course::{Course, course};
+use crate::sim::course::{Course, MARK_S, course};
 use crate::sim::slurm::{How, Over};
 use crate::sim::timeline::{NicCourse, nic_courses_since};
+use crate::sim::work::Work;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -37,7 +38,30 @@ impl Life {
     ) -> Life {
         // Started by nobody whose own lines the program would print.
         let script = Script { start: Start::Ssh, nodes, steps };
-        let course = course(&state.cluster, &script, case, job);
+        Life::of(state, course(&state.cluster, &script, case, job), begin_ns)
+    }
+
+    /// Of one flow among those of a job: the others have lives of their own.
+    pub fn of_flow(
+        state: &State,
+        (case, job): (&str, &str),
+        nodes: Vec<String>,
+        flows: Flows,
+        device: usize,
+        begin_ns: i64,
+    ) -> Life {
+        let script = Script { start: Start::Ssh, nodes, steps: vec![Step::Flows(flows)] };
+        let mut course = course(&state.cluster, &script, case, job);
+        if let (Work::Flows(flows, _), None) = (&course.work, course.ailments.ending)
+            && let Some(flow) = flows.get(device)
+        {
+            course.work_to_s = course.work_from_s + MARK_S + flow.seconds;
+            course.ends_s = None;
+        }
+        Life::of(state, course, begin_ns)
+    }
+
+    fn of(state: &State, course: Course, begin_ns: i64) -> Life {
         let whole_s = course.work_to_s - course.work_from_s;
         let lived_s = (whole_s * state.time_factor).max(state.floor_s).min(whole_s);
         let from_s = course.work_to_s - lived_s;

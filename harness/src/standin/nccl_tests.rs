@@ -62,7 +62,7 @@ pub async fn answer(state: &State, op: Op, words: &[String]) -> Result<i32, Stri
         text: &|at_s| text(&at(at_s), false),
         last: text(&at(course.work_to_s), breaks_off(&course.ailments)),
     };
-    rank::live(state, &life, part).await
+    rank::live(&life, part).await
 }
 
 /// The one GPU that a process was told to use, where nothing wires it to others.

@@ -4,6 +4,7 @@
 use super::place::Place;
 use super::report::{RECORD, Seen};
 use super::state::State;
+use super::tell;
 use crate::sim::fault::Fault;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -22,12 +23,12 @@ pub async fn answer(state: &State, words: &[String]) -> Result<i32, String> {
             let place = Place::of_process()?;
             let old = state.ails(&place.node).iter().any(|fault| matches!(fault, Fault::NsysOld));
             let version = if old { OLD } else { &state.nsys_version };
-            println!("NVIDIA Nsight Systems version {version}.0-SIMULATED");
+            tell(format!("NVIDIA Nsight Systems version {version}.0-SIMULATED"));
             Ok(0)
         }
         Some((word, _)) if word == "status" => {
-            println!(
-                "SIMULATED: a stand-in for nsys\nTimestamp counter supported: Yes\nCPU Profiling Environment Check\nSampling Environment: OK"
+            tell(
+                "SIMULATED: a stand-in for nsys\nTimestamp counter supported: Yes\nCPU Profiling Environment Check\nSampling Environment: OK",
             );
             Ok(0)
         }
@@ -124,18 +125,18 @@ fn finish(
         }
     }
     if nothing {
-        println!("No reports were generated.");
+        tell("No reports were generated.");
         return remove();
     }
     let part = report.with_extension("nsys-rep.part");
     fs::write(&part, text).map_err(told)?;
     fs::rename(&part, report).map_err(told)?;
     remove()?;
-    println!(
+    tell(format!(
         "Generating '{}'\n[1/1] [========================100%] {name}.nsys-rep\nGenerated:\n    {}",
         record.display(),
         report.display()
-    );
+    ));
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use super::place::Place;
 use super::state::State;
+use super::tell;
 use crate::sim::noise;
 
 const DRIVER: &str = "570.133.20-SIMULATED";
@@ -12,7 +13,7 @@ pub fn answer(state: &State, words: &[String]) -> i32 {
     let option = |name: &str| words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
     if words.iter().any(|word| word == "-L" || word == "--list-gpus") {
         for gpu in gpus {
-            println!("GPU {gpu}: {} (UUID: {})", state.cluster.gpu_name, uuid(state, &node, gpu));
+            tell(format!("GPU {gpu}: {} (UUID: {})", state.cluster.gpu_name, uuid(state, &node, gpu)));
         }
         return 0;
     }
@@ -20,25 +21,25 @@ pub fn answer(state: &State, words: &[String]) -> i32 {
     if let Some(fields) = option("--query-compute-apps").or_else(|| option("--query-apps")) {
         // Nobody computes here.
         if !format.contains("noheader") {
-            println!("{}", fields.replace(',', ", "));
+            tell(fields.replace(',', ", "));
         }
         return 0;
     }
     if let Some(fields) = option("--query-gpu") {
         return query(state, &node, &gpus, fields, format);
     }
-    println!(
+    tell(format!(
         "SIMULATED: a stand-in for nvidia-smi\nNVIDIA-SMI {DRIVER}  Driver Version: {DRIVER}  CUDA Version: 12.8"
-    );
+    ));
     for gpu in gpus {
-        println!(
+        tell(format!(
             "| {gpu:3}  {:<30} On | {} | 0 MiB / {} MiB | 0% Default |",
             state.cluster.gpu_name,
             bus(gpu),
             memory(state)
-        );
+        ));
     }
-    println!("| No running processes found |");
+    tell("| No running processes found |");
     0
 }
 
@@ -56,7 +57,7 @@ fn query(state: &State, node: &str, gpus: &[u32], fields: &str, format: &str) ->
     let fields: Vec<&str> = fields.split(',').map(str::trim).collect();
     for field in &fields {
         if value(state, node, 0, field).is_none() {
-            println!("Field \"{field}\" is not a valid field to query.");
+            tell(format!("Field \"{field}\" is not a valid field to query."));
             return 2;
         }
     }
@@ -66,14 +67,14 @@ fn query(state: &State, node: &str, gpus: &[u32], fields: &str, format: &str) ->
         _ => (*field).to_owned(),
     };
     if !format.contains("noheader") {
-        println!("{}", fields.iter().map(titled).collect::<Vec<_>>().join(", "));
+        tell(fields.iter().map(titled).collect::<Vec<_>>().join(", "));
     }
     for gpu in gpus {
         let one = |field: &&str| match value(state, node, *gpu, field).unwrap_or_default() {
             (value, unit) if bare || unit.is_empty() => value,
             (value, unit) => format!("{value} {unit}"),
         };
-        println!("{}", fields.iter().map(one).collect::<Vec<_>>().join(", "));
+        tell(fields.iter().map(one).collect::<Vec<_>>().join(", "));
     }
     0
 }

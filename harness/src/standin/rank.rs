@@ -4,7 +4,6 @@
 use super::life::{Counters, Life};
 use super::place::Place;
 use super::report::Record;
-use super::state::State;
 use crate::script::Step;
 use crate::sim::ailments::Ending;
 use crate::sim::course::{Course, Own};
@@ -34,14 +33,14 @@ pub struct Part<'a> {
 /// From a rank's death to the moment at which the others notice.
 const NOTICE: Duration = Duration::from_millis(1500);
 
-pub async fn live(state: &State, life: &Life, part: Part<'_>) -> Result<i32, String> {
+pub async fn live(life: &Life, part: Part<'_>) -> Result<i32, String> {
     let Part { place, steps, local, mut counters, text, last } = part;
     let course = life.course();
     let node = course.nodes.iter().position(|node| *node == place.node);
     let ails = |is: &dyn Fn(usize) -> bool| node.is_some_and(is);
     let silent = ails(&|node| course.ailments.output_missing(node));
     let garbled = ails(&|node| course.ailments.garbled(node));
-    let record = Record::of_process(state, place, life, steps)?;
+    let record = Record::of_process(place, life, steps)?;
     if record.is_some() {
         // A profiler that is killed must not leave behind what it started.
         let _ = set_pdeathsig(Signal::SIGKILL);

@@ -40,12 +40,7 @@ pub struct Record(PathBuf);
 
 impl Record {
     /// Nothing where there is no profiler around the process.
-    pub fn of_process(
-        _state: &State,
-        place: &Place,
-        life: &Life,
-        steps: Vec<Step>,
-    ) -> Result<Option<Record>, String> {
+    pub fn of_process(place: &Place, life: &Life, steps: Vec<Step>) -> Result<Option<Record>, String> {
         let Some(path) = std::env::var_os(RECORD).map(PathBuf::from) else { return Ok(None) };
         let seen = Seen {
             case: place.case.clone(),

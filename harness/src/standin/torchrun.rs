@@ -45,5 +45,5 @@ pub async fn answer(state: &State, words: &[String]) -> Result<i32, String> {
         text: &text,
         last: text(course.work_to_s),
     };
-    rank::live(state, &life, part).await
+    rank::live(&life, part).await
 }
