@@ -2,19 +2,22 @@
 //! is named and does not stop the others.
 
 mod pictures;
+mod sheets;
 
 pub use pictures::SUMMARY_PICTURES;
 pub(super) use pictures::of_summary;
+pub(super) use sheets::{below_each_other, sheet};
 
 use super::{Kind, Of, ReportRecipe, Seen, diff, shared, together};
 use crate::figures::{Grouped, Stats, Tally};
 use crate::picture::Picture;
 use crate::report::Arguments;
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::sheet::Sheet;
 use crate::source::nsys_export::ExportError;
 use crate::tables::{GENERIC_EVENTS, MPI_RANKS, NVTX_EVENTS};
 use crate::trace::{Filter, Trace};
 use rayon::prelude::*;
+use sheets::files;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -426,111 +429,4 @@ fn seen<'a>(taken: impl Iterator<Item = &'a Taken>) -> Seen {
         }
     }
     seen
-}
-
-/// Largest totals first, then by words; ranks, where rows are of ranks, in their order before that.
-pub(super) fn sheet(
-    recipe: &ReportRecipe,
-    quantity: Quantity,
-    words: &[&str],
-    mut rows: Vec<(Option<i64>, Vec<String>, Stats)>,
-) -> Sheet {
-    rows.sort_by(|a, b| (a.0, b.2.total, &a.1).cmp(&(b.0, a.2.total, &b.1)));
-    let mut totals: BTreeMap<Option<i64>, u128> = BTreeMap::new();
-    for (rank, _, stats) in &rows {
-        *totals.entry(*rank).or_default() += stats.total;
-    }
-    let mut columns = Vec::new();
-    if rows.iter().any(|(rank, ..)| rank.is_some()) {
-        columns.push(Column::maybe_integers("Rank", Quantity::Plain, rows.iter().map(|(rank, ..)| *rank)));
-    }
-    let share = |rank: &Option<i64>, total: u128| match totals.get(rank) {
-        Some(all) if *all > 0 => 100.0 * total as f64 / *all as f64,
-        _ => 0.0,
-    };
-    let of = |value: fn(&Stats) -> f64| rows.iter().map(move |(.., stats)| value(stats)).collect::<Vec<_>>();
-    let head = if quantity == Quantity::Nanoseconds { "Time" } else { "Share" };
-    columns.push(Column::decimals(
-        head,
-        Quantity::Percent,
-        rows.iter().map(|(rank, _, stats)| share(rank, stats.total)),
-    ));
-    columns.push(Column::maybe_integers(
-        "Total",
-        quantity,
-        rows.iter().map(|(.., stats)| i64::try_from(stats.total).ok()),
-    ));
-    columns.push(Column::integers(
-        "Count",
-        Quantity::Plain,
-        rows.iter().map(|(.., stats)| stats.count as i64),
-    ));
-    columns.push(Column::decimals("Avg", quantity, of(|stats| stats.mean)));
-    columns.push(Column::decimals("Med", quantity, of(|stats| stats.median)));
-    columns.push(Column::decimals("Q1", quantity, of(|stats| stats.q1)));
-    columns.push(Column::decimals("Q3", quantity, of(|stats| stats.q3)));
-    let whole = |value: u64| i64::try_from(value).ok();
-    columns.push(Column::maybe_integers("Min", quantity, rows.iter().map(|(.., stats)| whole(stats.min))));
-    columns.push(Column::maybe_integers("Max", quantity, rows.iter().map(|(.., stats)| whole(stats.max))));
-    columns.push(Column::decimals("StdDev", quantity, of(|stats| stats.stddev)));
-    for (at, name) in words.iter().enumerate() {
-        columns.push(Column::texts(name, rows.iter().map(|(_, words, _)| words[at].clone())));
-    }
-    Sheet { name: recipe.name, title: recipe.title, columns }
-}
-
-/// Tables of several reports as one, behind the rank of each row's report; a column that a report lacks is empty there.
-pub(super) fn below_each_other(sheets: &[(i64, &Sheet)]) -> Option<Sheet> {
-    let (_, first) = sheets.first()?;
-    let mut names: Vec<&Column> = Vec::new();
-    for column in sheets.iter().flat_map(|(_, sheet)| &sheet.columns) {
-        if !names.iter().any(|known| known.name == column.name) {
-            names.push(column);
-        }
-    }
-    let ranks = sheets.iter().flat_map(|(rank, sheet)| std::iter::repeat_n(*rank, sheet.height()));
-    let mut columns = vec![Column::integers("Rank", Quantity::Plain, ranks)];
-    for named in names {
-        let mut values = named.values.none();
-        for (_, sheet) in sheets {
-            match sheet.column(&named.name) {
-                Some(column) => values.append(&column.values),
-                None => values.append_empty(sheet.height()),
-            }
-        }
-        columns.push(Column { name: named.name.clone(), quantity: named.quantity, values });
-    }
-    Some(Sheet { name: first.name, title: first.title, columns })
-}
-
-/// Which report is which rank, and what it had.
-fn files(
-    survey: &Survey,
-    recipe: &ReportRecipe,
-    reports: &[Report],
-    at: usize,
-    ranks: &[i64],
-    from: &str,
-) -> Sheet {
-    let status = |report: &Report| match &report.taken[at].0 {
-        Taken::Groups { .. } | Taken::Sheet(_) | Taken::Part { .. } => "ok".to_owned(),
-        Taken::FoundNone { rows, .. } => format!("looked at {rows} rows, found none"),
-        Taken::Nothing { .. } => "no data".to_owned(),
-        Taken::Unreadable(why) => format!("unreadable: {why}"),
-    };
-    let columns = vec![
-        Column::integers("Rank", Quantity::Plain, ranks.iter().copied()),
-        Column::texts("Rank from", reports.iter().map(|_| from)),
-        Column::texts("File", survey.inputs.iter().map(|input| input.shown.as_str())),
-        Column::maybe_texts("Host", reports.iter().map(|report| report.host.clone())),
-        Column::maybe_texts("nsys", reports.iter().map(|report| report.product.clone())),
-        Column::maybe_texts("Schema", reports.iter().map(|report| report.schema.clone())),
-        Column::integers(
-            "Rows",
-            Quantity::Plain,
-            reports.iter().map(|report| report.taken[at].0.rows() as i64),
-        ),
-        Column::texts("Status", reports.iter().map(status)),
-    ];
-    Sheet { name: recipe.name, title: "Reports", columns }
 }
