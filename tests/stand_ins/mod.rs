@@ -8,9 +8,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// The executable. It is not there without its feature, so it is built here, into the folder of all that was built.
+/// The executable. It comes along where the tests were built with its feature; else it is built here, into the folder of
+/// all that was built.
 pub fn executable() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(path) = option_env!("CARGO_BIN_EXE_standin") {
+        return Path::new(path);
+    }
     BUILT.get_or_init(|| {
         let own = std::env::current_exe().expect("this program lies somewhere");
         let folder = own.parent().and_then(Path::parent).expect("the folder of the profile").to_owned();
