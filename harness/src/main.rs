@@ -1,4 +1,4 @@
-//! Parse, call, exit code; nothing else.
+//! Parse, call, exit code, and where the program's memory comes from; nothing else.
 
 #[global_allocator]
 static ALLOCATOR: recipes::huge_pages::HugePages = recipes::huge_pages::HugePages;

@@ -2,6 +2,7 @@
 
 use super::Columns;
 use crate::sheet::{Column as SheetColumn, Quantity, Sheet, Values};
+use crate::source::nsys_export::type_of;
 use crate::tables::Kind;
 use polars::prelude::*;
 use std::io::Cursor;
@@ -18,15 +19,6 @@ pub(super) fn to_bytes(mut frame: DataFrame) -> Result<Vec<u8>, String> {
 
 pub(super) fn from_bytes(bytes: Vec<u8>) -> Result<DataFrame, String> {
     ParquetReader::new(Cursor::new(bytes)).finish().map_err(|error| error.to_string())
-}
-
-fn type_of(kind: Kind) -> DataType {
-    match kind {
-        Kind::Integer => DataType::Int64,
-        Kind::Real => DataType::Float64,
-        Kind::Text => DataType::String,
-        Kind::Bytes => DataType::Binary,
-    }
 }
 
 pub(super) fn empty(columns: &Columns) -> DataFrame {

@@ -2,11 +2,22 @@
 
 use crate::source::nsys_export::ExportError;
 use crate::tables::{
-    GENERIC_EVENT_DATA, GENERIC_EVENT_SOURCES, GENERIC_EVENT_TYPE_FIELDS, GENERIC_EVENT_TYPES, GENERIC_EVENTS,
+    GENERIC_EVENT_DATA, GENERIC_EVENT_SOURCES, GENERIC_EVENT_TYPE_FIELDS, GENERIC_EVENT_TYPES,
+    GENERIC_EVENTS, STRING_IDS, TableSpec,
 };
 use crate::trace::Trace;
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// What whoever reads them declares.
+pub(super) const GENERIC_TABLES: &[&TableSpec] = &[
+    &GENERIC_EVENTS,
+    &GENERIC_EVENT_SOURCES,
+    &GENERIC_EVENT_TYPES,
+    &GENERIC_EVENT_TYPE_FIELDS,
+    &GENERIC_EVENT_DATA,
+    &STRING_IDS,
+];
 
 /// One field of one event.
 pub(super) struct GenericValue {

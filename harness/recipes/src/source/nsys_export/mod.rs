@@ -252,7 +252,8 @@ impl<E: std::error::Error> From<E> for Fault {
     }
 }
 
-fn type_of(kind: Kind) -> DataType {
+/// As the engine holds columns of that kind.
+pub(crate) fn type_of(kind: Kind) -> DataType {
     match kind {
         Kind::Integer => DataType::Int64,
         Kind::Real => DataType::Float64,

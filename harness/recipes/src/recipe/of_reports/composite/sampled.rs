@@ -117,14 +117,7 @@ pub const GENERIC: ReportRecipe = ReportRecipe {
     definition: "the name is that of the field; `dataSrc` is the source and the type, with a slash between; values \
                  come from the table of data where there is one, else from each event's JSON",
     arguments: &[],
-    tables: &[
-        &GENERIC_EVENTS,
-        &GENERIC_EVENT_SOURCES,
-        &GENERIC_EVENT_TYPES,
-        &GENERIC_EVENT_TYPE_FIELDS,
-        &GENERIC_EVENT_DATA,
-        &STRING_IDS,
-    ],
+    tables: GENERIC_TABLES,
     kind: Kind::Rows { of: |trace, _| generic(trace) },
 };
 

@@ -2,7 +2,7 @@
 
 use super::means::{Mean, of_moments};
 use super::packed::{PackedSamples, Sample};
-use super::window::{BINS, Laid, NO_SHIFT, Seen, Window};
+use super::window::{BINS, NO_SHIFT, Seen, Window};
 use crate::picture::{Axis, Figure, Heatmap, HeatmapRow, Picture};
 use crate::recipe::of_reports::samples::{GpuSamples, gpu_of};
 use crate::recipe::of_reports::together::Share;
@@ -122,12 +122,7 @@ struct Row<'a> {
 }
 
 fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
-    let laid = reports.iter().map(|report| Laid {
-        file: &report.file,
-        seen: report.taken.seen,
-        utc_epoch_ns: report.utc_epoch_ns,
-    });
-    let Some(window) = Window::over(&laid.collect::<Vec<_>>(), arguments) else { return Made::default() };
+    let Some(window) = Window::of(reports, |taken| taken.seen, arguments) else { return Made::default() };
     let rows = reports.iter().zip(&window.shifts).flat_map(|(report, shift)| {
         report.taken.series.iter().map(|series| Row {
             rank: report.rank,

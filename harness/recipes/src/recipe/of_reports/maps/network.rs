@@ -2,7 +2,7 @@
 
 use super::means::{Mean, of_rates};
 use super::packed::{PackedSamples, Sample};
-use super::window::{BINS, Laid, NO_SHIFT, Seen, Window};
+use super::window::{BINS, NO_SHIFT, Seen, Window};
 use crate::picture::{Axis, Figure, Heatmap, HeatmapRow, Picture};
 use crate::recipe::of_reports::network::per;
 use crate::recipe::of_reports::samples::{NetNames, net_samples};
@@ -157,12 +157,7 @@ struct Row<'a> {
 }
 
 fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
-    let laid = reports.iter().map(|report| Laid {
-        file: &report.file,
-        seen: report.taken.seen,
-        utc_epoch_ns: report.utc_epoch_ns,
-    });
-    let Some(window) = Window::over(&laid.collect::<Vec<_>>(), arguments) else { return Made::default() };
+    let Some(window) = Window::of(reports, |taken| taken.seen, arguments) else { return Made::default() };
     let mut rows: Vec<Row> = Vec::new();
     for (report, shift) in reports.iter().zip(&window.shifts) {
         let measured = report.taken.seen.measured();

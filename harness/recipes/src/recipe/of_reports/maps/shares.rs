@@ -2,7 +2,7 @@
 //! pictures. What is going on is told in the recipes.
 
 use super::packed::PackedSpans;
-use super::window::{Laid, Seen, Window};
+use super::window::{Seen, Window};
 use crate::picture::{Axis, Figure, Heatmap, HeatmapRow, Picture};
 use crate::recipe::of_reports::{Made, Of};
 use crate::report::Arguments;
@@ -81,12 +81,7 @@ struct Row {
 }
 
 pub(super) fn make(of: &Shares, reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
-    let laid = reports.iter().map(|report| Laid {
-        file: &report.file,
-        seen: report.taken.seen,
-        utc_epoch_ns: report.utc_epoch_ns,
-    });
-    let Some(window) = Window::over(&laid.collect::<Vec<_>>(), arguments) else { return Made::default() };
+    let Some(window) = Window::of(reports, |taken| taken.seen, arguments) else { return Made::default() };
     let rows = reports.iter().zip(&window.shifts);
     let rows: Vec<Row> = rows.flat_map(|(report, shift)| rows_of(of, report, *shift, &window)).collect();
     let kinds: Vec<&Kind> = of.kinds.iter().chain(&of.both).collect();

@@ -69,6 +69,16 @@ pub(super) struct Window {
 }
 
 impl Window {
+    /// Over reports, of each of which what was taken tells what it saw.
+    pub fn of<T>(reports: &[Of<&T>], seen: fn(&T) -> Seen, arguments: &Arguments) -> Option<Window> {
+        let laid = reports.iter().map(|report| Laid {
+            file: &report.file,
+            seen: seen(report.taken),
+            utc_epoch_ns: report.utc_epoch_ns,
+        });
+        Window::over(&laid.collect::<Vec<_>>(), arguments)
+    }
+
     /// Nothing where nothing is laid.
     pub fn over(laid: &[Laid], arguments: &Arguments) -> Option<Window> {
         let mut notes = Vec::new();

@@ -35,14 +35,7 @@ pub(in super::super) const NETWORK_MAP_AWS: ReportRecipe = ReportRecipe {
                  known it is empty and never zero. Counters that stood still on every device are in the totals alone. \
                  Values of 2,147,483,647 a second are told as saturated: samplers of 2024 tell no more",
     arguments: &[BINS, NO_SHIFT, DELTA, TOTAL],
-    tables: &[
-        &GENERIC_EVENTS,
-        &GENERIC_EVENT_SOURCES,
-        &GENERIC_EVENT_TYPES,
-        &GENERIC_EVENT_TYPE_FIELDS,
-        &GENERIC_EVENT_DATA,
-        &STRING_IDS,
-    ],
+    tables: GENERIC_TABLES,
     kind: Kind::Together(&OverHosts),
 };
 
