@@ -1,0 +1,165 @@
+//! One connection to a host: the system's ssh is started as the master of a control socket, over which all that follows
+//! goes. What it prints where it fails is explained in `refusal.rs`.
+
+use super::refusal::{self, NotConnected};
+use crate::reach::ReachError;
+use openssh::Session;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// How nodes are reached, as the inventory says it. All else is the business of ssh's own configuration.
+#[derive(Debug, Clone, Default)]
+pub struct Way {
+    pub user: Option<String>,
+    pub port: Option<u16>,
+    /// A configuration file for ssh.
+    pub config: Option<String>,
+}
+
+pub struct Master {
+    pub session: Arc<Session>,
+    socket: PathBuf,
+    log: PathBuf,
+}
+
+/// A host that accepts and never answers is given up after this time, by ssh and, should it not, by us.
+const CONNECT_LIMIT: Duration = Duration::from_secs(15);
+const CONNECT_SLACK: Duration = Duration::from_secs(5);
+/// A master that nobody uses ends by itself: one whose harness was killed must not stay.
+const IDLE_S: u32 = 20;
+/// A master whose host has been silent for so long, so many times, ends the connection.
+const ALIVE_EVERY_S: u32 = 5;
+const ALIVE_TIMES: u32 = 3;
+/// How long a master may take to say that it is there, or to end.
+const LOCAL_LIMIT: Duration = Duration::from_secs(5);
+
+impl Master {
+    /// Connects; `stem` is where the socket and the log lie, and is short: a socket's path has some 100 bytes.
+    pub async fn connect(way: &Way, host: &str, stem: &Path) -> Result<Master, NotConnected> {
+        let socket = stem.to_path_buf();
+        let log = stem.with_extension("log");
+        let mut command = Command::new("ssh");
+        command
+            .args(["-M", "-N", "-f", "-S"])
+            .arg(&socket)
+            .arg("-E")
+            .arg(&log)
+            .args(options(way))
+            .args(["--", host])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // A Ctrl-C at the terminal is for the harness alone.
+            .process_group(0)
+            .kill_on_drop(true);
+        let status = timeout(CONNECT_LIMIT + CONNECT_SLACK, command.status()).await;
+        let said = std::fs::read(&log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let _ = std::fs::remove_file(&log);
+        match status {
+            Ok(Ok(status)) if status.success() => {
+                let session = Session::resume_mux(socket.clone().into_boxed_path(), None);
+                Ok(Master { session: Arc::new(session), socket, log })
+            }
+            Ok(Ok(_)) => Err(refusal::explain(&said.unwrap_or_default(), way, host).await),
+            Ok(Err(error)) if error.kind() == ErrorKind::NotFound => {
+                let host = "this machine".to_owned();
+                Err(NotConnected::For(ReachError::NoProgram { host, program: "ssh".to_owned() }))
+            }
+            Ok(Err(error)) => Err(NotConnected::For(ReachError::Failed {
+                what: "cannot start `ssh`".to_owned(),
+                why: error.to_string(),
+            })),
+            Err(_) => Err(NotConnected::For(ReachError::Unreachable {
+                host: host.to_owned(),
+                why: format!(
+                    "it did not let anybody in within {} s",
+                    (CONNECT_LIMIT + CONNECT_SLACK).as_secs()
+                ),
+            })),
+        }
+    }
+
+    /// Whether its process is there and answers; the host itself is not asked.
+    pub async fn is_alive(&self) -> bool {
+        matches!(timeout(LOCAL_LIMIT, self.session.check()).await, Ok(Ok(())))
+    }
+
+    /// Ends the connection and all that goes over it.
+    pub async fn end(self) {
+        end(&self.socket).await;
+        let _ = std::fs::remove_file(&self.log);
+    }
+}
+
+/// Ends the master of a socket, if there is one.
+pub async fn end(socket: &Path) {
+    let asked = Command::new("ssh")
+        .args(["-F", "none", "-O", "exit", "-S"])
+        .arg(socket)
+        // The name of a host is asked for, and means nothing here.
+        .args(["--", "host"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .kill_on_drop(true)
+        .status();
+    // One that does not answer ends when it has been idle.
+    let _ = timeout(LOCAL_LIMIT, asked).await;
+    let _ = std::fs::remove_file(socket);
+}
+
+/// What is asked of ssh beyond the person's own configuration: no question is ever put to anybody, no key is taken
+/// unseen, and nothing but commands and files goes over the connection.
+fn options(way: &Way) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for option in [
+        "BatchMode=yes".to_owned(),
+        "StrictHostKeyChecking=yes".to_owned(),
+        format!("ConnectTimeout={}", CONNECT_LIMIT.as_secs()),
+        format!("ServerAliveInterval={ALIVE_EVERY_S}"),
+        format!("ServerAliveCountMax={ALIVE_TIMES}"),
+        format!("ControlPersist={IDLE_S}"),
+        "ClearAllForwardings=yes".to_owned(),
+        "PermitLocalCommand=no".to_owned(),
+        "RequestTTY=no".to_owned(),
+        // A person's `LogLevel QUIET` would hide why a host is not reached.
+        "LogLevel=ERROR".to_owned(),
+    ] {
+        words.extend(["-o".to_owned(), option]);
+    }
+    words.extend(who(way));
+    words
+}
+
+/// The part that says where to and as whom.
+pub fn who(way: &Way) -> Vec<String> {
+    let mut words = Vec::new();
+    let given = [("-F", &way.config), ("-l", &way.user), ("-p", &way.port.map(|port| port.to_string()))];
+    for (flag, value) in given {
+        words.extend(value.iter().flat_map(|value| [flag.to_owned(), value.clone()]));
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ssh_never_asks_and_never_takes_a_key_unseen() {
+        let way = Way { user: Some("u".into()), port: Some(22), config: Some("/etc/s".into()) };
+        let words = options(&way).join(" ");
+        for part in
+            ["BatchMode=yes", "StrictHostKeyChecking=yes", "ControlPersist=20", "-F /etc/s -l u -p 22"]
+        {
+            assert!(words.contains(part), "{part}: {words}");
+        }
+        assert_eq!(who(&Way::default()), Vec::<String>::new());
+    }
+}
