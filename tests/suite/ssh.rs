@@ -177,7 +177,7 @@ fn what_ssh_cannot_do_is_a_mistake_of_the_plan() {
 }
 
 #[test]
-fn real_nodes_are_planned_over_ssh_and_not_launched_by_this_version() {
+fn real_nodes_are_planned_over_ssh_without_being_asked() {
     let project = Project::new();
     let args = ["--suite", "nccl-p4de", "--inventory", "ssh-example"];
     let planned = project.harness(&[&args[..], &["--dry-run"]].concat());
@@ -186,8 +186,5 @@ fn real_nodes_are_planned_over_ssh_and_not_launched_by_this_version() {
         assert!(planned.stdout.contains(told), "{told}: {}", planned.stdout);
     }
     assert_eq!(project.harness(&[&args[..], &["--list"]].concat()).code, Some(0));
-    let ran = project.harness(&args);
-    assert_eq!(ran.code, Some(2), "{}", ran.all());
-    assert!(ran.stderr.contains("cannot reach real nodes by ssh yet"), "{}", ran.stderr);
     assert_eq!(project.runs(), 0);
 }

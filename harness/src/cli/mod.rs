@@ -3,6 +3,7 @@
 
 mod bundle;
 mod load;
+mod reached;
 mod recipe;
 mod replay;
 mod rerun;
@@ -13,6 +14,7 @@ mod stored;
 mod sweep;
 mod together;
 
+use crate::reach::openssh;
 use crate::recipe::own::worker;
 use crate::replay::From;
 use crate::store::Home;
@@ -84,6 +86,9 @@ pub struct RunArgs {
     /// Recipes of your own beside those in `suites/recipes`: a file or a folder of them
     #[arg(long, value_name = "PATH", env = "HARNESS_RECIPE_PATH")]
     pub recipe_path: Option<PathBuf>,
+    /// Connect to at most so many hosts by ssh at the same time
+    #[arg(long, value_name = "N", default_value_t = openssh::FANOUT as u32, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub ssh_fanout: u32,
     /// Take baselines from this folder instead of the project's own
     #[arg(long, value_name = "DIR")]
     pub baselines: Option<PathBuf>,

@@ -1,10 +1,10 @@
 //! `--run ID --from STAGE`: goes through a stored run again, from a later stage on.
 
+use super::reached::Reached;
 use super::run_suites::{close, machinery, told};
 use super::{RunArgs, load, stored, usage};
 use crate::artefact::{Launcher, Plan, Source};
 use crate::plan;
-use crate::reach::Reach;
 use crate::reach::process::ProcessReach;
 use crate::recipe::own;
 use crate::replay::{self, From};
@@ -39,11 +39,20 @@ pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
         Err(error) => return usage(&error.to_string()),
     };
     let plan = ready.plan().clone();
-    let beyond = args.fetch.then(|| reach(plan.launcher));
+    let beyond = match args.fetch.then(|| reached(home, &plan, args)).transpose() {
+        Ok(beyond) => beyond,
+        Err(why) => return usage(&format!("--fetch: {why}")),
+    };
     let done = Store::create(home, &plan.run_id).map_err(|error| error.to_string()).and_then(|store| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
-        let finished = runtime.block_on(ready.replay(beyond.as_deref(), &store));
+        let finished = runtime.block_on(async {
+            let finished = ready.replay(beyond.as_ref().map(Reached::reach), &store).await;
+            if let Some(beyond) = &beyond {
+                beyond.end().await;
+            }
+            finished
+        });
         Ok((store, finished.map_err(|error| error.to_string())?))
     });
     match done {
@@ -57,11 +66,15 @@ pub fn own_recipes(plan: &Plan) -> Result<(), String> {
     own::from_plan(&plan.recipes).map_err(|mistakes| told(&mistakes).join("; "))
 }
 
-/// How the run reached its nodes, so that they are asked in the same way.
-fn reach(launcher: Launcher) -> Box<dyn Reach> {
-    match launcher {
-        // Real nodes are not reached by ssh yet, and what this reaches says so.
-        Launcher::Slurm | Launcher::Local | Launcher::Ssh => Box::new(ProcessReach),
+/// How the run reached its nodes, so that they are asked in the same way. Only over ssh does the inventory say more of it
+/// than the plan.
+fn reached(home: &Home, plan: &Plan, args: &RunArgs) -> Result<Reached, String> {
+    match plan.launcher {
+        Launcher::Slurm | Launcher::Local => Ok(Reached::Processes(ProcessReach)),
+        Launcher::Ssh => {
+            let inventory = super::resume::inventory(home, plan, args)?;
+            Reached::of(&inventory, plan.seed, args.ssh_fanout as usize)
+        }
     }
 }
 

@@ -64,7 +64,7 @@ fn read(home: &Home, store: &Store, args: &RunArgs) -> Result<(Plan, Inventory, 
 }
 
 /// The inventory that the plan was made for, unchanged: nodes are reached as they were.
-fn inventory(home: &Home, plan: &Plan, args: &RunArgs) -> Result<Inventory, String> {
+pub fn inventory(home: &Home, plan: &Plan, args: &RunArgs) -> Result<Inventory, String> {
     let of_inventory = |file: &str| file.rsplit('/').next() == Some(&format!("{}.toml", plan.inventory));
     let planned = plan.sources.iter().find(|source| {
         of_inventory(&source.file)

@@ -1,12 +1,12 @@
 //! The default verb: from arguments to a plan, from the plan to a run, from the run to what is printed.
 
+use super::reached::Reached;
 use super::{RunArgs, home, load, no_home, settings, usage};
-use crate::artefact::{Launcher, Plan};
+use crate::artefact::Plan;
 use crate::inventory::Kind;
 use crate::mistake::Mistake;
 use crate::pipeline::{self, Finished, World};
 use crate::plan::{self, Request, Selection};
-use crate::reach::process::ProcessReach;
 use crate::recipe::own;
 use crate::report::{self, ListFormat, Mode, Progress, Report, Unprinted};
 use crate::run::{Clock, History};
@@ -67,12 +67,6 @@ pub fn go(home: &Home, plan: &Plan, inventory: &crate::inventory::Inventory, arg
     if args.dry_run {
         print_quietly(&report::dry_run(plan, &crate::script::SHARED, args.verbose));
         return exit_code::PASSED;
-    }
-    if plan.launcher == Launcher::Ssh && inventory.kind == Kind::Real {
-        return usage(&format!(
-            "{}: this version cannot reach real nodes by ssh yet; use `via = \"slurm\"` or `via = \"local\"`",
-            inventory.file
-        ));
     }
     interrupt::watch();
     let store = match Store::create(home, &plan.run_id) {
@@ -261,8 +255,11 @@ pub fn execute(
                 }
                 None => Clock::starting_at(now),
             };
-            let world = World { reach: &ProcessReach, clock, release: &|_| (), history };
+            let reached = Reached::of(inventory, plan.seed, args.ssh_fanout as usize)?;
+            reached.begin().await;
+            let world = World { reach: reached.reach(), clock, release: &|_| (), history };
             let finished = pipeline::run(plan, world, store, &mut progress).await;
+            reached.end().await;
             finished.map_err(|error| error.to_string())
         }
     });

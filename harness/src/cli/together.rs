@@ -8,6 +8,7 @@ use clap::{ArgMatches, Command};
 enum Asked {
     New,
     Replay,
+    Fetch,
     Resume,
     Rerun,
 }
@@ -20,8 +21,10 @@ impl Asked {
     fn allowed(&self) -> Option<&'static [&'static str]> {
         match self {
             Asked::New => None,
-            Asked::Replay => Some(&["run", "from", "fetch", "baselines"]),
-            Asked::Resume => Some(&["run", "resume", "inventory"]),
+            Asked::Replay => Some(&["run", "from", "baselines"]),
+            // Nodes are asked, and how they are reached is no part of the stored run.
+            Asked::Fetch => Some(&["run", "from", "fetch", "baselines", "inventory", "ssh_fanout"]),
+            Asked::Resume => Some(&["run", "resume", "inventory", "ssh_fanout"]),
             Asked::Rerun => Some(&[
                 "rerun",
                 "recipe_path",
@@ -35,6 +38,7 @@ impl Asked {
                 "skip",
                 "timeout",
                 "max_fail",
+                "ssh_fanout",
             ]),
         }
     }
@@ -42,7 +46,7 @@ impl Asked {
     fn flag(&self) -> &'static str {
         match self {
             Asked::New => "--suite",
-            Asked::Replay => "--from",
+            Asked::Replay | Asked::Fetch => "--from",
             Asked::Resume => "--resume",
             Asked::Rerun => "--rerun",
         }
@@ -52,7 +56,7 @@ impl Asked {
     fn because(&self) -> &'static str {
         match self {
             Asked::New => "",
-            Asked::Replay => {
+            Asked::Replay | Asked::Fetch => {
                 "a replay takes all of it from the stored run; to run part of it again, use --rerun"
             }
             Asked::Resume => "a run goes on as it was planned; leave it out",
@@ -75,6 +79,7 @@ pub fn refused(args: &RunArgs, command: &Command, matches: &ArgMatches) -> Optio
             (true, true) => {
                 return Some("--from and --resume: a run that is to go on has no results yet".to_owned());
             }
+            (true, false) if args.fetch => Asked::Fetch,
             (true, false) => Asked::Replay,
             (false, true) => Asked::Resume,
             (false, false) => {
