@@ -7,10 +7,15 @@
 mod fact;
 #[path = "../pages/mod.rs"]
 mod pages;
+#[path = "../suite/project.rs"]
+#[allow(dead_code)]
+mod project;
+mod ssh;
 
 use libtest_mimic::Arguments;
 
 fn main() {
     let arguments = Arguments::from_args();
-    libtest_mimic::run(&arguments, pages::tests()).exit();
+    let tests = [pages::tests(), ssh::tests()].into_iter().flatten().collect();
+    libtest_mimic::run(&arguments, tests).exit();
 }

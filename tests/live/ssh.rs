@@ -1,0 +1,16 @@
+//! Nodes over ssh, with real sshds on loopback addresses. The tests stand in files by what they look at; what starts and
+//! ends the servers is `hosts.rs`.
+
+mod commands;
+mod failing;
+mod files;
+mod hosts;
+mod suites;
+
+use crate::fact::trials;
+use libtest_mimic::Trial;
+
+pub fn tests() -> Vec<Trial> {
+    let facts = [commands::FACTS, files::FACTS, failing::FACTS, suites::FACTS].concat();
+    trials("ssh", &facts, hosts::absent())
+}

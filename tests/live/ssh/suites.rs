@@ -1,0 +1,238 @@
+//! Whole runs of the harness over ssh: verdicts, culprits, and nothing left running, however a run ends.
+
+use super::hosts::{Hosts, processes_with, wait_until};
+use crate::fact::Fact;
+use crate::project::{Project, Ran, ran};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+pub const FACTS: &[Fact] = &[
+    ("a_suite_passes_and_leaves_nothing_behind", a_suite_passes_and_leaves_nothing_behind),
+    ("a_dead_host_costs_its_own_verdicts_only", a_dead_host_costs_its_own_verdicts_only),
+    ("a_connection_that_breaks_while_a_job_runs_costs_nothing", a_connection_that_breaks_costs_nothing),
+    ("ctrl_c_ends_the_jobs_on_all_nodes_and_the_connections", ctrl_c_ends_the_jobs_on_all_nodes),
+    ("a_run_that_was_killed_goes_on_and_no_job_runs_twice", a_run_that_was_killed_goes_on),
+    ("what_a_killed_run_started_ends_by_its_lease", what_a_killed_run_started_ends_by_its_lease),
+    ("a_suite_on_sixty_four_hosts_takes_little_memory", a_suite_on_sixty_four_hosts_takes_little_memory),
+];
+
+/// A bench of hosts and a project whose one suite runs `program`, a text for bash, on each of them.
+struct Bench {
+    hosts: Hosts,
+    project: Project,
+}
+
+const ARGS: [&str; 4] = ["--suite", "test", "--inventory", "live"];
+
+impl Bench {
+    fn new(many: usize, placements: &[&str], program: &str) -> Bench {
+        let bench = Bench { hosts: Hosts::start(many), project: Project::new() };
+        bench.project.write("inventory/live.toml", &bench.hosts.inventory("lease_s = 30"));
+        let mut suite = "instance = \"p5\"\nabout = \"over real ssh\"\n".to_owned();
+        for placement in placements {
+            suite += &format!(
+                "[[case]]\nname = \"on-{placement}\"\nplacement = \"{placement}\"\nlimit_s = 120\n\
+                 workload = {{ kind = \"command\", program = \"bash\", args = [\"-c\", '''{program}'''] }}\n\
+                 recipes = [\"command\"]\n[[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n"
+            );
+        }
+        bench.project.write("suites/test.toml", &suite);
+        bench
+    }
+
+    fn start(&self) -> Child {
+        self.project.command(&ARGS).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts")
+    }
+
+    /// Writes its process id, and waits to be told to go on.
+    fn program_that_waits(folder: &str) -> String {
+        format!(
+            "echo $$ >> {folder}/pid.$HARNESS_NODE; until [ -e {folder}/go ]; do sleep 0.1; done; echo went on"
+        )
+    }
+
+    /// Nothing runs that this bench's run has started: no job, no keeper, no connection.
+    fn is_quiet(&self) -> bool {
+        let config = self.hosts.path("ssh_config").display().to_string();
+        let shared = self.hosts.path("shared").display().to_string();
+        processes_with(&config).is_empty() && processes_with(&shared).is_empty()
+    }
+
+    fn told_quiet(&self, within_s: u64) {
+        let shared = self.hosts.path("shared").display().to_string();
+        wait_until(within_s, &format!("nothing is left: {:?}", processes_with(&shared)), || self.is_quiet());
+    }
+}
+
+fn is_gone(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_none_or(|rest| rest.is_empty() || rest.trim_start().starts_with('Z'))
+}
+
+fn sockets_of(pid: u32) -> bool {
+    let entries = fs::read_dir(std::env::temp_dir()).expect("a folder").flatten();
+    entries
+        .map(|entry| entry.file_name())
+        .any(|name| name.to_string_lossy().starts_with(&format!("harness-ssh-{pid}-")))
+}
+
+fn a_suite_passes_and_leaves_nothing_behind() {
+    let bench = Bench::new(4, &["each", "all"], "echo \"$HARNESS_NODE of $NNODES\"");
+    let child = bench.start();
+    let pid = child.id();
+    let ran = ran(child.wait_with_output().expect("ends"));
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    let mut told = Vec::new();
+    for case in ["on-each", "on-all"] {
+        let raw = bench.project.latest().join("cases").join(case).join("raw");
+        for job in fs::read_dir(&raw).expect("raw").flatten() {
+            for file in fs::read_dir(job.path()).expect("a job").flatten() {
+                if file.file_name().to_string_lossy().starts_with("stdout") {
+                    told.push(fs::read_to_string(file.path()).expect("text"));
+                }
+            }
+        }
+    }
+    told.sort();
+    let wanted = (1..=4).flat_map(|nth| [format!("h{nth} of 1\n"), format!("h{nth} of 4\n")]);
+    assert_eq!(told, wanted.collect::<Vec<_>>());
+    bench.told_quiet(5);
+    assert!(!sockets_of(pid), "a folder of sockets is left");
+    for nth in 1..=4 {
+        let connections = bench.hosts.text(&format!("h{nth}.log")).matches("Accepted publickey").count();
+        assert_eq!(connections, 1, "h{nth} was connected to {connections} times");
+    }
+}
+
+fn a_dead_host_costs_its_own_verdicts_only() {
+    let bench = Bench::new(4, &["each"], "echo here");
+    bench.hosts.down(3);
+    let ran = bench.project.harness(&ARGS);
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    let summary = bench.project.json("summary.json");
+    assert_eq!(
+        (&summary["counts"]["pass"], &summary["counts"]["error"]),
+        (&3.into(), &1.into()),
+        "{}",
+        ran.all()
+    );
+    assert!(ran.stdout.contains("culprit h3") && ran.stdout.contains("Connection refused"), "{}", ran.all());
+    bench.told_quiet(5);
+}
+
+fn a_connection_that_breaks_costs_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let go = folder.path().join("go");
+    let program = format!("until [ -e {} ]; do sleep 0.1; done", go.display());
+    let bench = Bench::new(2, &["all"], &program);
+    let child = bench.start();
+    wait_until(30, "the jobs run", || processes_with(&go.display().to_string()).len() >= 2);
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_secs(2));
+        bench.hosts.cut(1);
+    }
+    fs::write(&go, "").expect("written");
+    let ran = ran(child.wait_with_output().expect("ends"));
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    bench.told_quiet(5);
+}
+
+fn waiting(many: usize) -> (Bench, String) {
+    let folder = tempfile::tempdir().expect("a folder").keep().display().to_string();
+    let bench = Bench::new(many, &["all"], &Bench::program_that_waits(&folder));
+    (bench, folder)
+}
+
+/// The folder in which jobs tell that they run, which goes with the test.
+struct Folder(String);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn pids_in(folder: &str, many: usize) -> Vec<i32> {
+    let mut pids = Vec::new();
+    wait_until(60, "the jobs run", || {
+        let text = |nth: usize| fs::read_to_string(format!("{folder}/pid.h{nth}")).unwrap_or_default();
+        pids = (1..=many).filter_map(|nth| text(nth).lines().next()?.parse().ok()).collect();
+        pids.len() == many
+    });
+    pids
+}
+
+fn ctrl_c_ends_the_jobs_on_all_nodes() {
+    let (bench, folder) = waiting(3);
+    let folder = Folder(folder);
+    let child = bench.start();
+    let id = child.id();
+    let pids = pids_in(&folder.0, 3);
+    kill(Pid::from_raw(id as i32), Signal::SIGINT).expect("told");
+    let ran = ran(child.wait_with_output().expect("ends"));
+    assert_eq!(ran.code, Some(130), "{}", ran.all());
+    assert!(pids.iter().all(|pid| is_gone(*pid)), "{pids:?}");
+    bench.told_quiet(5);
+    assert!(!sockets_of(id), "a folder of sockets is left");
+}
+
+fn killed(bench: &Bench, folder: &Folder, many: usize) -> Vec<i32> {
+    let mut child = bench.start();
+    let pids = pids_in(&folder.0, many);
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    pids
+}
+
+fn a_run_that_was_killed_goes_on() {
+    let (bench, folder) = waiting(3);
+    let folder = Folder(folder);
+    let pids = killed(&bench, &folder, 3);
+    assert!(pids.iter().all(|pid| !is_gone(*pid)), "the jobs go on meanwhile");
+    fs::write(format!("{}/go", folder.0), "").expect("written");
+    let ran: Ran = bench.project.harness(&["--run", "latest", "--resume"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    for nth in 1..=3 {
+        let begun = fs::read_to_string(format!("{}/pid.h{nth}", folder.0)).expect("text").lines().count();
+        assert_eq!(begun, 1, "the job ran {begun} times on h{nth}");
+    }
+    bench.told_quiet(30);
+}
+
+fn what_a_killed_run_started_ends_by_its_lease() {
+    let (bench, folder) = waiting(2);
+    let folder = Folder(folder);
+    let began = Instant::now();
+    let pids = killed(&bench, &folder, 2);
+    wait_until(90, "the lease ends the jobs", || pids.iter().all(|pid| is_gone(*pid)));
+    assert!(began.elapsed() > Duration::from_secs(20), "something else has ended them");
+    bench.told_quiet(30);
+}
+
+/// The most memory that a process has had.
+fn peak_kib(status: &str) -> Option<u64> {
+    let text = fs::read_to_string(status).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse().ok()
+}
+
+fn a_suite_on_sixty_four_hosts_takes_little_memory() {
+    let bench = Bench::new(64, &["all"], "echo here");
+    let began = Instant::now();
+    let child = bench.start();
+    let status = format!("/proc/{}/status", child.id());
+    let mut most = 0;
+    // A process that has ended has no such line any more.
+    while let Some(kib) = peak_kib(&status) {
+        most = kib / 1024;
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let ran = ran(child.wait_with_output().expect("ends"));
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    eprintln!("a suite on 64 hosts: {:.1?}, at most {most} MiB", began.elapsed());
+    assert!(most > 0 && most < 300, "{most} MiB");
+    bench.told_quiet(5);
+}
