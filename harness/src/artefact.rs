@@ -367,7 +367,16 @@ pub enum Ended {
         limit_s: u64,
     },
     NodeFail,
+    /// A node did not come up for it.
+    BootFail,
+    OutOfMemory,
     Preempted,
+    /// The launcher put it back into the queue after it had started: what it had measured would be measured again.
+    Requeued {
+        reason: String,
+    },
+    /// It would not have ended by the moment that it was given.
+    Deadline,
     /// By somebody else.
     Cancelled,
     /// It never started.
@@ -398,7 +407,14 @@ pub enum Ended {
 impl Ended {
     /// Whether it is told as it is even where the harness had asked the job to end meanwhile.
     pub fn is_of_its_own(&self) -> bool {
-        matches!(self, Ended::NodeFail | Ended::Preempted | Ended::HostUnreachable { .. })
+        matches!(
+            self,
+            Ended::NodeFail
+                | Ended::BootFail
+                | Ended::OutOfMemory
+                | Ended::Preempted
+                | Ended::HostUnreachable { .. }
+        )
     }
 
     /// The cause in a word, as a culprit's evidence begins with it.
@@ -408,7 +424,11 @@ impl Ended {
             Ended::Killed { signal } => format!("signal {signal}"),
             Ended::TimeLimit { .. } => "hang".to_owned(),
             Ended::NodeFail => "NODE_FAIL".to_owned(),
+            Ended::BootFail => "BOOT_FAIL".to_owned(),
+            Ended::OutOfMemory => "OUT_OF_MEMORY".to_owned(),
             Ended::Preempted => "PREEMPTED".to_owned(),
+            Ended::Requeued { .. } => "REQUEUED".to_owned(),
+            Ended::Deadline => "DEADLINE".to_owned(),
             Ended::Cancelled => "CANCELLED".to_owned(),
             Ended::QueueStuck { .. } => "queue-stuck".to_owned(),
             Ended::LaunchFailed { .. } => "launch-failed".to_owned(),

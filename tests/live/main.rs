@@ -7,15 +7,23 @@
 mod fact;
 #[path = "../pages/mod.rs"]
 mod pages;
-#[path = "../suite/project.rs"]
 #[allow(dead_code)]
+#[path = "../suite/project.rs"]
 mod project;
+mod slurm;
+mod slurm_cluster;
 mod ssh;
 
 use libtest_mimic::Arguments;
 
 fn main() {
     let arguments = Arguments::from_args();
-    let tests = [pages::tests(), ssh::tests()].into_iter().flatten().collect();
-    libtest_mimic::run(&arguments, tests).exit();
+    let own = libtest_mimic::run(&arguments, [pages::tests(), ssh::tests()].into_iter().flatten().collect());
+    // Jobs mostly wait: more of them at a time than there are cores.
+    let waiting = Arguments { test_threads: arguments.test_threads.or(Some(6)), ..arguments };
+    let waiting = libtest_mimic::run(&waiting, slurm::tests());
+    if own.has_failed() {
+        own.exit();
+    }
+    waiting.exit();
 }

@@ -21,6 +21,7 @@ fn slurm(nodes: &[&str], tasks_per_node: u32) -> Script {
             gpus_per_node: 8,
             minutes: 18,
             exclusive: true,
+            leaves_code: true,
             partition: Some("gpu".into()),
             account: None,
             reservation: Some("acceptance".into()),

@@ -177,7 +177,11 @@ fn launcher_blame(
 ) -> Option<WorkloadFailure> {
     let failed_by_itself = match end {
         Ended::Exited { code } => *code != 0,
-        Ended::Killed { .. } | Ended::NodeFail | Ended::Lost { .. } => true,
+        Ended::Killed { .. }
+        | Ended::NodeFail
+        | Ended::BootFail
+        | Ended::OutOfMemory
+        | Ended::Lost { .. } => true,
         _ => false,
     };
     if !failed_by_itself {

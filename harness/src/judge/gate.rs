@@ -123,6 +123,26 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
             &format!("a node was lost{evidence}"),
             "look at `sinfo -R` and at the node's console",
         ),
+        Ended::BootFail => error(
+            &end.cause(),
+            &format!("a node did not come up for the job{evidence}"),
+            "look at `sinfo -R` and at the node's console",
+        ),
+        Ended::OutOfMemory => error(
+            &end.cause(),
+            &format!("the job's memory ran out{evidence}"),
+            "ask for more memory in the partition's defaults, or look at what else the nodes run",
+        ),
+        Ended::Requeued { reason } => error(
+            &end.cause(),
+            &format!("Slurm put the job back into its queue after it had started: {reason}"),
+            "look at `sinfo -R` and at slurmctld's log; run it again",
+        ),
+        Ended::Deadline => error(
+            &end.cause(),
+            "the job would have missed its deadline",
+            "look at the partition's and the QOS's limits",
+        ),
         Ended::Preempted => error(
             &end.cause(),
             "the job was preempted",
@@ -310,8 +330,16 @@ pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdi
         }
     }
     // What somebody stopped speaks against no node.
-    let ran =
-        |end: &Ended| !matches!(end, Ended::NotRun { .. } | Ended::Interrupted { .. } | Ended::Cancelled);
+    let ran = |end: &Ended| {
+        !matches!(
+            end,
+            Ended::NotRun { .. }
+                | Ended::Interrupted { .. }
+                | Ended::Cancelled
+                | Ended::Requeued { .. }
+                | Ended::Deadline
+        )
+    };
     data.case
         .jobs
         .iter()

@@ -5,6 +5,7 @@ pub mod chatter;
 pub mod folder;
 pub mod local;
 pub mod slurm;
+mod slurm_end;
 pub mod slurm_state;
 pub mod ssh;
 mod ssh_node;

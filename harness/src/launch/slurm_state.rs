@@ -1,4 +1,5 @@
-//! The words that Slurm uses for the states of jobs and nodes. Compound states are sets, not strings to compare.
+//! The words that Slurm uses for the states of jobs and nodes, and for why jobs wait. Compound states are sets, not
+//! strings to compare.
 
 use std::collections::BTreeSet;
 
@@ -48,6 +49,36 @@ impl JobState {
         !matches!(self, JobState::Pending | JobState::Running | JobState::Unknown(_))
     }
 }
+
+/// Reasons that no waiting clears: the request itself cannot be met, or somebody holds the job.
+pub fn never_clears(reason: &str) -> bool {
+    let word = reason.trim_start_matches('(').split([',', ')', ' ']).next().unwrap_or_default();
+    // Limits for each job stand whatever else runs; those for all jobs of somebody clear when others of them end.
+    let is_limit_of_job = ["Assoc", "QOS"].iter().any(|of| word.starts_with(of))
+        && ["PerJob", "PerJobLimit", "PerNode", "NotSatisfied", "MinGRES"]
+            .iter()
+            .any(|end| word.ends_with(end));
+    is_limit_of_job || NEVER.contains(&word) || reason.contains("launch failed requeued held")
+}
+
+const NEVER: [&str; 16] = [
+    "PartitionNodeLimit",
+    "PartitionTimeLimit",
+    "BadConstraints",
+    "InvalidAccount",
+    "InvalidQOS",
+    "AccountNotAllowed",
+    "QOSNotAllowed",
+    "QOSTimeLimit",
+    "DependencyNeverSatisfied",
+    "ReservationDeleted",
+    "ReservationInvalid",
+    "JobHeldAdmin",
+    "JobHeldUser",
+    "JobHoldMaxRequeue",
+    "JobLaunchFailure",
+    "launch_failed_requeued_held",
+];
 
 /// The state of a node: a base state and flags, as `IDLE+MAINTENANCE+RESERVED`, `drain*`, `mixed#-`.
 #[derive(Debug, Clone, PartialEq, Eq)]

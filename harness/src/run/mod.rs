@@ -441,6 +441,11 @@ impl<'a> Runner<'a> {
                     live.ending = Some((Ended::Lost { why }, now, false));
                 }
             }
+            // It ran, and waits again: running it a second time would measure it twice under one name.
+            Poll::Waiting { reason, .. } if live.started.is_some() && live.ending.is_none() => {
+                live.started = None;
+                live.ending = Some((Ended::Requeued { reason }, now, false));
+            }
             Poll::Waiting { reason, never } => {
                 live.last_reason = reason.clone();
                 if never && live.ending.is_none() {
@@ -607,7 +612,7 @@ impl<'a> Job<'a> {
 /// Slurm names the node in the reason of a job that waits for it.
 fn unavailable_node(end: &Ended, job: &PlannedJob) -> Option<Blamed> {
     let Ended::QueueStuck { reason } = end else { return None };
-    let list = reason.split_once("UnavailableNodes:")?.1.trim_end_matches(')');
+    let list = reason.split_once("UnavailableNodes:")?.1.split([' ', ')']).next()?;
     let named = crate::nodeset::expand(list).ok()?;
     let mut ours = named.iter().filter(|node| job.nodes.contains(node));
     match (ours.next(), ours.next()) {

@@ -56,6 +56,9 @@ pub struct Directives {
     pub gpus_per_node: u32,
     pub minutes: u64,
     pub exclusive: bool,
+    /// The script writes how it ended, for when Slurm has forgotten it. Older plans have scripts that do not.
+    #[serde(default)]
+    pub leaves_code: bool,
     pub partition: Option<String>,
     pub account: Option<String>,
     pub reservation: Option<String>,
@@ -164,6 +167,8 @@ pub mod files {
     pub const STDERR: &str = "stderr";
     pub const BATCH_OUT: &str = "batch.out";
     pub const BATCH_ERR: &str = "batch.err";
+    /// Under Slurm: the script's own exit code, once it has one.
+    pub const EXIT_CODE: &str = "exit_code";
     pub const SAMPLER_LOG: &str = "sampler.log";
     /// Over ssh, by node: what its script said.
     pub const LOG: &str = "log";

@@ -38,6 +38,9 @@ fn parse(text: &str) -> Result<Script, NotAScript> {
         .split_once("set -u\nstatus=0\n")
         .ok_or_else(|| NotAScript { line: 1, why: "no `set -u` after the head".to_owned() })?;
     let mut script = parse_head(head)?;
+    if let Start::Slurm(directives) = &mut script.start {
+        directives.leaves_code = body.ends_with(&format!("{}exit \"$status\"\n", render::LEAVES_CODE));
+    }
     let first_line = head.lines().count() + 2;
     let mut words: Vec<String> = Vec::new();
     // Comments vanish in the lexer, so the body is cut at its comment lines before words are made of it.
@@ -77,24 +80,27 @@ fn is_title(comment: &str) -> bool {
 }
 
 fn parse_head(head: &str) -> Result<Script, NotAScript> {
-    let mut values: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut values: BTreeMap<&str, String> = BTreeMap::new();
     let mut nodes = None;
     for line in head.lines() {
         if let Some(directive) = line.strip_prefix("#SBATCH --") {
             let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
-            values.insert(name, value);
+            let unquoted = value.starts_with('\'').then(|| shlex::split(value)).flatten();
+            values.insert(name, unquoted.map_or_else(|| value.to_owned(), |words| words.concat()));
         } else if let Some(set) = line.strip_prefix("# nodes ") {
             nodes = Some(set);
         }
     }
     let bad = |why: &str| NotAScript { line: 1, why: why.to_owned() };
-    let set = nodes.or_else(|| values.get("nodelist").copied()).ok_or_else(|| bad("no nodes in the head"))?;
+    let set = nodes
+        .or_else(|| values.get("nodelist").map(String::as_str))
+        .ok_or_else(|| bad("no nodes in the head"))?;
     let nodes = nodeset::expand(set).map_err(|why| bad(&why))?;
     if values.is_empty() {
         let start = if head.contains(over_ssh::HEAD) { Start::Ssh } else { Start::Bash };
         return Ok(Script { start, nodes, steps: Vec::new() });
     }
-    let word = |name: &str| values.get(name).map(|value| (*value).to_owned());
+    let word = |name: &str| values.get(name).cloned();
     let number = |name: &str| values.get(name).and_then(|value| value.parse::<u64>().ok());
     let directives = (|| {
         Some(Directives {
@@ -104,6 +110,7 @@ fn parse_head(head: &str) -> Result<Script, NotAScript> {
             gpus_per_node: values.get("gres")?.strip_prefix("gpu:")?.parse().ok()?,
             minutes: number("time")?,
             exclusive: values.contains_key("exclusive"),
+            leaves_code: false,
             partition: word("partition"),
             account: word("account"),
             reservation: word("reservation"),

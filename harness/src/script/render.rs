@@ -36,9 +36,16 @@ pub fn render(script: &Script) -> String {
             Step::CountersEnd => text.push_str("# counters end\n: > stop\nwait \"$sampler\"\n"),
         }
     }
-    text.push_str("\nexit \"$status\"\n");
+    text.push('\n');
+    if matches!(&script.start, Start::Slurm(directives) if directives.leaves_code) {
+        text.push_str(LEAVES_CODE);
+    }
+    text.push_str("exit \"$status\"\n");
     text
 }
+
+/// There whole or not at all; a disk that is full changes no exit code.
+pub const LEAVES_CODE: &str = "echo \"$status\" > exit_code.part && mv exit_code.part exit_code\n";
 
 fn comment_of_nodes(nodes: &[String]) -> String {
     format!("# nodes {}\n", nodeset::fold(nodes))
@@ -46,6 +53,9 @@ fn comment_of_nodes(nodes: &[String]) -> String {
 
 fn render_directives(text: &mut String, d: &Directives, nodes: &[String]) {
     let mut directive = |name: &str, value: &str| {
+        // sbatch takes blanks, quotes and `#` in such lines as a shell does, but for a list in brackets.
+        let plain = value.chars().all(|c| c.is_ascii_alphanumeric() || "_-./=:,@%+[]{}&|*!()".contains(c));
+        let value = if plain { value.to_owned() } else { quote(value) };
         // Infallible: writing to a string.
         let _ = writeln!(text, "#SBATCH --{name}={value}");
     };

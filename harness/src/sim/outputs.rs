@@ -25,6 +25,10 @@ pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<
         files::STDOUT if started => stdout(cluster, over)?,
         files::STDERR if started => stderr(epoch_s, over),
         files::BATCH_OUT => String::new(),
+        files::EXIT_CODE => match over.how {
+            How::Exit(code) => format!("{code}\n"),
+            _ => return None,
+        },
         files::BATCH_ERR => cancelled(epoch_s, over, &format!("JOB {}", over.id)),
         files::SAMPLER_LOG => course.sampler.as_ref().map(|_| String::new())?,
         _ => {

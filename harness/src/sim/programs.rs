@@ -1,5 +1,5 @@
-//! The commands that launchers call, and what they print: sbatch, squeue, scontrol, scancel, sinfo. Another command is
-//! a loud error: it is answered with 127, and the run as a whole is told.
+//! The commands that launchers call, and what they print: sbatch, squeue, scontrol, scancel, sinfo, sacct. Another
+//! command is a loud error: it is answered with 127, and the run as a whole is told.
 
 use super::World;
 use super::calendar::{slurm_span, slurm_time};
@@ -39,6 +39,10 @@ pub fn run(world: &mut World, argv: &[String]) -> Answer {
             Ok(names) => Answer::ok(names.iter().map(|name| format!("{name}\n")).collect::<String>()),
             Err(why) => Answer::failed(1, format!("Invalid hostlist: {list}: {why}\n")),
         },
+        // A pretend cluster keeps no accounts.
+        ["sacct", "--noheader", "--parsable2", "--allocations", "--format=State,ExitCode", _] => {
+            Answer::failed(1, "Slurm accounting storage is disabled\n")
+        }
         ["scancel", "--signal=INT", "--full", id] => scancel(world, id, true),
         ["scancel", id] if !id.starts_with('-') => scancel(world, id, false),
         ["rm", "-f", "--", paths @ ..] => remove(world, paths),

@@ -1,0 +1,274 @@
+//! What the Slurm launcher makes of the answers of Slurm's programs, and of answers that say nothing.
+
+use super::*;
+use crate::artefact::{Blamed, Ended, PlannedFile};
+use std::cell::RefCell;
+
+type Told = Result<Answer, ReachError>;
+
+/// Answers each program with what was written down for it: the first of those left, the last for ever.
+struct Scripted(RefCell<Vec<(&'static str, Told)>>, Option<&'static str>);
+
+impl Scripted {
+    fn new(answers: Vec<(&'static str, Told)>) -> Scripted {
+        Scripted(RefCell::new(answers), None)
+    }
+}
+
+impl Reach for Scripted {
+    fn exec<'a>(&'a self, _: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+        let program = command.argv[0].as_str();
+        let mut answers = self.0.borrow_mut();
+        let named: Vec<usize> = (0..answers.len()).filter(|at| answers[*at].0 == program).collect();
+        let found = match named.as_slice() {
+            [] => None,
+            [last] => Some(answers[*last].1.clone()),
+            [first, ..] => Some(answers.remove(*first).1),
+        };
+        let missing = ReachError::NoProgram { host: "here".into(), program: program.into() };
+        Box::pin(async move { found.unwrap_or(Err(missing)) })
+    }
+    fn put<'a>(&'a self, _: &'a Host, _: &'a str, _: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+        Box::pin(async { Ok(()) })
+    }
+    fn get<'a>(&'a self, _: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+        let left = self.1.filter(|_| path == "/f/exit_code").map(|text| text.as_bytes().to_vec());
+        Box::pin(async move { left.ok_or_else(|| ReachError::NotFound { path: path.into() }) })
+    }
+}
+
+fn job() -> PlannedJob {
+    PlannedJob {
+        name: "j".into(),
+        nodes: vec!["n1".into(), "n2".into()],
+        round: 1,
+        ranks: 16,
+        folder: "/f".into(),
+        files: vec![PlannedFile {
+            name: files::JOB.into(),
+            text: Some("#!/bin/bash\n#SBATCH --job-name=run.case.j\n".into()),
+            sha256: None,
+        }],
+        launch: vec!["sbatch".into(), "--parsable".into(), "/f/job.sh".into()],
+        expected: Vec::new(),
+        estimate_s: 1,
+        limit_s: 60,
+        profile: None,
+    }
+}
+
+fn wait<T>(future: Wait<'_, T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime").block_on(future)
+}
+
+fn poll(answers: Vec<(&'static str, Told)>) -> Poll {
+    let (job, reach) = (job(), Scripted::new(answers));
+    wait(Slurm.poll(&reach, &[(&job, "7")])).remove(0)
+}
+
+fn said(text: &str) -> Result<Answer, ReachError> {
+    Ok(Answer::ok(text))
+}
+
+#[test]
+fn a_failed_query_is_unknown_and_never_the_end_of_a_job() {
+    let down = || Ok(Answer::failed(1, "slurm_load_jobs error: Unable to contact slurm controller"));
+    let late = || Err(ReachError::TimedOut { what: "`squeue`".into(), limit_s: 60 });
+    for answers in [
+        vec![("squeue", down())],
+        vec![("squeue", late())],
+        vec![],
+        vec![("squeue", said("")), ("scontrol", down())],
+        vec![("squeue", said("")), ("scontrol", late())],
+        vec![("squeue", said("7|COMPLETED|None|n1\n")), ("scontrol", down())],
+        vec![("squeue", said("7|BLORP|None|n1\n"))],
+        vec![("squeue", said("")), ("scontrol", said("JobId=7"))],
+        vec![("squeue", Ok(Answer::failed(1, "Invalid job id specified"))), ("scontrol", down())],
+    ] {
+        let shown = format!("{answers:?}");
+        assert!(matches!(poll(answers), Poll::Unknown(_)), "{shown}");
+    }
+}
+
+#[test]
+fn a_waiting_job_tells_its_reason_and_whether_it_ever_clears() {
+    for (reason, never) in [
+        ("Resources", false),
+        ("ReqNodeNotAvail, UnavailableNodes:n2", false),
+        ("PartitionNodeLimit", true),
+        ("(BadConstraints)", true),
+        ("launch failed requeued held", true),
+    ] {
+        let line = format!("7|PENDING|{reason}|\n");
+        assert_eq!(poll(vec![("squeue", said(&line))]), Poll::Waiting { reason: reason.into(), never });
+    }
+    assert_eq!(poll(vec![("squeue", said("7|RUNNING|None|n[1-2]\n"))]), Poll::Running);
+    assert_eq!(poll(vec![("squeue", said("7|COMPLETING|None|n[1-2]\n"))]), Poll::Running);
+}
+
+#[test]
+fn the_end_of_a_job_is_what_scontrol_says() {
+    let table = [
+        ("COMPLETED", "0:0", Ended::Exited { code: 0 }),
+        ("FAILED", "7:0", Ended::Exited { code: 7 }),
+        ("FAILED", "0:11", Ended::Killed { signal: 11 }),
+        ("TIMEOUT", "0:15", Ended::TimeLimit { limit_s: 60 }),
+        ("NODE_FAIL", "0:1", Ended::NodeFail),
+        ("BOOT_FAIL", "0:0", Ended::BootFail),
+        ("PREEMPTED", "0:15", Ended::Preempted),
+        ("CANCELLED", "0:15", Ended::Cancelled),
+        ("OUT_OF_MEMORY", "0:125", Ended::OutOfMemory),
+        ("DEADLINE", "0:0", Ended::Deadline),
+    ];
+    for (state, code, expected) in table {
+        let shown =
+            format!("JobId=7 JobName=x JobState={state} Reason=None ExitCode={code} NodeList=n[1-2]\n");
+        let answers = vec![("squeue", said("")), ("scontrol", said(&shown))];
+        match poll(answers) {
+            Poll::Ended { end, .. } => assert_eq!(end, expected, "{state} {code}"),
+            other => panic!("{state} {code}: {other:?}"),
+        }
+    }
+    // An exit code that is not there, or that contradicts the state, is no success.
+    for shown in ["JobState=COMPLETED", "JobState=COMPLETED ExitCode=x:y", "JobState=FAILED ExitCode=0:0"] {
+        let answers = vec![("squeue", said("")), ("scontrol", said(shown))];
+        assert!(matches!(poll(answers), Poll::Ended { end: Ended::Lost { .. }, .. }), "{shown}");
+    }
+}
+
+#[test]
+fn a_lost_node_is_named_by_sinfo_if_it_is_the_jobs() {
+    let ended = |sinfo: &str| {
+        let shown = "JobState=NODE_FAIL ExitCode=0:1";
+        let answers = vec![("squeue", said("")), ("scontrol", said(shown)), ("sinfo", said(sinfo))];
+        match poll(answers) {
+            Poll::Ended { blamed, .. } => blamed.map(|blamed| blamed.node),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(ended("n1|idle|none\nn2|down*|Not responding\n"), Some("n2".into()));
+    assert_eq!(ended("n1|allocated+|none\nn9|down*|Not responding\n"), None);
+    assert_eq!(ended(""), None);
+}
+
+#[test]
+fn a_submission_without_a_number_is_no_submission() {
+    let submit = |answer| wait(Slurm.submit(&Scripted::new(vec![("sbatch", answer)]), &job()));
+    assert_eq!(submit(said("1234\n")), Ok("1234".into()));
+    assert_eq!(submit(said("1234;cluster\n")), Ok("1234".into()));
+    for answer in [said(""), said("Submitted batch job 7\n"), Ok(Answer::failed(1, "sbatch: error: no"))] {
+        assert!(submit(answer.clone()).is_err(), "{answer:?}");
+    }
+    assert!(wait(Slurm.submit(&Scripted::new(Vec::new()), &job())).is_err());
+}
+
+#[test]
+fn what_the_request_itself_forbids_never_clears_and_what_others_forbid_does() {
+    for reason in [
+        "PartitionTimeLimit",
+        "(BadConstraints)",
+        "JobHeldUser",
+        "QOSMaxGRESPerJob",
+        "AssocMaxWallDurationPerJobLimit",
+        "QOSMaxNodePerJobLimit",
+        "launch failed requeued held",
+    ] {
+        assert!(never_clears(reason), "{reason}");
+    }
+    for reason in [
+        "",
+        "None",
+        "Resources",
+        "Priority",
+        "AssocGrpGRES",
+        "QOSMaxJobsPerUserLimit",
+        "BeginTime",
+        "Licenses",
+    ] {
+        assert!(!never_clears(reason), "{reason}");
+    }
+}
+
+fn away() -> Told {
+    let why =
+        "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)";
+    Ok(Answer::failed(1, why))
+}
+
+#[test]
+fn a_submission_waits_for_a_controller_that_is_away_and_is_not_made_twice() {
+    let submit = |answers| {
+        let (reach, job) = (Scripted::new(answers), job());
+        let told = wait(Slurm.submit(&reach, &job));
+        let left = reach.0.borrow().iter().filter(|(name, _)| *name == "sbatch").count();
+        (told.map_err(|not| not.why().to_owned()), left)
+    };
+    // It was away, and had taken nothing.
+    let answers = vec![("sbatch", away()), ("squeue", away()), ("squeue", said("")), ("sbatch", said("8\n"))];
+    assert_eq!(submit(answers), (Ok("8".into()), 1));
+    // The answer alone was lost.
+    let late = || Err(ReachError::TimedOut { what: "`sbatch`".into(), limit_s: 60 });
+    let answers = vec![("sbatch", late()), ("squeue", said("9\n")), ("sbatch", said("10\n"))];
+    assert_eq!(submit(answers), (Ok("9".into()), 1));
+    // It does not come back.
+    let (told, _) = submit(vec![("sbatch", away()), ("squeue", away())]);
+    assert!(told.expect_err("away").contains("Unable to contact slurm controller"));
+    // What Slurm refuses is refused at once.
+    let refused = Ok(Answer::failed(1, "sbatch: error: invalid partition specified: gpu"));
+    let (told, left) = submit(vec![("sbatch", refused), ("sbatch", said("8\n"))]);
+    assert!(told.is_err_and(|why| why.contains("invalid partition")));
+    assert_eq!(left, 1, "the second answer was not asked for");
+}
+
+#[test]
+fn a_job_that_slurm_has_forgotten_is_told_by_its_record_and_by_its_own_exit_code() {
+    let none = || Ok(Answer::failed(1, "Slurm accounting storage is disabled"));
+    let lost = |end: &Ended| matches!(end, Ended::Lost { .. });
+    type Row = (Told, Option<&'static str>, fn(&Ended) -> bool);
+    let table: [Row; 9] = [
+        (none(), Some("0\n"), |end| *end == Ended::Exited { code: 0 }),
+        (none(), Some("7\n"), |end| *end == Ended::Exited { code: 7 }),
+        (none(), None, lost),
+        (none(), Some("x"), lost),
+        (said("COMPLETED|0:0\n"), Some("0\n"), |end| *end == Ended::Exited { code: 0 }),
+        // Its steps were cancelled, or its disk was full.
+        (said("COMPLETED|0:0\n"), None, lost),
+        (said("COMPLETED|0:0\n"), Some("143\n"), |end| *end == Ended::Exited { code: 143 }),
+        (said("CANCELLED by 1000|0:15\n"), None, |end| *end == Ended::Cancelled),
+        (said("NODE_FAIL|1:0\nOUT_OF_MEMORY|0:125\n"), None, |end| *end == Ended::OutOfMemory),
+    ];
+    for (record, own, is_told) in table {
+        let unknown = || Ok(Answer::failed(1, "slurm_load_jobs error: Invalid job id specified"));
+        let shown = format!("{record:?} {own:?}");
+        let answers = vec![("squeue", unknown()), ("scontrol", unknown()), ("sacct", record)];
+        let (job, reach) = (job(), Scripted(RefCell::new(answers), own));
+        let Poll::Ended { end, .. } = wait(Slurm.poll(&reach, &[(&job, "7")])).remove(0) else {
+            panic!("it has ended: {shown}");
+        };
+        assert!(is_told(&end), "{shown}: {end:?}");
+    }
+}
+
+#[test]
+fn nodes_that_a_job_waits_for_are_told_with_what_is_wrong_with_them() {
+    let sinfo = "n1|idle|none\nn2|drained|a fan | is loud\nn2|drained|a fan | is loud\n";
+    let poll = poll(vec![
+        ("squeue", said("7|PENDING|ReqNodeNotAvail, UnavailableNodes:n2|\n")),
+        ("sinfo", said(sinfo)),
+    ]);
+    let reason = "ReqNodeNotAvail, UnavailableNodes:n2 (n2 is drained: a fan | is loud)".to_owned();
+    assert_eq!(poll, Poll::Waiting { reason, never: false });
+}
+
+#[test]
+fn a_node_that_did_not_come_up_is_named_as_a_lost_one_is() {
+    let shown = "JobState=BOOT_FAIL ExitCode=0:1";
+    let answers = vec![
+        ("squeue", said("")),
+        ("scontrol", said(shown)),
+        ("sinfo", said("n2|down~|ResumeTimeout reached\n")),
+    ];
+    let Poll::Ended { blamed: Some(Blamed { node, evidence }), .. } = poll(answers) else { panic!("blamed") };
+    assert_eq!((node.as_str(), evidence.as_str()), ("n2", "`sinfo` says down~: ResumeTimeout reached"));
+}

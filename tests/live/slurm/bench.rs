@@ -1,0 +1,141 @@
+//! A copy of the project beside a Slurm cluster of its own: suites of commands run on its nodes, and what came of them
+//! is asked for. What must come of them stands in the tests.
+
+use crate::project::{Project, Ran, ran};
+use crate::slurm_cluster::Cluster;
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+pub struct Bench {
+    pub cluster: Cluster,
+    pub project: Project,
+}
+
+impl Bench {
+    /// Four nodes, and the suite `live` of these cases.
+    pub fn new(cases: &str) -> Bench {
+        Bench::of(4, "", cases)
+    }
+
+    /// `reach`: more lines on how the nodes are reached.
+    pub fn of(nodes: u16, reach: &str, cases: &str) -> Bench {
+        let bench = Bench { cluster: Cluster::start(nodes), project: Project::new() };
+        let folder = bench.folder();
+        bench.project.write(
+            "inventory/live.toml",
+            &format!(
+                "kind = \"real\"\ninstance = \"p5\"\nnodes = \"n[1-{nodes}]\"\n\
+                 [reach]\nvia = \"slurm\"\nmpi = \"none\"\n{reach}\n\
+                 [paths]\nshared = \"{folder}/shared\"\nnccl_tests = \"{folder}/bin\"\n\
+                 counters = \"{folder}/sys/{{host}}\"\n"
+            ),
+        );
+        let cases = cases.replace("BENCH", &folder);
+        bench.project.write("suites/live.toml", &format!("instance = \"p5\"\nabout = \"live\"\n{cases}"));
+        bench
+    }
+
+    pub fn folder(&self) -> String {
+        self.project.path().display().to_string()
+    }
+
+    /// A program that suites call as `BENCH/bin/NAME`.
+    pub fn program(&self, name: &str, text: &str) {
+        let name = format!("bin/{name}");
+        self.project.write(&name, &format!("#!/bin/bash\n{text}").replace("BENCH", &self.folder()));
+        let path = self.project.path().join(name);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("made executable");
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.project.command(args);
+        command.env("SLURM_CONF", self.cluster.configuration());
+        command
+    }
+
+    pub fn run(&self) -> Ran {
+        ran(self.command(&RUN).output().expect("the harness starts"))
+    }
+
+    /// A run that goes on while the test does something to it.
+    pub fn start(&self) -> Child {
+        let mut command = self.command(&RUN);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the harness starts")
+    }
+
+    /// The file by which workloads tell that they run, or are told to go on.
+    pub fn has(&self, file: &str) -> bool {
+        self.project.path().join(file).exists()
+    }
+
+    #[track_caller]
+    pub fn wait_for(&self, files: &[&str]) {
+        until(&format!("{files:?}"), || files.iter().all(|file| self.has(file)).then_some(()));
+    }
+
+    /// Slurm's id of a job.
+    #[track_caller]
+    pub fn id(&self, case: &str, job: &str) -> String {
+        let listed = self.cluster.ask(&["squeue", "--noheader", "--states=all", "--format=%i %j"]);
+        let name = format!(".{case}.{job}");
+        let line = listed.lines().find(|line| line.trim_end().ends_with(&name));
+        let id = line.and_then(|line| line.split(' ').next());
+        id.unwrap_or_else(|| panic!("no job of that name: {name}: {listed}")).to_owned()
+    }
+
+    /// Name, status and cause of every verdict on a case. Every assertion must have one.
+    #[track_caller]
+    pub fn verdicts(&self, case: &str) -> Vec<String> {
+        let plan = self.project.json("plan.json");
+        let cases = plan["cases"].as_array().expect("cases");
+        let planned = cases.iter().find(|planned| planned["name"] == case).expect("the case was planned");
+        let file = self.project.json(&format!("cases/{case}/verdict.json"));
+        let judged = file["verdicts"].as_array().expect("verdicts");
+        assert_eq!(judged.len(), planned["assertions"].as_array().expect("assertions").len(), "{case}");
+        let word = |verdict: &Value, key: &str| verdict[key].as_str().unwrap_or_default().to_owned();
+        let told = |verdict: &Value| {
+            let name = word(verdict, "name").rsplit("::").next().unwrap_or_default().to_owned();
+            format!("{name} {} {}", word(verdict, "status"), word(verdict, "cause")).trim_end().to_owned()
+        };
+        judged.iter().map(told).collect()
+    }
+
+    /// The events of the newest run.
+    pub fn events(&self, name: &str) -> Vec<Value> {
+        let text = fs::read_to_string(self.project.latest().join("events.jsonl")).unwrap_or_default();
+        let events = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("an event"));
+        events.filter(|event| event["event"] == name).collect()
+    }
+}
+
+pub const RUN: [&str; 4] = ["--suite", "live", "--inventory", "live"];
+
+/// What a run that was started has come to.
+pub fn ended(child: Child) -> Ran {
+    ran(child.wait_with_output().expect("the harness ends"))
+}
+
+/// Asks until it is there; a minute at most.
+#[track_caller]
+pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let from = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(from.elapsed() < Duration::from_secs(60), "it does not come: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A case of commands, which asserts that each ends with 0.
+pub fn case(name: &str, placement: &str, program: &str, more: &str) -> String {
+    format!(
+        "[[case]]\nname = \"{name}\"\nplacement = {placement}\nqueue_limit_s = 20\n\
+         workload = {{ kind = \"command\", program = \"BENCH/bin/{program}\" }}\nrecipes = [\"command\"]\n{more}\n\
+         [[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n"
+    )
+}

@@ -1,0 +1,15 @@
+//! Runs over a real Slurm cluster, and what becomes of them when jobs, nodes, the controller or the harness fail: the
+//! right verdict, the right culprit, the other cases unharmed, nothing left.
+
+mod bench;
+mod failures;
+mod whole;
+
+use crate::fact::{Fact, trials};
+use crate::slurm_cluster;
+use libtest_mimic::Trial;
+
+pub fn tests() -> Vec<Trial> {
+    let facts: Vec<Fact> = [whole::FACTS, failures::FACTS].concat();
+    trials("slurm", &facts, slurm_cluster::absent())
+}

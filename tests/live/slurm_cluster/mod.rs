@@ -1,0 +1,137 @@
+//! A real Slurm cluster of pretend nodes on this machine's loopback, which lives as long as a test does. What starts its
+//! daemons and ends them is the script `cluster`, which keeps watch over the test: they end with it however it ends.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+pub struct Cluster {
+    state: PathBuf,
+}
+
+const PROGRAMS: [&str; 12] = [
+    "munged",
+    "slurmctld",
+    "slurmd",
+    "sbatch",
+    "srun",
+    "squeue",
+    "scontrol",
+    "scancel",
+    "sinfo",
+    "unshare",
+    "nsenter",
+    "mountpoint",
+];
+
+/// Why there can be none on this machine.
+pub fn absent() -> Option<&'static str> {
+    if fs::metadata("/proc/self").map_or(true, |process| process.uid() != 0) {
+        return Some("a Slurm cluster is started by root alone");
+    }
+    let path = path();
+    let is_there = |program: &&str| path.split(':').any(|folder| Path::new(folder).join(program).is_file());
+    if !PROGRAMS.iter().all(is_there) {
+        return Some("no Slurm and munge on PATH");
+    }
+    let namespaces =
+        Command::new("unshare").args(["--uts", "--mount", "true"]).stderr(Stdio::null()).status();
+    if !namespaces.is_ok_and(|status| status.success()) {
+        return Some("this machine gives no namespaces to nodes");
+    }
+    None
+}
+
+/// Daemons lie where only root looks.
+fn path() -> String {
+    format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
+}
+
+/// The last port that was given away: no two clusters of a test's process share one.
+static PORTS: Mutex<u16> = Mutex::new(0);
+
+impl Cluster {
+    /// Nodes `n1` to `nN`.
+    pub fn start(nodes: u16) -> Cluster {
+        // Sockets lie in it, and their paths are short: wherever else temporary files go.
+        let state = tempfile::Builder::new().prefix("slurm-").tempdir_in("/tmp").expect("a folder").keep();
+        let cluster = Cluster { state };
+        cluster.script("watch", &[&std::process::id().to_string()]);
+        let mut last = PORTS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let port = free_ports((*last).max(first_port()) + 1, nodes);
+        *last = port + nodes;
+        cluster.script("up", &[&nodes.to_string(), &port.to_string()]);
+        cluster
+    }
+
+    pub fn state(&self) -> &Path {
+        &self.state
+    }
+
+    /// Where every client of Slurm finds this cluster, and no other.
+    pub fn configuration(&self) -> PathBuf {
+        self.state.join("slurm.conf")
+    }
+
+    /// Says a verb to `cluster`.
+    #[track_caller]
+    pub fn script(&self, verb: &str, words: &[&str]) -> String {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/live/slurm_cluster/cluster");
+        let mut command = Command::new("bash");
+        command.arg(script).arg(verb).arg(&self.state).args(words);
+        said(command.env("PATH", path()), verb)
+    }
+
+    /// What a client of Slurm prints.
+    #[track_caller]
+    pub fn ask(&self, argv: &[&str]) -> String {
+        let mut command = Command::new(argv[0]);
+        said(command.args(&argv[1..]).env("SLURM_CONF", self.configuration()), argv[0])
+    }
+
+    /// Asked again and again, since Slurm lets the last processes of a job end in their own time.
+    #[track_caller]
+    pub fn assert_nothing_is_left(&self) {
+        let from = Instant::now();
+        loop {
+            let queue = self.ask(&["squeue", "--noheader", "--format=%i %j %T %N"]);
+            let left = self.script("left", &[]);
+            if queue.is_empty() && left.is_empty() {
+                return;
+            }
+            assert!(from.elapsed() < Duration::from_secs(20), "queue:\n{queue}\nprocesses:\n{left}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/live/slurm_cluster/cluster");
+        let _ = Command::new("bash").arg(script).arg("down").arg(&self.state).stdin(Stdio::null()).status();
+    }
+}
+
+#[track_caller]
+fn said(command: &mut Command, what: &str) -> String {
+    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{what}: {error}"));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{what}: {}: {stderr}", output.status);
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// Below the ports that the kernel gives away, and not where another test's process begins.
+fn first_port() -> u16 {
+    16_000 + (std::process::id() % 140) as u16 * 100
+}
+
+/// The first of so many free ports and one more in a row.
+fn free_ports(from: u16, nodes: u16) -> u16 {
+    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    let mut starts = (from..32_000 - nodes).step_by(usize::from(nodes) + 1);
+    starts.find(|first| (*first..=first + nodes).all(is_free)).expect("free ports")
+}
