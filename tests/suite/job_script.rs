@@ -62,7 +62,7 @@ fn the_sampler_frames_the_workload_on_every_node_and_its_exit_code_is_the_jobs()
             gpus_per_node: 8,
             minutes: 1,
             exclusive: true,
-            leaves_code: true,
+            stands_alone: true,
             partition: None,
             account: None,
             reservation: None,

@@ -21,7 +21,7 @@ fn slurm(nodes: &[&str], tasks_per_node: u32) -> Script {
             gpus_per_node: 8,
             minutes: 18,
             exclusive: true,
-            leaves_code: true,
+            stands_alone: true,
             partition: Some("gpu".into()),
             account: None,
             reservation: Some("acceptance".into()),
@@ -193,6 +193,30 @@ fn a_text_for_ssh_that_the_harness_would_not_have_written_is_refused() {
 }
 
 #[test]
+fn what_sbatch_is_asked_for_is_one_word_whatever_stands_in_it() {
+    for folder in ["/fsx/two words", "/fsx/it's", "/fsx/\"$(id)\" # `id`", "/fsx/%j\\", "/fsx/\u{e9}"] {
+        let mut script = slurm(&["p5-001"], 8);
+        let Start::Slurm(directives) = &mut script.start else { panic!("under Slurm") };
+        directives.folder = folder.to_owned();
+        let text = render(&script);
+        let line = text.lines().find(|line| line.starts_with("#SBATCH --chdir=")).expect("a line");
+        let words = shlex::split(line.trim_start_matches("#SBATCH ")).expect("as a shell reads it");
+        assert_eq!(words, [format!("--chdir={folder}")]);
+        assert_eq!(read(&text), Ok(script), "{text}");
+    }
+}
+
+#[test]
+fn scripts_of_older_plans_are_read_as_they_are() {
+    let mut script = slurm(&["p5-001"], 8);
+    let Start::Slurm(directives) = &mut script.start else { panic!("under Slurm") };
+    directives.stands_alone = false;
+    let text = render(&script);
+    assert!(!text.contains("exit_code") && !text.contains("unset"), "{text}");
+    assert_eq!(read(&text), Ok(script));
+}
+
+#[test]
 fn a_text_that_the_harness_would_not_have_written_is_refused() {
     let mut script = slurm(&["p5-001"], 8);
     script.steps = vec![Step::Run(Run {
@@ -208,6 +232,8 @@ fn a_text_that_the_harness_would_not_have_written_is_refused() {
         ("status=$?", "status=0"),
         ("exit \"$status\"", "exit 0"),
         ("#SBATCH --no-requeue\n", ""),
+        ("unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE\n", ""),
+        ("echo \"$status\" > exit_code.part && mv exit_code.part exit_code\n", ""),
         ("set -u", "set -eu"),
         ("# run\n", "# run\nrm -rf scratch\n"),
     ] {

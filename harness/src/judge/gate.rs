@@ -3,7 +3,8 @@
 
 use super::CaseData;
 use crate::artefact::{
-    Bad, Ended, FileKind, JobAnalysis, JobOutcome, PlannedAssertion, Status, Verdict, WorkKind, WorkloadFacts,
+    Bad, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, PlannedAssertion, Status, Verdict, WorkKind,
+    WorkloadFacts,
 };
 use crate::profile::audit::CAUSES as REPORT_CAUSES;
 use recipes::recipe;
@@ -329,23 +330,22 @@ pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdi
             }
         }
     }
-    // What somebody stopped speaks against no node.
-    let ran = |end: &Ended| {
-        !matches!(
-            end,
-            Ended::NotRun { .. }
-                | Ended::Interrupted { .. }
-                | Ended::Cancelled
-                | Ended::Requeued { .. }
-                | Ended::Deadline
-        )
+    // What somebody stopped speaks against no node, nor what waited for none that was named.
+    let ran = |record: &JobRecord| match &record.end {
+        Ended::NotRun { .. }
+        | Ended::Interrupted { .. }
+        | Ended::Cancelled
+        | Ended::Requeued { .. }
+        | Ended::Deadline => false,
+        Ended::QueueStuck { .. } => record.blamed.is_some(),
+        _ => true,
     };
     data.case
         .jobs
         .iter()
         .filter_map(|planned| {
             let record = data.jobs.jobs.iter().find(|record| record.name == planned.name)?;
-            if !ran(&record.end) {
+            if !ran(record) {
                 return None;
             }
             let failure =

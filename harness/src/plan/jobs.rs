@@ -56,9 +56,6 @@ fn job(
         steps.push(Step::CountersEnd);
     }
     let script = Script { start: start(context, case, placed, &folder, tasks_per_node), nodes, steps };
-    if let Start::Slurm(directives) = &script.start {
-        told_by_lines(directives)?;
-    }
     let text = script::render(&script);
     let mut put = vec![PlannedFile { name: files::JOB.to_owned(), text: Some(text), sha256: None }];
     if let ReachBy::Ssh(_) = &inventory.reach {
@@ -92,19 +89,6 @@ fn job(
         limit_s: case.limit_s,
         profile,
     })
-}
-
-/// What sbatch is asked for stands in lines of a comment: nothing in it can end such a line.
-fn told_by_lines(directives: &Directives) -> Result<(), String> {
-    let Directives { job_name, folder, partition, account, reservation, constraint, .. } = directives;
-    let optional = [partition, account, reservation, constraint].into_iter().flatten();
-    match [job_name, folder].into_iter().chain(optional).find(|word| word.chars().any(char::is_control)) {
-        Some(word) => Err(format!(
-            "a line break or another control character cannot be told to sbatch: `{}`",
-            word.escape_debug()
-        )),
-        None => Ok(()),
-    }
 }
 
 /// A script of the job's folder that runs in a container finds that folder there, or cannot run.
@@ -321,7 +305,7 @@ fn start(context: &Context, case: &Case, placed: &Placed, folder: &str, tasks_pe
         // Slurm counts in minutes and looks every half minute: its limit stands behind the harness's own.
         minutes: (case.limit_s + 180).div_ceil(60),
         exclusive: slurm.exclusive,
-        leaves_code: true,
+        stands_alone: true,
         partition: slurm.partition.clone(),
         account: slurm.account.clone(),
         reservation: slurm.reservation.clone(),

@@ -496,11 +496,16 @@ impl<'a> Runner<'a> {
         let planned = self.jobs[at].planned;
         let JobState::Live(live) = &mut self.jobs[at].state else { return };
         if live.ending.is_none() {
+            // While the launcher gives no answer the job may have ended long ago: what it last said counts.
+            let known = live.last_answer;
+            let beyond = |since: Instant, limit_s: u64| {
+                known.saturating_duration_since(since) > Duration::from_secs(limit_s)
+            };
             let over = match live.started {
-                Some(started) if now - started > Duration::from_secs(planned.limit_s) => {
+                Some(started) if beyond(started, planned.limit_s) => {
                     Some(Ended::TimeLimit { limit_s: planned.limit_s })
                 }
-                None if now - live.submitted > Duration::from_secs(case.queue_limit_s) => {
+                None if beyond(live.submitted, case.queue_limit_s) => {
                     Some(Ended::QueueStuck { reason: live.last_reason.clone() })
                 }
                 _ => None,

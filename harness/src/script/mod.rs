@@ -56,9 +56,10 @@ pub struct Directives {
     pub gpus_per_node: u32,
     pub minutes: u64,
     pub exclusive: bool,
-    /// The script writes how it ended, for when Slurm has forgotten it. Older plans have scripts that do not.
+    /// Steps are told their numbers of tasks by their own words alone, and the script writes how it ended, for when
+    /// Slurm has forgotten it. Older plans have scripts that do neither.
     #[serde(default)]
-    pub leaves_code: bool,
+    pub stands_alone: bool,
     pub partition: Option<String>,
     pub account: Option<String>,
     pub reservation: Option<String>,

@@ -38,9 +38,6 @@ fn parse(text: &str) -> Result<Script, NotAScript> {
         .split_once("set -u\nstatus=0\n")
         .ok_or_else(|| NotAScript { line: 1, why: "no `set -u` after the head".to_owned() })?;
     let mut script = parse_head(head)?;
-    if let Start::Slurm(directives) = &mut script.start {
-        directives.leaves_code = body.ends_with(&format!("{}exit \"$status\"\n", render::LEAVES_CODE));
-    }
     let first_line = head.lines().count() + 2;
     let mut words: Vec<String> = Vec::new();
     // Comments vanish in the lexer, so the body is cut at its comment lines before words are made of it.
@@ -110,7 +107,7 @@ fn parse_head(head: &str) -> Result<Script, NotAScript> {
             gpus_per_node: values.get("gres")?.strip_prefix("gpu:")?.parse().ok()?,
             minutes: number("time")?,
             exclusive: values.contains_key("exclusive"),
-            leaves_code: false,
+            stands_alone: head.ends_with(render::FORGETS),
             partition: word("partition"),
             account: word("account"),
             reservation: word("reservation"),

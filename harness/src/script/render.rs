@@ -37,15 +37,17 @@ pub fn render(script: &Script) -> String {
         }
     }
     text.push('\n');
-    if matches!(&script.start, Start::Slurm(directives) if directives.leaves_code) {
+    if matches!(&script.start, Start::Slurm(directives) if directives.stands_alone) {
         text.push_str(LEAVES_CODE);
     }
     text.push_str("exit \"$status\"\n");
     text
 }
 
+/// What sbatch says of the job's tasks srun takes for a step's, and then ignores what the step itself asks for.
+pub const FORGETS: &str = "unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE\n";
 /// There whole or not at all; a disk that is full changes no exit code.
-pub const LEAVES_CODE: &str = "echo \"$status\" > exit_code.part && mv exit_code.part exit_code\n";
+const LEAVES_CODE: &str = "echo \"$status\" > exit_code.part && mv exit_code.part exit_code\n";
 
 fn comment_of_nodes(nodes: &[String]) -> String {
     format!("# nodes {}\n", nodeset::fold(nodes))
@@ -83,6 +85,9 @@ fn render_directives(text: &mut String, d: &Directives, nodes: &[String]) {
     }
     // A job that Slurm runs again by itself would be measured twice under one name.
     text.push_str("#SBATCH --no-requeue\n");
+    if d.stands_alone {
+        text.push_str(FORGETS);
+    }
 }
 
 fn counters_begin(text: &mut String, script: &Script, sampler: &Sampler) {

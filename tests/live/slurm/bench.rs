@@ -61,9 +61,10 @@ impl Bench {
     }
 
     /// A run that goes on while the test does something to it.
-    pub fn start(&self) -> Child {
+    pub fn start(&self) -> Running {
         let mut command = self.command(&RUN);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the harness starts")
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running(Some(command.spawn().expect("the harness starts")))
     }
 
     /// The file by which workloads tell that they run, or are told to go on.
@@ -106,15 +107,45 @@ impl Bench {
     /// The events of the newest run.
     pub fn events(&self, name: &str) -> Vec<Value> {
         let text = fs::read_to_string(self.project.latest().join("events.jsonl")).unwrap_or_default();
-        let events = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("an event"));
+        // The last may be on its way.
+        let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         events.filter(|event| event["event"] == name).collect()
     }
 }
 
 pub const RUN: [&str; 4] = ["--suite", "live", "--inventory", "live"];
 
+/// A harness that runs. It ends with the test, should that fail before.
+pub struct Running(Option<Child>);
+
+impl Running {
+    pub fn id(&self) -> i32 {
+        let child = self.0.as_ref().expect("a child");
+        i32::try_from(child.id()).expect("a process id")
+    }
+
+    pub fn is_over(&mut self) -> bool {
+        self.0.as_mut().expect("a child").try_wait().expect("a child").is_some()
+    }
+
+    /// By force, as a machine that is switched off does.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
 /// What a run that was started has come to.
-pub fn ended(child: Child) -> Ran {
+pub fn ended(mut run: Running) -> Ran {
+    let child = run.0.take().expect("a child");
     ran(child.wait_with_output().expect("the harness ends"))
 }
 

@@ -1,16 +1,17 @@
 //! What goes wrong while jobs run: somebody cancels them, they hang, a node is lost, is drained or loses its daemon,
 //! the controller is away, the harness itself is killed.
 
-use super::bench::{Bench, case, ended, until};
+use super::bench::{Bench, Running, case, ended, until};
 use crate::fact::Fact;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
-use std::process::Child;
 use std::time::Duration;
 
 pub const FACTS: &[Fact] = &[
     ("a_job_that_somebody_cancels_is_an_error_of_its_own_alone", cancelled),
+    ("a_step_that_somebody_cancels_is_no_success", step_cancelled),
+    ("a_job_that_is_put_back_into_the_queue_is_not_measured_again", requeued),
     ("a_job_over_its_limit_is_ended_even_if_it_heeds_no_signal", over_the_limit),
     ("a_job_that_slurm_ends_at_its_own_limit_is_told_as_such", over_slurms_limit),
     ("a_node_that_is_lost_is_the_culprit_and_the_others_go_on", node_lost),
@@ -58,6 +59,36 @@ fn cancelled() {
     bench.cluster.assert_nothing_is_left();
 }
 
+/// The job itself goes on, and ends well as far as Slurm can tell.
+fn step_cancelled() {
+    let bench = Bench::of(2, "", &case("waits", "\"each\"", "waits", ""));
+    bench.program("waits", WAITS);
+    let run = bench.start();
+    bench.wait_for(&ALL[..2]);
+    bench.cluster.ask(&["scancel", &format!("{}.0", bench.id("waits", "n2"))]);
+    go(&bench);
+    let ran = ended(run);
+    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    assert_eq!(odd(&bench, "waits"), ["command.exit_code@n2 fail"], "{}", ran.all());
+    bench.cluster.assert_nothing_is_left();
+}
+
+fn requeued() {
+    let bench = Bench::of(2, "", &case("waits", "\"all\"", "waits", ""));
+    bench.program("waits", WAITS);
+    let run = bench.start();
+    until("the start of the job", || bench.events("job-started").into_iter().next());
+    let listed = bench.cluster.ask(&["squeue", "--noheader", "--format=%i"]);
+    bench.cluster.ask(&["scontrol", "update", &format!("JobId={listed}"), "Requeue=1"]);
+    bench.cluster.ask(&["scontrol", "requeue", &listed]);
+    let ran = ended(run);
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    let verdicts = bench.verdicts("waits");
+    assert!(verdicts.len() == 1 && verdicts[0].ends_with("error REQUEUED"), "{verdicts:?}: {}", ran.all());
+    assert!(ran.blamed().is_empty(), "{}", ran.all());
+    bench.cluster.assert_nothing_is_left();
+}
+
 fn over_the_limit() {
     let cases = [case("hangs", "\"each\"", "hangs", "limit_s = 2"), case("after", "\"each\"", "well", "")];
     let bench = Bench::new(&cases.concat());
@@ -67,7 +98,8 @@ fn over_the_limit() {
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert_eq!(odd(&bench, "hangs"), ["command.exit_code@n3 error hang"], "{}", ran.all());
     assert_all_pass(&bench, "after");
-    assert_eq!(ran.blamed(), ["culprit n3 node"], "{}", ran.all());
+    // It does well afterwards: whether it is to blame is not for one hang to tell.
+    assert_eq!(ran.blamed(), ["suspects n3"], "{}", ran.all());
     bench.cluster.assert_nothing_is_left();
 }
 
@@ -172,15 +204,17 @@ fn held() {
     bench.cluster.ask(&["sbatch", "--exclusive", "--nodelist=n1", "--output=/dev/null", "--wrap", &other]);
     let run = bench.start();
     let id = until("a job that waits", || {
-        let waiting = bench.cluster.ask(&["squeue", "--noheader", "--states=PENDING", "--format=%i"]);
-        waiting.lines().next().map(str::to_owned)
+        let waiting = bench.cluster.ask(&["squeue", "--noheader", "--states=PENDING", "--format=%i %j"]);
+        let line = waiting.lines().find(|line| line.contains(".waits."))?;
+        line.split(' ').next().map(str::to_owned)
     });
     bench.cluster.ask(&["scontrol", "hold", &id]);
-    until("the end of it", || bench.events("job-ended").into_iter().next());
+    until("the end of it", || bench.events("job-ended").into_iter().find(|event| event["case"] == "waits"));
     go(&bench);
     let ran = ended(run);
     assert_eq!(ran.code, Some(3), "{}", ran.all());
-    assert_eq!(bench.verdicts("waits"), ["command.exit_code error queue-stuck"], "{}", ran.all());
+    let waits = bench.verdicts("waits");
+    assert!(waits.len() == 1 && waits[0].ends_with("error queue-stuck"), "{waits:?}: {}", ran.all());
     assert!(ran.stdout.contains("JobHeld"), "{}", ran.all());
     assert_all_pass(&bench, "each");
     assert!(ran.blamed().is_empty(), "{}", ran.all());
@@ -193,8 +227,7 @@ fn killed() {
     bench.program("waits", WAITS);
     let mut run = bench.start();
     bench.wait_for(&ALL);
-    run.kill().expect("killed");
-    run.wait().expect("reaped");
+    run.kill();
     go(&bench);
     // What it had launched ends while nobody looks.
     until("the end of the jobs", || bench.cluster.ask(&["squeue", "--noheader"]).is_empty().then_some(()));
@@ -230,9 +263,8 @@ fn interrupted() {
     }
 }
 
-fn tell(run: &Child, signal: Signal) {
-    let id = i32::try_from(run.id()).expect("a process id");
-    kill(Pid::from_raw(id), signal).expect("told");
+fn tell(run: &Running, signal: Signal) {
+    kill(Pid::from_raw(run.id()), signal).expect("told");
 }
 
 fn lines(bench: &Bench, file: &str) -> Vec<String> {

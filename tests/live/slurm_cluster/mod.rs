@@ -68,10 +68,6 @@ impl Cluster {
         cluster
     }
 
-    pub fn state(&self) -> &Path {
-        &self.state
-    }
-
     /// Where every client of Slurm finds this cluster, and no other.
     pub fn configuration(&self) -> PathBuf {
         self.state.join("slurm.conf")

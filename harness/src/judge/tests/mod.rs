@@ -373,6 +373,8 @@ fn what_somebody_stopped_speaks_against_no_node() {
         (Ended::Cancelled, false),
         (Ended::Interrupted { why: "w".into() }, false),
         (Ended::NotRun { why: "w".into() }, false),
+        (Ended::Requeued { reason: "r".into() }, false),
+        (Ended::QueueStuck { reason: "JobHeldAdmin".into() }, false),
         (Ended::Preempted, true),
         (Ended::TimeLimit { limit_s: 1 }, true),
     ] {

@@ -126,7 +126,7 @@ impl Bench {
             gpus_per_node: 8,
             minutes: self.minutes,
             exclusive: true,
-            leaves_code: true,
+            stands_alone: true,
             partition: None,
             account: None,
             reservation: None,
