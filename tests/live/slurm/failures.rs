@@ -62,7 +62,7 @@ fn cancelled() {
 /// The job itself goes on, and ends well as far as Slurm can tell.
 fn step_cancelled() {
     let bench = Bench::of(2, "", &case("waits", "\"each\"", "waits", ""));
-    bench.program("waits", WAITS);
+    bench.program("waits", &format!("{WAITS}\n[[ $(hostname) != n2 ]] || sleep 600"));
     let run = bench.start();
     bench.wait_for(&ALL[..2]);
     bench.cluster.ask(&["scancel", &format!("{}.0", bench.id("waits", "n2"))]);

@@ -83,7 +83,8 @@ fn a_suite_ends_with_its_verdicts_and_names_the_node_that_failed() {
     assert_eq!(failed, ["command.exit_code@n3 fail"], "{}", ran.all());
     assert_eq!(bench.verdicts("is-not-there").len(), 1);
     assert!(!bench.verdicts("is-not-there")[0].ends_with(" pass"));
-    assert!(ran.blamed().contains(&"culprit n3 node".to_owned()), "{}", ran.all());
+    // It does well in another case, and nothing runs on it beside others.
+    assert!(ran.blamed().contains(&"suspects n3".to_owned()), "{}", ran.all());
     assert!(!ran.stdout.contains("SIMULATED"), "{}", ran.stdout);
     bench.cluster.assert_nothing_is_left();
 }
@@ -121,7 +122,9 @@ fn any_word_arrives_unchanged_as_argument_value_and_path() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut words: Vec<String> = WORDS.iter().map(|word| (*word).to_owned()).collect();
     for _ in 0..200 {
-        words.push(any.new_tree(&mut runner).expect("a word").current());
+        let word = any.new_tree(&mut runner).expect("a word").current();
+        // sbatch refuses scripts with the line breaks of another system, and says so.
+        words.extend(Some(word).filter(|word| !word.contains("\r\n")));
     }
     let bench = Bench::of(2, "", "");
     let shared = "a 'shared' \"folder\" # $(id) \u{e9}";
