@@ -3,9 +3,11 @@
 //! Every artefact carries `format`, the version of its own layout; a reader refuses a newer one by name.
 //! No artefact holds an absolute path of the machine that the harness runs on, nor where outputs were sent to.
 
+mod ended;
 mod outcome;
 mod whole;
 
+pub use ended::Ended;
 pub use outcome::{Bad, CaseOutcomes, CoverageSets, JobOutcome, WorkKind};
 pub use whole::{CaseSummary, Counts, RunRecord, Summary};
 
@@ -349,95 +351,6 @@ pub struct JobRecord {
     /// What it saw beside that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
-}
-
-/// How a job ended, as far as the launcher can tell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "how", rename_all = "kebab-case")]
-pub enum Ended {
-    /// The script ran to its end.
-    Exited {
-        code: i32,
-    },
-    Killed {
-        signal: i32,
-    },
-    /// Over its time limit: ended by the harness or by Slurm.
-    TimeLimit {
-        limit_s: u64,
-    },
-    NodeFail,
-    /// A node did not come up for it.
-    BootFail,
-    OutOfMemory,
-    Preempted,
-    /// The launcher put it back into the queue after it had started: what it had measured would be measured again.
-    Requeued {
-        reason: String,
-    },
-    /// It would not have ended by the moment that it was given.
-    Deadline,
-    /// By somebody else.
-    Cancelled,
-    /// It never started.
-    QueueStuck {
-        reason: String,
-    },
-    LaunchFailed {
-        why: String,
-    },
-    /// A host gave no answer: it could not be launched there, or nothing more was heard of it.
-    HostUnreachable {
-        why: String,
-    },
-    /// The launcher did not answer for longer than could be waited for.
-    Lost {
-        why: String,
-    },
-    /// The run was interrupted, or its own limit passed.
-    Interrupted {
-        why: String,
-    },
-    /// Never launched.
-    NotRun {
-        why: String,
-    },
-}
-
-impl Ended {
-    /// Whether it is told as it is even where the harness had asked the job to end meanwhile.
-    pub fn is_of_its_own(&self) -> bool {
-        matches!(
-            self,
-            Ended::NodeFail
-                | Ended::BootFail
-                | Ended::OutOfMemory
-                | Ended::Preempted
-                | Ended::HostUnreachable { .. }
-        )
-    }
-
-    /// The cause in a word, as a culprit's evidence begins with it.
-    pub fn cause(&self) -> String {
-        match self {
-            Ended::Exited { code } => format!("exit {code}"),
-            Ended::Killed { signal } => format!("signal {signal}"),
-            Ended::TimeLimit { .. } => "hang".to_owned(),
-            Ended::NodeFail => "NODE_FAIL".to_owned(),
-            Ended::BootFail => "BOOT_FAIL".to_owned(),
-            Ended::OutOfMemory => "OUT_OF_MEMORY".to_owned(),
-            Ended::Preempted => "PREEMPTED".to_owned(),
-            Ended::Requeued { .. } => "REQUEUED".to_owned(),
-            Ended::Deadline => "DEADLINE".to_owned(),
-            Ended::Cancelled => "CANCELLED".to_owned(),
-            Ended::QueueStuck { .. } => "queue-stuck".to_owned(),
-            Ended::LaunchFailed { .. } => "launch-failed".to_owned(),
-            Ended::HostUnreachable { .. } => "host-unreachable".to_owned(),
-            Ended::Lost { .. } => "lost".to_owned(),
-            Ended::Interrupted { .. } => "interrupted".to_owned(),
-            Ended::NotRun { .. } => "not-run".to_owned(),
-        }
-    }
 }
 
 /// A node that the launcher, a probe or the sampler itself named.
