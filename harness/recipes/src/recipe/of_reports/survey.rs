@@ -1,6 +1,7 @@
 //! Goes through many reports, some at a time, and puts together what recipes make of each. A report that cannot be read
 //! is named and does not stop the others.
 
+mod notes;
 mod pictures;
 mod sheets;
 
@@ -173,7 +174,7 @@ fn read(survey: &Survey, input: &Input, of_all: &[OfAll]) -> Report {
         }
     };
     let written = trace.export().written_by().unwrap_or_default();
-    let notes = said(input, &trace);
+    let notes = trace.take_notes();
     let taken = taken(survey, input, &mut trace, of_all);
     Report {
         rank: rank(&trace).unwrap_or_default(),
@@ -185,11 +186,6 @@ fn read(survey: &Survey, input: &Input, of_all: &[OfAll]) -> Report {
         taken,
         notes,
     }
-}
-
-/// What was left out since this was asked last.
-fn said(input: &Input, trace: &Trace) -> Vec<String> {
-    trace.take_notes().into_iter().map(|note| format!("{}: {note}", input.shown)).collect()
 }
 
 /// What each recipe takes from one report, and what it left out.
@@ -210,7 +206,7 @@ fn taken(survey: &Survey, input: &Input, trace: &mut Trace, of_all: &[OfAll]) ->
             Err(error) => Err(error),
         };
         let of_report = of_report.unwrap_or_else(|error| Taken::Unreadable(error.to_string()));
-        taken.push((of_report, said(input, trace)));
+        taken.push((of_report, trace.take_notes()));
     }
     taken
 }
@@ -340,9 +336,11 @@ fn outcome(
     });
     let mut unreadable: Vec<(String, String)> = unreadable.collect();
     let seen = seen((0..reports.len()).map(of));
-    let mut notes: Vec<String> =
-        reports.iter().flat_map(|report| report.notes.iter().chain(&report.taken[at].1).cloned()).collect();
-    notes.dedup();
+    let told = reports.iter().enumerate().flat_map(|(number, report)| {
+        let notes = report.notes.iter().chain(&report.taken[at].1);
+        notes.map(move |note| (shown(number), note.as_str()))
+    });
+    let mut notes = notes::folded(told);
     let (mut tables, mut pictures) = (Vec::new(), Vec::new());
     let looked = seen.looked_at;
     match &recipe.kind {
