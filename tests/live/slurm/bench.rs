@@ -57,14 +57,16 @@ impl Bench {
     }
 
     pub fn run(&self) -> Ran {
-        ran(self.command(&RUN).output().expect("the harness starts"))
+        ended(self.start())
     }
 
     /// A run that goes on while the test does something to it.
     pub fn start(&self) -> Running {
         let mut command = self.command(&RUN);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        Running(Some(command.spawn().expect("the harness starts")))
+        let run = Running(Some(command.spawn().expect("the harness starts")));
+        self.cluster.script("own", &[&run.id().to_string()]);
+        run
     }
 
     /// The file by which workloads tell that they run, or are told to go on.

@@ -200,7 +200,7 @@ fn held() {
     bench.program("waits", WAITS);
     bench.program("well", "exit 0");
     // A node that is busy with another's job: what is to run on it waits, and somebody holds it.
-    let other = "while ! [[ -e BENCH/go ]]; do sleep 0.1; done".replace("BENCH", &bench.folder());
+    let other = "until [ -e BENCH/go ]; do sleep 0.1; done".replace("BENCH", &bench.folder());
     bench.cluster.ask(&["sbatch", "--exclusive", "--nodelist=n1", "--output=/dev/null", "--wrap", &other]);
     let run = bench.start();
     let id = until("a job that waits", || {
