@@ -1,15 +1,14 @@
 //! What was sampled over time: NICs, switches, GPUs, and events of plugins.
 
 use super::WHOLE;
-use crate::recipe::of_reports::generic::{generic_values, sources};
+use crate::recipe::of_reports::generic::{GENERIC_TABLES, generic_values, sources};
 use crate::recipe::of_reports::samples::{GpuSamples, NetNames, gpu_of, net_samples};
 use crate::recipe::of_reports::{Kind, ReportRecipe};
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
 use crate::tables::{
-    GENERIC_EVENT_DATA, GENERIC_EVENT_SOURCES, GENERIC_EVENT_TYPE_FIELDS, GENERIC_EVENT_TYPES,
-    GENERIC_EVENTS, GPU_METRICS, NET_IB_SWITCH_METRIC, NET_NIC_METRIC, NIC_ID_MAP, STRING_IDS,
-    TARGET_INFO_GPU_METRICS, TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO, TableSpec,
+    GENERIC_EVENTS, GPU_METRICS, NET_IB_SWITCH_METRIC, NET_NIC_METRIC, NIC_ID_MAP, TARGET_INFO_GPU_METRICS,
+    TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO, TableSpec,
 };
 use crate::trace::{Trace, nics};
 use std::collections::BTreeMap;

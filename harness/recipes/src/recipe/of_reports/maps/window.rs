@@ -1,6 +1,7 @@
 //! The time that a map shows: one window over all reports, cut into equal bins. What lies in a bin is reckoned by the
 //! maps.
 
+use crate::recipe::of_reports::Of;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::spans::Spans;
 

@@ -8,14 +8,11 @@ mod source;
 mod tests;
 
 use super::window::{BINS, Laid, NO_SHIFT, Seen, Window};
+use crate::recipe::of_reports::generic::GENERIC_TABLES;
 use crate::recipe::of_reports::together::{Share, Taken as AnyTaken, Together};
 use crate::recipe::of_reports::{Kind, Made, Of, ReportRecipe};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::source::efa_counters::{is_called_so, read_file};
-use crate::tables::{
-    GENERIC_EVENT_DATA, GENERIC_EVENT_SOURCES, GENERIC_EVENT_TYPE_FIELDS, GENERIC_EVENT_TYPES,
-    GENERIC_EVENTS, STRING_IDS,
-};
 use crate::trace::Trace;
 use source::{Mode, Source, of_capture, of_events};
 use std::collections::{BTreeMap, BTreeSet};
