@@ -196,8 +196,8 @@ fn operations(db: &Connection, projected: &[Row]) {
 /// A row of ours in theirs' words.
 fn cell(sheet: &Sheet, column: &str, row: usize) -> String {
     match &sheet.column(column).unwrap_or_else(|| panic!("no {column}")).values {
-        Values::Integers(all) => all[row].map(|number| number.to_string()).unwrap_or_default(),
-        Values::Texts(all) => all[row].as_deref().unwrap_or_default().to_owned(),
+        Values::Integers(all) => all.get(row).map(|number| number.to_string()).unwrap_or_default(),
+        Values::Texts(all) => all.get(row).unwrap_or_default().to_owned(),
         other => panic!("{column}: {other:?}"),
     }
 }

@@ -260,14 +260,14 @@ fn cells(values: &Values, quantity: Quantity) -> Vec<Cell> {
         None | Some("") => Cell::None,
         Some(text) => Cell::Text(text.to_owned()),
     };
-    let whole = |number: &Option<i64>| match number {
+    let whole = |number: Option<i64>| match number {
         None => Cell::None,
-        Some(number) if quantity == Quantity::Bytes => Cell::Real(*number as f64 / unit, step),
-        Some(number) => Cell::Whole(*number as f64),
+        Some(number) if quantity == Quantity::Bytes => Cell::Real(number as f64 / unit, step),
+        Some(number) => Cell::Whole(number as f64),
     };
     let real = |number: &Option<f64>| number.map_or(Cell::None, |number| Cell::Real(number / unit, step));
     match values {
-        Values::Texts(all) => all.iter().map(|cell| text(cell.as_deref())).collect(),
+        Values::Texts(all) => all.iter().map(text).collect(),
         Values::Lists(all) => all.iter().map(|cell| text(cell.as_ref().map(List::shown))).collect(),
         Values::Integers(all) => all.iter().map(whole).collect(),
         Values::Decimals(all) => all.iter().map(real).collect(),

@@ -70,7 +70,7 @@ fn reports(outcome: &Outcome) -> Vec<Report> {
     (0..files.height())
         .map(|row| Report {
             rank: match files.column("Rank").map(|column| &column.values) {
-                Some(Values::Integers(ranks)) => ranks.get(row).copied().flatten(),
+                Some(Values::Integers(ranks)) => ranks.get(row),
                 _ => None,
             },
             file: text(files, "File", row).unwrap_or_default(),
@@ -81,7 +81,7 @@ fn reports(outcome: &Outcome) -> Vec<Report> {
 
 fn text(sheet: &Sheet, column: &str, row: usize) -> Option<String> {
     match &sheet.column(column)?.values {
-        Values::Texts(all) => all.get(row)?.as_deref().map(|text| recipes::sheet::visible(text).into_owned()),
+        Values::Texts(all) => all.get(row).map(|text| recipes::sheet::visible(text).into_owned()),
         _ => None,
     }
 }

@@ -68,12 +68,9 @@ pub(super) fn of_sheet(sheet: &Sheet, columns: &Columns) -> Result<DataFrame, St
     let of = |(name, kind): &(String, Kind)| {
         let name: PlSmallStr = name.as_str().into();
         let found = sheet.column(&name).map(|column| match &column.values {
-            Values::Integers(all) => Column::new(name.clone(), all),
+            Values::Integers(all) => Int64Chunked::from_iter_options(name.clone(), all.iter()).into_column(),
             Values::Decimals(all) => Column::new(name.clone(), all),
-            Values::Texts(all) => {
-                let texts = all.iter().map(|text| text.as_deref());
-                StringChunked::from_iter_options(name.clone(), texts).into_column()
-            }
+            Values::Texts(all) => StringChunked::from_iter_options(name.clone(), all.iter()).into_column(),
             Values::Lists(all) => {
                 let texts = all.iter().map(|list| list.as_ref().map(|list| list.shown()));
                 StringChunked::from_iter_options(name.clone(), texts).into_column()

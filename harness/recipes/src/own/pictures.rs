@@ -144,7 +144,7 @@ impl<'a> Labels<'a> {
 
     fn key(&self, row: usize) -> Key {
         let rank = self.ranks.and_then(|column| match &column.values {
-            Values::Integers(all) => all[row],
+            Values::Integers(all) => all.get(row),
             _ => None,
         });
         let words = self.columns.iter().map(|column| match (column.name.as_str(), word(column, row)) {
@@ -161,16 +161,16 @@ impl<'a> Labels<'a> {
 
 fn word(column: &Column, row: usize) -> Option<String> {
     match &column.values {
-        Values::Integers(all) => all[row].map(|value| value.to_string()),
+        Values::Integers(all) => all.get(row).map(|value| value.to_string()),
         Values::Decimals(all) => all[row].map(|value| value.to_string()),
-        Values::Texts(all) => all[row].as_deref().map(str::to_owned),
+        Values::Texts(all) => all.get(row).map(str::to_owned),
         Values::Lists(all) => all[row].as_ref().map(|list| list.shown().to_owned()),
     }
 }
 
 fn number(column: &Column, row: usize) -> Option<f64> {
     match &column.values {
-        Values::Integers(all) => all[row].map(|value| value as f64),
+        Values::Integers(all) => all.get(row).map(|value| value as f64),
         Values::Decimals(all) => all[row],
         Values::Texts(_) | Values::Lists(_) => None,
     }
@@ -223,7 +223,7 @@ fn heatmap(
 ) -> Result<(Vec<i64>, Vec<HeatmapRow>), String> {
     let Values::Integers(xs) = &xs.values else { return Err("columns begin at whole numbers".to_owned()) };
     let width = i64::try_from(width).map_err(|error| error.to_string())?;
-    let starts: BTreeSet<i64> = xs.iter().flatten().copied().collect();
+    let starts: BTreeSet<i64> = xs.iter().flatten().collect();
     let (Some(first), Some(last)) = (starts.first().copied(), starts.last().copied()) else {
         return Err("no column begins anywhere".to_owned());
     };

@@ -19,7 +19,7 @@ fn sheet(name: &str, trace: &Trace) -> Sheet {
 
 fn integers(sheet: &Sheet, column: &str) -> Vec<Option<i64>> {
     match sheet.column(column).map(|column| &column.values) {
-        Some(Values::Integers(values)) => values.clone(),
+        Some(Values::Integers(values)) => values.iter().collect(),
         other => panic!("{column}: {other:?}"),
     }
 }
@@ -27,7 +27,7 @@ fn integers(sheet: &Sheet, column: &str) -> Vec<Option<i64>> {
 fn texts(sheet: &Sheet, column: &str) -> Vec<String> {
     match sheet.column(column).map(|column| &column.values) {
         Some(Values::Texts(values)) => {
-            values.iter().map(|text| text.as_deref().unwrap_or_default().to_owned()).collect()
+            values.iter().map(|text| text.unwrap_or_default().to_owned()).collect()
         }
         other => panic!("{column}: {other:?}"),
     }

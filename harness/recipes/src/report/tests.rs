@@ -9,9 +9,9 @@ pub(super) fn lines(trace: &Trace, asked: &str) -> Vec<String> {
     let Some(sheet) = sheet else { return Vec::new() };
     let heading = |column: &crate::sheet::Column| column.heading(Headings::Today, TimeUnit::Nanoseconds);
     let cell = |values: &Values, row: usize| match values {
-        Values::Integers(all) => all[row].map(|value| value.to_string()),
+        Values::Integers(all) => all.get(row).map(|value| value.to_string()),
         Values::Decimals(all) => all[row].map(|value| format!("{value:.1}")),
-        Values::Texts(all) => all[row].as_deref().map(str::to_owned),
+        Values::Texts(all) => all.get(row).map(str::to_owned),
         Values::Lists(all) => all[row].as_ref().map(|list| list.shown().to_owned()),
     };
     let mut lines = vec![sheet.columns.iter().filter_map(heading).collect::<Vec<_>>().join("|")];

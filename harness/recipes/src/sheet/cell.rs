@@ -50,14 +50,12 @@ impl ShownColumn<'_> {
 
     pub fn cell(&self, row: usize) -> Cell<'_> {
         let number = match &self.column.values {
-            Values::Texts(all) => {
-                return all.get(row).and_then(|text| text.as_deref()).map_or(Cell::Empty, Cell::Text);
-            }
+            Values::Texts(all) => return all.get(row).map_or(Cell::Empty, Cell::Text),
             Values::Lists(all) => {
                 let list = all.get(row).and_then(Option::as_ref);
                 return list.map_or(Cell::Empty, |list| Cell::Text(list.shown()));
             }
-            Values::Integers(all) => all.get(row).copied().flatten().map(|value| self.integer(value)),
+            Values::Integers(all) => all.get(row).map(|value| self.integer(value)),
             Values::Decimals(all) => all.get(row).copied().flatten().and_then(|value| self.decimal(value)),
         };
         number.map_or(Cell::Empty, Cell::Number)

@@ -9,14 +9,19 @@ mod form;
 mod forms;
 mod heading;
 mod html;
+mod integers;
 mod json;
 pub mod parquet;
+mod texts;
 mod visible;
 
 pub use cell::{Cell, Look, Shown, ShownColumn};
 pub use form::{BadForm, Form, FormSpec, LIST as FORMS, OptionSpec, find as find_form};
 pub use heading::{Headings, TimeUnit};
 pub use html::escaped;
+pub(crate) use integers::BLOCK;
+pub use integers::Integers;
+pub use texts::Texts;
 pub use visible::visible;
 
 use std::sync::Arc;
@@ -59,11 +64,10 @@ pub enum Quantity {
 /// `None` is a cell without a value, which is never a zero.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Values {
-    Integers(Vec<Option<i64>>),
+    Integers(Integers),
     /// Shown with one decimal, or as their quantity has it.
     Decimals(Vec<Option<f64>>),
-    /// Rows of one word may share it: traces have few words and very many rows.
-    Texts(Vec<Option<Arc<str>>>),
+    Texts(Texts),
     /// Several numbers in one cell.
     Lists(Vec<Option<List>>),
 }
@@ -108,9 +112,9 @@ impl Values {
     /// A column of the same kind without a row.
     pub fn none(&self) -> Values {
         match self {
-            Values::Integers(_) => Values::Integers(Vec::new()),
+            Values::Integers(_) => Values::Integers(Integers::default()),
             Values::Decimals(_) => Values::Decimals(Vec::new()),
-            Values::Texts(_) => Values::Texts(Vec::new()),
+            Values::Texts(_) => Values::Texts(Texts::default()),
             Values::Lists(_) => Values::Lists(Vec::new()),
         }
     }
@@ -118,9 +122,9 @@ impl Values {
     /// Puts the rows of another column of the same kind below; of another kind they are left empty.
     pub fn append(&mut self, other: &Values) {
         match (&mut *self, other) {
-            (Values::Integers(all), Values::Integers(more)) => all.extend(more),
+            (Values::Integers(all), Values::Integers(more)) => all.append(more.clone()),
             (Values::Decimals(all), Values::Decimals(more)) => all.extend(more),
-            (Values::Texts(all), Values::Texts(more)) => all.extend(more.iter().cloned()),
+            (Values::Texts(all), Values::Texts(more)) => all.append(more),
             (Values::Lists(all), Values::Lists(more)) => all.extend(more.iter().cloned()),
             (_, other) => self.append_empty(other.len()),
         }
@@ -128,9 +132,9 @@ impl Values {
 
     pub fn append_empty(&mut self, rows: usize) {
         match self {
-            Values::Integers(all) => all.extend(std::iter::repeat_n(None, rows)),
+            Values::Integers(all) => all.append(std::iter::repeat_n(None, rows).collect()),
             Values::Decimals(all) => all.extend(std::iter::repeat_n(None, rows)),
-            Values::Texts(all) => all.extend(std::iter::repeat_n(None, rows)),
+            Values::Texts(all) => all.append_empty(rows),
             Values::Lists(all) => all.extend(std::iter::repeat_n(None, rows)),
         }
     }
@@ -158,7 +162,7 @@ impl Sheet {
     pub fn lines(&self) -> Option<impl Iterator<Item = &str>> {
         match self.columns.as_slice() {
             [Column { quantity: Quantity::Verbatim, values: Values::Texts(lines), .. }] => {
-                Some(lines.iter().map(|line| line.as_deref().unwrap_or_default()))
+                Some(lines.iter().map(Option::unwrap_or_default))
             }
             _ => None,
         }

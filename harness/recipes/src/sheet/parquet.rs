@@ -8,11 +8,9 @@ pub fn bytes(sheet: &Sheet) -> Result<Vec<u8>, String> {
     let columns = sheet.columns.iter().map(|column| {
         let name = PlSmallStr::from_str(&column.name);
         match &column.values {
-            Values::Integers(all) => Column::new(name, all),
+            Values::Integers(all) => Int64Chunked::from_iter_options(name, all.iter()).into_column(),
             Values::Decimals(all) => Column::new(name, all),
-            Values::Texts(all) => {
-                StringChunked::from_iter_options(name, all.iter().map(|text| text.as_deref())).into_column()
-            }
+            Values::Texts(all) => StringChunked::from_iter_options(name, all.iter()).into_column(),
             Values::Lists(all) => lists(name, all),
         }
     });

@@ -25,7 +25,7 @@ pub(super) fn table<'a>(outcome: &'a Outcome, name: &str) -> &'a Sheet {
 
 pub(super) fn integers(sheet: &Sheet, column: &str) -> Vec<Option<i64>> {
     match sheet.column(column).map(|column| &column.values) {
-        Some(Values::Integers(values)) => values.clone(),
+        Some(Values::Integers(values)) => values.iter().collect(),
         other => panic!("{column}: {other:?}"),
     }
 }
@@ -33,7 +33,7 @@ pub(super) fn integers(sheet: &Sheet, column: &str) -> Vec<Option<i64>> {
 pub(super) fn texts(sheet: &Sheet, column: &str) -> Vec<String> {
     match sheet.column(column).map(|column| &column.values) {
         Some(Values::Texts(values)) => {
-            values.iter().map(|text| text.as_deref().unwrap_or_default().to_owned()).collect()
+            values.iter().map(|text| text.unwrap_or_default().to_owned()).collect()
         }
         other => panic!("{column}: {other:?}"),
     }

@@ -118,9 +118,7 @@ fn cells(sheet: &Sheet, column: &str) -> Vec<String> {
         Some(Values::Decimals(all)) => {
             all.iter().map(|cell| shown(cell.map(|n| format!("{n:.3}")))).collect()
         }
-        Some(Values::Texts(all)) => {
-            all.iter().map(|cell| shown(cell.as_deref().map(str::to_owned))).collect()
-        }
+        Some(Values::Texts(all)) => all.iter().map(|cell| shown(cell.map(str::to_owned))).collect(),
         other => panic!("{column}: {other:?}"),
     }
 }

@@ -33,7 +33,7 @@ fn cells(outcome: &Outcome, table: &str, column: &str) -> Vec<String> {
     let column = &sheet.column(column).unwrap_or_else(|| panic!("{column} of {table}")).values;
     let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     match column {
-        Values::Texts(all) => all.iter().map(|text| shown(text.as_deref().map(str::to_owned))).collect(),
+        Values::Texts(all) => all.iter().map(|text| shown(text.map(str::to_owned))).collect(),
         Values::Integers(all) => {
             all.iter().map(|value| shown(value.map(|value| value.to_string()))).collect()
         }

@@ -34,7 +34,7 @@ impl Tables {
     fn texts(&self, table: &str, column: &str) -> Vec<String> {
         let sheet = &self.0.tables.iter().find(|(name, _)| *name == table).expect("a table").1;
         match &sheet.column(column).expect("a column").values {
-            Values::Texts(all) => all.iter().map(|text| text.as_deref().unwrap_or("-").to_owned()).collect(),
+            Values::Texts(all) => all.iter().map(|text| text.unwrap_or("-").to_owned()).collect(),
             Values::Integers(all) => {
                 all.iter().map(|value| value.map_or("-".to_owned(), |value| value.to_string())).collect()
             }
