@@ -4,6 +4,7 @@
 use super::record::{Cell, Spot};
 use super::scan::Wanted;
 use super::shapes::Shaped;
+use super::words::Words;
 use crate::source::nsys_export::type_of;
 use crate::tables::Kind;
 use polars::prelude::*;
@@ -26,7 +27,7 @@ pub(super) struct Share<'w> {
 enum Values<'w> {
     Integers(&'w mut [i64]),
     Reals(&'w mut [f64]),
-    Texts(StringChunkedBuilder),
+    Texts(Words),
     Bytes(BinaryChunkedBuilder),
 }
 
@@ -40,7 +41,7 @@ pub(super) struct Filled {
 /// What does not stand in the long row.
 enum Piece {
     None,
-    Texts(StringChunked),
+    Texts(PolarsResult<StringChunked>),
     Bytes(BinaryChunked),
 }
 
@@ -60,11 +61,7 @@ impl Whole {
         match self {
             Whole::Integers(all) => Box::new(pieces(all, counts).map(Values::Integers).map(share)),
             Whole::Reals(all) => Box::new(pieces(all, counts).map(Values::Reals).map(share)),
-            Whole::Texts => {
-                Box::new(counts.iter().map(move |rows| {
-                    share(Values::Texts(StringChunkedBuilder::new(PlSmallStr::EMPTY, *rows)))
-                }))
-            }
+            Whole::Texts => Box::new(counts.iter().map(move |rows| share(Values::Texts(Words::new(*rows))))),
             Whole::Bytes => {
                 Box::new(counts.iter().map(move |rows| {
                     share(Values::Bytes(BinaryChunkedBuilder::new(PlSmallStr::EMPTY, *rows)))
@@ -94,7 +91,7 @@ impl Whole {
                 let mut joined = StringChunked::full_null(name, 0);
                 for filled in filled {
                     if let Piece::Texts(texts) = filled.piece {
-                        joined.append_owned(texts)?;
+                        joined.append_owned(texts?)?;
                     }
                 }
                 joined.rechunk().into_owned().into_column()
@@ -173,7 +170,7 @@ impl Share<'_> {
         match (&mut self.values, cell) {
             (Values::Texts(all), Cell::Null) => {
                 self.holes.push(row);
-                all.append_null();
+                all.push_none();
             }
             (Values::Bytes(all), Cell::Null) => {
                 self.holes.push(row);
@@ -184,12 +181,12 @@ impl Share<'_> {
             (Values::Reals(all), Cell::Real(number)) => set(all, row, number),
             (Values::Reals(all), Cell::Integer(number)) => set(all, row, number as f64),
             (Values::Texts(all), Cell::Text(bytes) | Cell::Blob(bytes)) => {
-                all.append_value(String::from_utf8_lossy(bytes));
+                all.push(bytes);
             }
             (Values::Bytes(all), Cell::Text(bytes) | Cell::Blob(bytes)) => all.append_value(bytes),
             // Values of a name-and-value table may be stored as numbers.
-            (Values::Texts(all), Cell::Integer(number)) => all.append_value(number.to_string()),
-            (Values::Texts(all), Cell::Real(number)) => all.append_value(number.to_string()),
+            (Values::Texts(all), Cell::Integer(number)) => all.push(number.to_string().as_bytes()),
+            (Values::Texts(all), Cell::Real(number)) => all.push(number.to_string().as_bytes()),
             (_, other) => return Err(not_of_type(other)),
         }
         Ok(())

@@ -142,7 +142,7 @@ impl<'a, 'w> Reader<'a, 'w> {
     }
 
     /// Where the records lie on a page as pages mostly are, and of which shape each is: all lie on it as a whole, under a
-    /// header of types of one byte. `None` for any other page, of which nothing is told here.
+    /// header that is no longer than most. `None` for any other page, of which nothing is told here.
     fn usual(&mut self, page: &[u8], pointers: &[[u8; 2]]) -> Option<()> {
         let shapes = self.shapes.as_mut()?;
         shapes.begin_page();

@@ -13,6 +13,7 @@ mod shapes;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod words;
 
 use super::{Fault, sqlite, type_of};
 use crate::tables::ColumnSpec;
