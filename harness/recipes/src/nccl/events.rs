@@ -6,11 +6,13 @@ use super::payload::{self, Layouts, Payload, Refusal};
 use crate::source::nsys_export::{ExportError, Rows};
 use crate::tables::NVTX_EVENTS;
 use crate::trace::nvtx::{Domains, PUSH_POP};
-use crate::trace::{Trace, process_of};
+use crate::trace::{Strings, Trace, process_of};
 use polars::prelude::PlHashMap;
+use rayon::prelude::*;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::ops::Range;
 
 const DOMAIN: &str = "NCCL";
 
@@ -125,7 +127,9 @@ pub(super) fn read(trace: &Trace) -> Result<Events, ExportError> {
         let why = format!("more rows than can be numbered: {}", rows.len());
         return Err(ExportError::Broken { table: NVTX_EVENTS.name, why });
     }
-    let mut events = Reader::new(trace, &rows)?.events()?;
+    let (domains, layouts) = (Domains::of(&rows)?, Layouts::read(trace.export())?);
+    let reader = Reader { rows: &rows, strings: trace.strings()?, domains, layouts };
+    let mut events = reader.events(trace)?;
     let key = |event: &Event| (event.global_tid, event.start, Reverse(event.end), event.row);
     if !events.all.is_sorted_by_key(key) {
         events.all.sort_unstable_by_key(key);
@@ -133,52 +137,103 @@ pub(super) fn read(trace: &Trace) -> Result<Events, ExportError> {
     Ok(events)
 }
 
-/// What a name stands for, and the payload of a fork's text.
+/// What a name stands for, its number, and the payload of a fork's text.
 type Meaning = Option<(Name, u32, Option<NonZeroU32>)>;
 
+/// What a row tells: whether a range of NCCL, and with which of the payloads.
+type Told = Option<(Name, Option<NonZeroU32>)>;
+
+/// What all rows are read with.
 struct Reader<'a> {
-    trace: &'a Trace,
     rows: &'a Rows,
+    strings: &'a Strings,
     domains: Domains,
     layouts: Layouts,
+}
+
+/// Neighbouring rows, which are read by one core.
+#[derive(Default)]
+struct Part {
+    told: Vec<Told>,
+    payloads: Vec<Payload>,
+    /// Ranges without an end, and those that end before they begin.
+    open: usize,
+    backwards: usize,
+    /// By reason how many, and the first one's row.
+    refused: BTreeMap<Refusal, (usize, i64)>,
     /// By id of the string.
-    of_string: HashMap<(i64, Where), Meaning>,
+    of_string: PlHashMap<(i64, Where), Meaning>,
     /// Names of ranges, each once: payloads without a declared layout are told apart by them.
     names: Vec<String>,
-    payloads: Vec<Payload>,
-    refused: BTreeMap<Refusal, (usize, i64)>,
 }
+
+/// So many rows are worth a core of their own. Tests have few rows, and are to cross the borders of parts.
+const PART: usize = if cfg!(test) { 3 } else { 1 << 16 };
 
 /// One payload as it is stored: which range's, of which domain, text, bytes.
 type Stored<'a> = (u32, i64, Option<&'a str>, Option<&'a [u8]>);
 
-impl<'a> Reader<'a> {
-    fn new(trace: &'a Trace, rows: &'a Rows) -> Result<Reader<'a>, ExportError> {
-        Ok(Reader {
-            trace,
-            rows,
-            domains: Domains::of(rows)?,
-            layouts: Layouts::read(trace.export())?,
-            of_string: HashMap::new(),
-            names: Vec::new(),
-            payloads: Vec::new(),
-            refused: BTreeMap::new(),
-        })
+impl Reader<'_> {
+    fn events(&self, trace: &Trace) -> Result<Events, ExportError> {
+        let rows = self.rows;
+        let firsts: Vec<usize> = (0..rows.len()).step_by(PART).collect();
+        let parts = firsts.par_iter().map(|first| self.part(*first..rows.len().min(first + PART)));
+        let parts: Vec<Part> = parts.collect::<Result<_, _>>()?;
+        let (starts, ends) = (rows.ints("start")?, rows.maybe_ints("end")?);
+        let tids = rows.maybe_ints("globalTid")?;
+        let found = parts.iter().flat_map(|part| &part.told).flatten().count();
+        let mut events = Events { all: Vec::with_capacity(found), payloads: Vec::new() };
+        let (mut open, mut backwards) = (0, 0);
+        let mut refused: BTreeMap<Refusal, (usize, i64)> = BTreeMap::new();
+        for (first, part) in firsts.into_iter().zip(parts) {
+            let before = events.payloads.len() as u32;
+            for (row, told) in (first..).zip(part.told) {
+                let (Some((name, payload)), Some(end)) = (told, ends.get(row)) else { continue };
+                let payload = payload.and_then(|number| number.checked_add(before));
+                let global_tid = tids.get(row).unwrap_or_default();
+                events.all.push(Event {
+                    start: starts[row],
+                    end,
+                    global_tid,
+                    name,
+                    payload,
+                    row: row as u32,
+                });
+            }
+            events.payloads.extend(part.payloads);
+            (open, backwards) = (open + part.open, backwards + part.backwards);
+            for (why, (count, row)) in part.refused {
+                refused.entry(why).or_insert((0, row)).0 += count;
+            }
+        }
+        for (count, why) in
+            [(open, "ranges without an end"), (backwards, "ranges that end before they begin")]
+        {
+            if count > 0 {
+                trace.note(format!("NCCL: {why}, left out: {count}"));
+            }
+        }
+        for (why, (count, row)) in &refused {
+            trace.note(format!(
+                "NCCL: payloads that cannot be read, so that nothing of them is known ({why}, first in row {row} of \
+                 `{}`): {count}",
+                NVTX_EVENTS.name
+            ));
+        }
+        Ok(events)
     }
 
-    fn events(mut self) -> Result<Events, ExportError> {
+    fn part(&self, of: Range<usize>) -> Result<Part, ExportError> {
         let rows = self.rows;
         let (starts, ends, types) = (rows.ints("start")?, rows.maybe_ints("end")?, rows.ints("eventType")?);
         let (tids, of_domain) = (rows.maybe_ints("globalTid")?, rows.maybe_ints("domainId")?);
         let (texts, text_ids) = (rows.texts("text")?, rows.maybe_ints("textId")?);
         let (jsons, json_ids) = (rows.texts("jsonText")?, rows.maybe_ints("jsonTextId")?);
         let blobs = rows.bytes("binaryData")?;
-        let strings = self.trace.strings()?;
-        let (mut open, mut backwards) = (0usize, 0usize);
         let mut last: Option<((i64, i64), Where)> = None;
         let mut payloads: PlHashMap<Stored<'_>, Option<Result<NonZeroU32, Refusal>>> = PlHashMap::default();
-        let mut events = Vec::new();
-        for row in 0..rows.len() {
+        let mut part = Part { told: vec![None; of.len()], ..Part::default() };
+        for (at, row) in of.enumerate() {
             if types[row] != PUSH_POP {
                 continue;
             }
@@ -190,64 +245,54 @@ impl<'a> Reader<'a> {
             };
             last = Some((key, inside));
             let meaning = match (texts.get(row), text_ids.get(row)) {
-                (Some(text), _) => self.meaning(text, inside),
-                (None, Some(id)) => match self.of_string.get(&(id, inside)) {
-                    Some(meaning) => *meaning,
-                    None => {
-                        let meaning = strings.get(id).and_then(|text| self.meaning(text, inside));
-                        self.of_string.insert((id, inside), meaning);
-                        meaning
-                    }
-                },
+                (Some(text), _) => part.meaning(text, inside),
+                (None, Some(id)) => part.meaning_of(id, inside, self.strings),
                 (None, None) => None,
             };
             let Some((name, function, told)) = meaning else { continue };
             let Some(end) = ends.get(row) else {
-                open += 1;
+                part.open += 1;
                 continue;
             };
             if end < starts[row] {
-                backwards += 1;
+                part.backwards += 1;
                 continue;
             }
-            let json = jsons.get(row).or_else(|| json_ids.get(row).and_then(|id| strings.get(id)));
+            let json = jsons.get(row).or_else(|| json_ids.get(row).and_then(|id| self.strings.get(id)));
             let blob = blobs.get(row);
             let payload = match told {
                 Some(told) => Some(told),
                 None if json.is_none() && blob.is_none() => None,
                 None => {
                     let read = *payloads.entry((function, domain, json, blob)).or_insert_with(|| {
-                        let name = self.names.get(function as usize).map(String::as_str).unwrap_or_default();
+                        let name = part.names.get(function as usize).map(String::as_str).unwrap_or_default();
                         let read = payload::read(name, json, blob, &self.layouts, domain)?;
-                        Some(read.and_then(|payload| kept(&mut self.payloads, payload)))
+                        Some(read.and_then(|payload| kept(&mut part.payloads, payload)))
                     });
                     match read {
                         Some(Ok(payload)) => Some(payload),
                         Some(Err(why)) => {
-                            self.refused.entry(why).or_insert((0, rows.number(row))).0 += 1;
+                            part.refused.entry(why).or_insert((0, rows.number(row))).0 += 1;
                             None
                         }
                         None => None,
                     }
                 }
             };
-            events.push(Event { start: starts[row], end, global_tid: tid, name, payload, row: row as u32 });
+            part.told[at] = Some((name, payload));
         }
-        for (count, why) in
-            [(open, "ranges without an end"), (backwards, "ranges that end before they begin")]
-        {
-            if count > 0 {
-                self.trace.note(format!("NCCL: {why}, left out: {count}"));
-            }
+        Ok(part)
+    }
+}
+
+impl Part {
+    fn meaning_of(&mut self, id: i64, inside: Where, strings: &Strings) -> Meaning {
+        if let Some(meaning) = self.of_string.get(&(id, inside)) {
+            return *meaning;
         }
-        for (why, (count, row)) in &self.refused {
-            self.trace.note(format!(
-                "NCCL: payloads that cannot be read, so that nothing of them is known ({why}, first in row {row} of \
-                 `{}`): {count}",
-                NVTX_EVENTS.name
-            ));
-        }
-        Ok(Events { all: events, payloads: self.payloads })
+        let meaning = strings.get(id).and_then(|text| self.meaning(text, inside));
+        self.of_string.insert((id, inside), meaning);
+        meaning
     }
 
     fn meaning(&mut self, text: &str, inside: Where) -> Meaning {

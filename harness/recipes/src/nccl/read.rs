@@ -4,11 +4,12 @@ use super::communicators::{self, Known};
 use super::events::{self, Event, Events, Name};
 use super::groups::{self, Owners};
 use super::join::{Joined, join};
-use super::{Call, Group, Kernel, NcclCalls};
+use super::{Call, Function, Group, Kernel, NcclCalls};
 use crate::source::nsys_export::{ExportError, Rows};
 use crate::tables::{KERNEL, NVTX_EVENTS};
 use crate::trace::{Trace, process_of};
 use polars::prelude::PlHashMap;
+use rayon::prelude::*;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -27,7 +28,7 @@ impl NcclCalls {
                 owners.ends_alone
             ));
         }
-        let all = assembled(&events, &owners, joined, kept.as_ref());
+        let all = assembled(&events, &owners, joined, kept.as_ref())?;
         all.tell(trace);
         Ok((!all.is_empty()).then_some(all))
     }
@@ -50,8 +51,14 @@ impl NcclCalls {
     }
 }
 
-fn assembled(events: &Events, owners: &Owners, joined: Joined, kept: Option<&Kept>) -> NcclCalls {
-    let (kernels, of_owner) = laid_out(owners.owners.len(), joined.owned, joined.of_none);
+fn assembled(
+    events: &Events,
+    owners: &Owners,
+    joined: Joined,
+    kept: Option<&Kept>,
+) -> Result<NcclCalls, ExportError> {
+    let of_owner = places(owners.owners.len(), &joined.owned);
+    let (kernels, names) = joined.kernels()?;
     let communicators = communicators::of_events(events);
     let known = Known::of(&communicators);
     // Groups by their beginnings; a group without a call is none of data.
@@ -68,35 +75,35 @@ fn assembled(events: &Events, owners: &Owners, joined: Joined, kept: Option<&Kep
         let (start, end, global_tid, calls) = (of.start, of.end, of.global_tid, of.calls);
         groups.push(Group { start, end, global_tid, calls, kernels });
     }
-    let mut order: Vec<u32> = (0..events.all.len() as u32)
-        .filter(|at| {
-            let event = &events.all[*at as usize];
-            matches!(event.name, Name::Call(_)) && kept.is_none_or(|kept| kept.ranges.contains(&event.row))
-        })
-        .collect();
-    let key = |at: &u32| {
+    let calls = (0..).zip(&events.all).filter_map(|(at, event)| match event.name {
+        Name::Call(function) if kept.is_none_or(|kept| kept.ranges.contains(&event.row)) => {
+            Some((at, function))
+        }
+        _ => None,
+    });
+    let mut order: Vec<(u32, Function)> = calls.collect();
+    let key = |(at, _): &(u32, Function)| {
         let event = &events.all[*at as usize];
         (event.start, event.global_tid, event.row)
     };
     if !order.is_sorted_by_key(key) {
         order.sort_unstable_by_key(key);
     }
-    let mut told = PlHashMap::default();
-    let mut calls = Vec::with_capacity(order.len());
-    for at in order {
+    let calls = order.into_par_iter().map_init(PlHashMap::default, |told, (at, function)| {
         let (event, owner) = (&events.all[at as usize], owners.of_event[at as usize]);
-        let Name::Call(function) = event.name else { continue };
         let payload = events.payload(event).copied().unwrap_or_default();
         let mine = owner.map_or(0..0, |owner| of_owner[owner as usize].clone());
         let process = process_of(event.global_tid);
-        let device = one_device(&kernels[mine.start as usize..mine.end as usize]);
         let (ranks, rank) = match payload.communicator {
-            Some(id) => *told
-                .entry((process, id, device))
-                .or_insert_with(|| (known.ranks(process, id), known.rank(process, id, device))),
+            Some(id) => {
+                let device = one_device(&kernels[mine.start as usize..mine.end as usize]);
+                *told
+                    .entry((process, id, device))
+                    .or_insert_with(|| (known.ranks(process, id), known.rank(process, id, device)))
+            }
             None => (None, None),
         };
-        calls.push(Call {
+        Call {
             function,
             start: event.start,
             end: event.end,
@@ -110,17 +117,14 @@ fn assembled(events: &Events, owners: &Owners, joined: Joined, kept: Option<&Kep
             reduction: payload.reduction,
             group: owners.groups[at as usize].map(|owner| number_of[owner as usize]),
             kernels: mine,
-        });
-    }
-    NcclCalls { calls, kernels, communicators, groups, names: joined.names }
+        }
+    });
+    let calls = calls.collect();
+    Ok(NcclCalls { calls, kernels, communicators, groups, names })
 }
 
-/// All kernels, and where those of each owner stand.
-fn laid_out(
-    owners: usize,
-    owned: Vec<(u32, u32, Kernel)>,
-    of_none: Vec<(u32, Kernel)>,
-) -> (Vec<Kernel>, Vec<Range<u32>>) {
+/// Where the kernels of each owner stand.
+fn places(owners: usize, owned: &[(u32, u32)]) -> Vec<Range<u32>> {
     let mut of_owner = vec![0..0; owners];
     let mut begin = 0;
     for of_one in owned.chunk_by(|a, b| a.0 == b.0) {
@@ -128,9 +132,7 @@ fn laid_out(
         of_owner[of_one[0].0 as usize] = begin..end;
         begin = end;
     }
-    let kernels = owned.into_iter().map(|(.., kernel)| kernel);
-    let kernels = kernels.chain(of_none.into_iter().map(|(_, kernel)| kernel)).collect();
-    (kernels, of_owner)
+    of_owner
 }
 
 fn one_device(kernels: &[Kernel]) -> Option<i64> {
@@ -167,17 +169,16 @@ fn left(mut joined: Joined, events: &[Event], owners: &Owners, kept: Option<&Kep
         }
     }
     // A group whose calls are not in the report launched kernels of no call.
-    let owned = std::mem::take(&mut joined.owned);
-    for (owner, row, kernel) in owned {
-        match owners.owners[owner as usize].calls {
-            0 => joined.of_none.push((row, kernel)),
-            _ if looked_at[owner as usize] => joined.owned.push((owner, row, kernel)),
-            _ => {}
+    let Joined { owned, of_none, .. } = &mut joined;
+    owned.retain(|(owner, row)| {
+        let is_called = owners.owners[*owner as usize].calls > 0;
+        if !is_called {
+            of_none.push(*row);
         }
-    }
+        is_called && looked_at[*owner as usize]
+    });
     if let Some(kept) = kept {
-        joined.of_none.retain(|(row, _)| kept.kernels.contains(row));
+        of_none.retain(|row| kept.kernels.contains(row));
     }
-    joined.of_none.sort_by_key(|(row, kernel)| (kernel.start, kernel.device, kernel.end, *row));
     joined
 }
