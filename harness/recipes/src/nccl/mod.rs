@@ -138,11 +138,12 @@ impl NcclCalls {
     }
 
     pub fn name(&self, kernel: &Kernel) -> &str {
-        self.name_of(kernel.name)
+        self.names.get(kernel.name as usize).map(String::as_str).unwrap_or_default()
     }
 
-    pub fn name_of(&self, number: u32) -> &str {
-        self.names.get(number as usize).map(String::as_str).unwrap_or_default()
+    /// Of kernels, each at its number.
+    pub fn names(&self) -> &[String] {
+        &self.names
     }
 
     /// Whether what it launched was launched for it alone.

@@ -1,7 +1,7 @@
 //! Calls by operation and class of size, with the time that they took on their threads, which is not the time of the
 //! transfer; and with that of their kernels.
 
-use super::messages::Messages;
+use super::messages::{Message, Messages};
 use crate::nccl::Function;
 use crate::recipe::of_reports::ReportRecipe;
 use crate::sheet::{Column, Quantity, Sheet};
@@ -13,7 +13,7 @@ pub(super) struct Buckets {
     borders: Vec<(u64, String)>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Sum {
     count: i64,
     ns: u128,
@@ -21,6 +21,30 @@ struct Sum {
     most: Option<u64>,
     alone: u128,
     kernels: u128,
+}
+
+impl Sum {
+    fn take(&mut self, message: &Message) {
+        let ns = message.call.ns();
+        let alone = message.ns();
+        self.add(Sum {
+            count: 1,
+            ns: ns.into(),
+            least: Some(ns),
+            most: Some(ns),
+            alone: alone.is_some().into(),
+            kernels: alone.unwrap_or_default().into(),
+        });
+    }
+
+    fn add(&mut self, more: Sum) {
+        self.count += more.count;
+        self.ns += more.ns;
+        self.least = self.least.into_iter().chain(more.least).min();
+        self.most = self.most.max(more.most);
+        self.alone += more.alone;
+        self.kernels += more.kernels;
+    }
 }
 
 impl Buckets {
@@ -54,20 +78,15 @@ impl Buckets {
     }
 
     pub fn sheet(&self, recipe: &ReportRecipe, messages: &Messages) -> Sheet {
+        let mut of_keys = vec![Sum::default(); messages.keys.len()];
+        for message in &messages.all {
+            of_keys[message.key as usize].take(message);
+        }
         // Sizes that were not recorded are the last class of each operation.
         let mut sums: BTreeMap<(Function, usize), Sum> = BTreeMap::new();
-        for message in &messages.all {
-            let class = message.call.bytes.map_or(usize::MAX, |bytes| self.of(bytes));
-            let sum = sums.entry((message.call.function, class)).or_default();
-            let ns = message.call.ns();
-            sum.count += 1;
-            sum.ns += u128::from(ns);
-            sum.least = Some(sum.least.map_or(ns, |least| least.min(ns)));
-            sum.most = sum.most.max(Some(ns));
-            if let Some(ns) = message.ns() {
-                sum.alone += 1;
-                sum.kernels += u128::from(ns);
-            }
+        for (key, sum) in messages.keys.iter().zip(of_keys) {
+            let class = key.bytes.map_or(usize::MAX, |bytes| self.of(bytes));
+            sums.entry((key.function, class)).or_default().add(sum);
         }
         let (plain, time) = (Quantity::Plain, Quantity::Nanoseconds);
         let whole = |value: Option<u64>| value.and_then(|value| i64::try_from(value).ok());

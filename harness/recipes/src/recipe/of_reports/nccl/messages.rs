@@ -29,14 +29,15 @@ impl Key {
 
 /// One call on one rank.
 pub(super) struct Message<'a> {
+    pub call: &'a Call,
     /// Which of the reports.
     pub report: u32,
-    pub call: &'a Call,
     /// Which of the keys.
     pub key: u32,
     /// How manieth call of its key on its rank, from 0.
     pub instance: u32,
-    pub place: Option<Place>,
+    /// Of a run of nccl-tests.
+    pub part: Option<Part>,
     /// Whether its time counts.
     pub counts: bool,
     /// From the first of its kernels to the last, where it has some.
@@ -59,6 +60,39 @@ pub(super) struct Messages<'a> {
     pub keys: Vec<Key>,
 }
 
+impl Messages<'_> {
+    /// Of each key which messages are of it, in their order.
+    pub fn of_keys(&self) -> OfKeys {
+        let mut ends = vec![0u32; self.keys.len()];
+        self.all.iter().for_each(|message| ends[message.key as usize] += 1);
+        let mut begin = 0;
+        for end in &mut ends {
+            begin += std::mem::replace(end, begin);
+        }
+        let mut numbers = vec![0; self.all.len()];
+        for (number, message) in (0..).zip(&self.all) {
+            let end = &mut ends[message.key as usize];
+            numbers[*end as usize] = number;
+            *end += 1;
+        }
+        OfKeys { numbers, ends }
+    }
+}
+
+/// Numbers of messages, those of one key together.
+pub(super) struct OfKeys {
+    numbers: Vec<u32>,
+    /// Of each key.
+    ends: Vec<u32>,
+}
+
+impl OfKeys {
+    pub fn get(&self, key: usize) -> &[u32] {
+        let begin = key.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.numbers[begin as usize..self.ends[key] as usize]
+    }
+}
+
 pub(super) fn all<'a>(
     reports: &[Of<&'a Taken>],
     arguments: &Arguments,
@@ -67,9 +101,9 @@ pub(super) fn all<'a>(
     let ranks = u32::try_from(arguments.number(&RANKS)).ok().filter(|ranks| *ranks > 0);
     let plan = plan(arguments);
     let warmup = if plan.is_some() { 0 } else { arguments.number(&WARMUP) };
-    let mut messages = Messages { all: Vec::new(), keys: Vec::new() };
+    let calls = reports.iter().map(|of| of.taken.nccl.calls.len()).sum();
+    let (mut all, mut keys) = (Vec::with_capacity(calls), Vec::new());
     let mut of_key: PlHashMap<Key, u32> = PlHashMap::default();
-    let mut last: Option<(Key, u32)> = None;
     for (report, of) in reports.iter().enumerate() {
         let nccl: &'a NcclCalls = &of.taken.nccl;
         let places = match (&plan, &of.taken.printed) {
@@ -79,59 +113,87 @@ pub(super) fn all<'a>(
             }
             (None, _) => None,
         };
-        let took: Vec<Took> = nccl.calls.par_iter().map(|call| took(nccl, call)).collect();
+        let place = |at: usize| places.as_ref().and_then(|places| places[at]);
+        let key = |at: usize, call: &Call| Key {
+            function: call.function,
+            communicator: call.communicator,
+            ranks: call.ranks.or(ranks),
+            bytes: call.bytes,
+            placement: place(at).and_then(|place| place.placement),
+        };
+        let found =
+            nccl.calls.par_chunks(NEIGHBOURS).zip((0..nccl.calls.len()).into_par_iter().step_by(NEIGHBOURS));
+        let found =
+            found.map(|(calls, first)| Found::of((first..).zip(calls).map(|(at, call)| key(at, call))));
+        let found: Vec<Found> = found.collect();
+        let of_calls = found.into_iter().flat_map(|found| {
+            let numbers = found.keys.into_iter().map(|key| {
+                *of_key.entry(key).or_insert_with(|| {
+                    keys.push(key);
+                    keys.len() as u32 - 1
+                })
+            });
+            let numbers: Vec<u32> = numbers.collect();
+            found.of_call.into_iter().map(move |number| numbers[number as usize])
+        });
         let mut instances = Instances::default();
-        messages.all.reserve(nccl.calls.len());
-        for (at, call) in nccl.calls.iter().enumerate() {
-            let place = places.as_ref().and_then(|places| places[at]);
-            let key = Key {
-                function: call.function,
-                communicator: call.communicator,
-                ranks: call.ranks.or(ranks),
-                bytes: call.bytes,
-                placement: place.and_then(|place| place.placement),
-            };
-            let number = match last {
-                Some((known, number)) if known == key => number,
-                _ => *of_key.entry(key).or_insert_with(|| {
-                    messages.keys.push(key);
-                    messages.keys.len() as u32 - 1
-                }),
-            };
-            last = Some((key, number));
+        for ((at, call), number) in nccl.calls.iter().enumerate().zip(of_calls) {
+            let place = place(at);
             let instance = instances.next((process_of(call.global_tid), call.rank), number);
             let counts = match (&places, place) {
                 (Some(_), place) => matches!(place, Some(Place { part: Part::Timed { .. }, .. })),
                 (None, _) => u64::from(instance) >= warmup,
             };
-            let Took { span, alone } = took[at];
-            messages.all.push(Message {
-                report: report as u32,
+            all.push(Message {
                 call,
+                report: report as u32,
                 key: number,
                 instance,
-                place,
+                part: place.map(|place| place.part),
                 counts,
-                span,
-                alone,
+                span: None,
+                alone: true,
             });
         }
     }
-    messages
+    all.par_iter_mut().for_each(|message: &mut Message| {
+        let nccl = &reports[message.report as usize].taken.nccl;
+        let kernels = nccl.kernels_of(message.call);
+        let begin = kernels.iter().map(|kernel| kernel.start).min();
+        message.span = begin.zip(kernels.iter().map(|kernel| kernel.end).max());
+        message.alone = nccl.is_alone(message.call);
+    });
+    Messages { all, keys }
 }
 
-/// From the first of a call's kernels to the last, and whether they are no other call's.
-#[derive(Clone, Copy)]
-struct Took {
-    span: Option<(i64, i64)>,
-    alone: bool,
+/// So many calls are worth a core of their own. Tests have few calls, and are to cross the borders between neighbours.
+const NEIGHBOURS: usize = if cfg!(test) { 3 } else { 1 << 14 };
+
+/// The keys of neighbouring calls, each once, and which of them each call has.
+#[derive(Default)]
+struct Found {
+    keys: Vec<Key>,
+    of_call: Vec<u32>,
 }
 
-fn took(nccl: &NcclCalls, call: &Call) -> Took {
-    let kernels = nccl.kernels_of(call);
-    let begin = kernels.iter().map(|kernel| kernel.start).min();
-    let end = kernels.iter().map(|kernel| kernel.end).max();
-    Took { span: begin.zip(end), alone: nccl.is_alone(call) }
+impl Found {
+    fn of(keys: impl Iterator<Item = Key>) -> Found {
+        let mut found = Found::default();
+        let mut of_key: PlHashMap<Key, u32> = PlHashMap::default();
+        let mut last: Option<(Key, u32)> = None;
+        for key in keys {
+            let number = match last {
+                Some((known, number)) if known == key => number,
+                _ => *of_key.entry(key).or_insert_with(|| {
+                    found.keys.push(key);
+                    found.keys.len() as u32 - 1
+                }),
+            };
+            last = Some((key, number));
+            found.of_call.push(number);
+        }
+        found
+    }
 }
 
 /// By process and rank in the communicator, as those of one report mostly have one: how many calls of each key there were.

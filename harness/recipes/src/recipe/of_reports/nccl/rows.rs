@@ -2,133 +2,225 @@
 
 use super::messages::{Message, Messages};
 use super::msg::Taken;
+use crate::nccl::sequence::{Part, Placement};
+use crate::nccl::{Kernel, Reduction};
 use crate::recipe::of_reports::{Of, ReportRecipe};
-use crate::sheet::{Column, Quantity, Sheet, Values};
+use crate::sheet::{BLOCK, Column, Integers, Quantity, Sheet, Texts, Values};
 use crate::trace::{pid_of, tid_of};
-use polars::prelude::PlHashMap;
 use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 const PLAIN: Quantity = Quantity::Plain;
 const TIME: Quantity = Quantity::Nanoseconds;
 
-pub(super) fn sheet(recipe: &ReportRecipe, reports: &[Of<&Taken>], messages: &Messages) -> Sheet {
-    let all = &messages.all;
-    let number = |name: &str, quantity, value: fn(&Message) -> Option<i64>| {
-        Column::maybe_integers(name, quantity, all.iter().map(value))
-    };
-    let whole = |value: Option<u64>| value.and_then(|value| i64::try_from(value).ok());
-    let totals: Vec<Option<i64>> = messages.keys.iter().map(|key| whole(key.total_bytes())).collect();
-    let ranks: Vec<Option<i64>> = messages.keys.iter().map(|key| key.ranks.map(i64::from)).collect();
-    let kernels = |message: &Message| reports[message.report as usize].taken.nccl.kernels_of(message.call);
-    // Each column by itself, as these are many and long.
-    let make: &[&(dyn Fn() -> Column + Sync)] = &[
-        &|| Column::integers("Rank", PLAIN, all.iter().map(|message| reports[message.report as usize].rank)),
-        &|| shared("Operation", all, |message| Some(message.call.function), ToString::to_string),
-        &|| number("Bytes", PLAIN, |message| message.call.bytes.and_then(|bytes| i64::try_from(bytes).ok())),
-        &|| {
-            Column::maybe_integers(
-                "Total Bytes",
-                PLAIN,
-                all.iter().map(|message| totals[message.key as usize]),
-            )
-        },
-        &|| shared("Communicator", all, |message| message.call.communicator, |id| super::communicator(*id)),
-        &|| Column::maybe_integers("Ranks", PLAIN, all.iter().map(|message| ranks[message.key as usize])),
-        &|| number("Comm Rank", PLAIN, |message| message.call.rank.map(i64::from)),
-        &|| number("Root", PLAIN, |message| message.call.root.map(i64::from)),
-        &|| number("Peer", PLAIN, |message| message.call.peer.map(i64::from)),
-        &|| shared("Reduction", all, |message| message.call.reduction, ToString::to_string),
-        &|| number("Group", PLAIN, |message| message.call.group.map(i64::from)),
-        &|| number("Instance", PLAIN, |message| Some(message.instance.into())),
-        &|| {
-            shared(
-                "Part",
-                all,
-                |message| message.place.map(|place| place.part.name()),
-                |name| (*name).to_owned(),
-            )
-        },
-        &|| {
-            shared(
-                "Placement",
-                all,
-                |message| message.place?.placement,
-                |placement| placement.name().to_owned(),
-            )
-        },
-        &|| number("Start", TIME, |message| Some(message.call.start)),
-        &|| number("End", TIME, |message| Some(message.call.end)),
-        &|| number("PID", PLAIN, |message| Some(pid_of(message.call.global_tid))),
-        &|| number("TID", PLAIN, |message| Some(tid_of(message.call.global_tid))),
-        &|| number("Kernels", PLAIN, |message| Some(message.call.kernels.len() as i64)),
-        &|| number("Kernel Start", TIME, |message| message.span.map(|(start, _)| start)),
-        &|| number("Kernel End", TIME, |message| message.span.map(|(_, end)| end)),
-        &|| {
-            number("Kernel Duration", TIME, |message| {
-                message.span.and_then(|(start, end)| end.checked_sub(start))
-            })
-        },
-        &|| {
-            shared(
-                "Shares Kernels",
-                all,
-                |message| (!message.alone).then_some("yes"),
-                |yes| (*yes).to_owned(),
-            )
-        },
-        &|| {
-            Column::maybe_integers(
-                "Device",
-                PLAIN,
-                all.iter().map(|message| Some(kernels(message).first()?.device)),
-            )
-        },
-        &|| {
-            Column::maybe_integers(
-                "Stream",
-                PLAIN,
-                all.iter().map(|message| Some(kernels(message).first()?.stream)),
-            )
-        },
-        &|| {
-            Column::maybe_integers(
-                "Launch Start",
-                TIME,
-                all.iter()
-                    .map(|message| kernels(message).iter().filter_map(|kernel| kernel.launch_start).min()),
-            )
-        },
-        &|| {
-            shared(
-                "Kernel",
-                all,
-                |message| Some((message.report, kernels(message).first()?.name_number())),
-                |(report, number)| reports[*report as usize].taken.nccl.name_of(*number).to_owned(),
-            )
-        },
-    ];
-    let columns = make.par_iter().map(|make| make()).collect();
-    Sheet { name: recipe.name, title: recipe.title, columns }
+/// What a row is made of.
+struct Row<'a> {
+    message: &'a Message<'a>,
+    kernels: &'a [Kernel],
+    of_all: &'a OfAll,
 }
 
-/// Rows of one value share its word.
-fn shared<T: Copy + Eq + std::hash::Hash>(
-    name: &str,
-    all: &[Message],
-    value: impl Fn(&Message) -> Option<T>,
-    word: impl Fn(&T) -> String,
-) -> Column {
-    let mut known: PlHashMap<T, Arc<str>> = PlHashMap::default();
-    let mut last: Option<(T, Arc<str>)> = None;
-    let values = all.iter().map(|message| {
-        let value = value(message)?;
-        if let Some((_, word)) = last.as_ref().filter(|(before, _)| *before == value) {
-            return Some(word.clone());
-        }
-        let word = known.entry(value).or_insert_with(|| Arc::from(word(&value))).clone();
-        last = Some((value, word.clone()));
-        Some(word)
+/// One column, and how some rows of it are made.
+struct Made {
+    name: &'static str,
+    holds: Holds,
+    rows: Box<OfRows>,
+}
+
+type OfRows = dyn Fn(&[Row]) -> Integers + Sync;
+
+enum Holds {
+    Numbers(Quantity),
+    /// Rows say which of them they have.
+    Words(Vec<Arc<str>>),
+}
+
+/// A loop over rows for each column, with its own value in it.
+fn made(name: &'static str, holds: Holds, value: impl Fn(&Row) -> Option<i64> + Sync + 'static) -> Made {
+    Made { name, holds, rows: Box::new(move |rows| rows.iter().map(&value).collect()) }
+}
+
+pub(super) fn sheet(recipe: &ReportRecipe, reports: &[Of<&Taken>], messages: &Messages) -> Sheet {
+    let (of_all, words) = OfAll::of(reports, messages);
+    let (number, time) = (|| Holds::Numbers(PLAIN), || Holds::Numbers(TIME));
+    let columns = vec![
+        made("Rank", number(), |row| Some(row.of_all.ranks[row.message.report as usize])),
+        made("Operation", Holds::Words(words.functions), |row| Some(row.of_key().function)),
+        made("Bytes", number(), |row| row.of_key().bytes),
+        made("Total Bytes", number(), |row| row.of_key().total_bytes),
+        made("Communicator", Holds::Words(words.communicators), |row| row.of_key().communicator),
+        made("Ranks", number(), |row| row.of_key().ranks),
+        made("Comm Rank", number(), |row| row.message.call.rank.map(i64::from)),
+        made("Root", number(), |row| row.message.call.root.map(i64::from)),
+        made("Peer", number(), |row| row.message.call.peer.map(i64::from)),
+        made("Reduction", Holds::Words(words.reductions), |row| {
+            Some(row.of_all.reduction(row.message.call.reduction?))
+        }),
+        made("Group", number(), |row| row.message.call.group.map(i64::from)),
+        made("Instance", number(), |row| Some(row.message.instance.into())),
+        made("Part", Holds::Words(named(&PARTS.map(Part::name))), |row| row.message.part.map(part)),
+        made("Placement", Holds::Words(named(&PLACEMENTS.map(Placement::name))), |row| {
+            row.of_key().placement
+        }),
+        made("Start", time(), |row| Some(row.message.call.start)),
+        made("End", time(), |row| Some(row.message.call.end)),
+        made("PID", number(), |row| Some(pid_of(row.message.call.global_tid))),
+        made("TID", number(), |row| Some(tid_of(row.message.call.global_tid))),
+        made("Kernels", number(), |row| Some(row.message.call.kernels.len() as i64)),
+        made("Kernel Start", time(), |row| Some(row.message.span?.0)),
+        made("Kernel End", time(), |row| Some(row.message.span?.1)),
+        made("Kernel Duration", time(), |row| {
+            row.message.span.and_then(|(start, end)| end.checked_sub(start))
+        }),
+        made("Shares Kernels", Holds::Words(named(&["yes"])), |row| (!row.message.alone).then_some(0)),
+        made("Device", number(), |row| Some(row.kernels.first()?.device)),
+        made("Stream", number(), |row| Some(row.kernels.first()?.stream)),
+        made("Launch Start", time(), |row| row.kernels.iter().filter_map(|kernel| kernel.launch_start).min()),
+        made("Kernel", Holds::Words(words.kernels), |row| {
+            let first = row.of_all.first_names[row.message.report as usize];
+            Some(first + i64::from(row.kernels.first()?.name_number()))
+        }),
+    ];
+    // A block of all columns at a time, so that each message comes near once and not for every column.
+    let blocks = messages.all.par_chunks(BLOCK).map(|messages| {
+        let rows = messages.iter().map(|message| {
+            let kernels = reports[message.report as usize].taken.nccl.kernels_of(message.call);
+            Row { message, kernels, of_all: &of_all }
+        });
+        let rows: Vec<Row> = rows.collect();
+        columns.iter().map(|column| (column.rows)(&rows)).collect()
     });
-    Column { name: name.to_owned(), quantity: PLAIN, values: Values::Texts(values.collect()) }
+    let blocks: Vec<Vec<Integers>> = blocks.collect();
+    let mut values = vec![Integers::default(); columns.len()];
+    for block in blocks {
+        values.iter_mut().zip(block).for_each(|(all, block)| all.append(block));
+    }
+    let columns = columns.into_iter().zip(values).map(|(column, values)| {
+        let (quantity, values) = match column.holds {
+            Holds::Numbers(quantity) => (quantity, Values::Integers(values)),
+            Holds::Words(words) => (PLAIN, Values::Texts(Texts::shared(words, values))),
+        };
+        Column { name: column.name.to_owned(), quantity, values }
+    });
+    Sheet { name: recipe.name, title: recipe.title, columns: columns.collect() }
+}
+
+impl Row<'_> {
+    fn of_key(&self) -> &OfKey {
+        &self.of_all.keys[self.message.key as usize]
+    }
+}
+
+/// What many rows have in common, by its number.
+struct OfAll {
+    keys: Vec<OfKey>,
+    /// Of each report.
+    ranks: Vec<i64>,
+    /// Of each report, which of all names of kernels its first one is.
+    first_names: Vec<i64>,
+    /// Those that programs made.
+    own_reductions: BTreeMap<u32, i64>,
+}
+
+struct OfKey {
+    function: i64,
+    bytes: Option<i64>,
+    total_bytes: Option<i64>,
+    communicator: Option<i64>,
+    ranks: Option<i64>,
+    placement: Option<i64>,
+}
+
+/// Each stands where its number says.
+struct Words {
+    functions: Vec<Arc<str>>,
+    communicators: Vec<Arc<str>>,
+    reductions: Vec<Arc<str>>,
+    kernels: Vec<Arc<str>>,
+}
+
+impl OfAll {
+    fn of(reports: &[Of<&Taken>], messages: &Messages) -> (OfAll, Words) {
+        let whole = |value: Option<u64>| value.and_then(|value| i64::try_from(value).ok());
+        let functions = numbered(messages.keys.iter().map(|key| key.function));
+        let communicators = numbered(messages.keys.iter().filter_map(|key| key.communicator));
+        let keys = messages.keys.iter().map(|key| OfKey {
+            function: functions[&key.function],
+            bytes: whole(key.bytes),
+            total_bytes: whole(key.total_bytes()),
+            communicator: key.communicator.map(|id| communicators[&id]),
+            ranks: key.ranks.map(i64::from),
+            placement: key.placement.map(placement),
+        });
+        let keys = keys.collect();
+        let own = messages.all.par_iter().filter_map(|message| match message.call.reduction {
+            Some(Reduction::Own(number)) => Some(number),
+            _ => None,
+        });
+        let own: BTreeSet<u32> = own.collect();
+        let own_reductions = numbered(own.into_iter());
+        let own = own_reductions.keys().map(|number| Reduction::Own(*number));
+        let reductions = REDUCTIONS.into_iter().chain(own);
+        let mut kernels = Vec::new();
+        let first_names = reports.iter().map(|of| {
+            let first = kernels.len() as i64;
+            kernels.extend(of.taken.nccl.names().iter().map(|name| Arc::from(name.as_str())));
+            first
+        });
+        let first_names = first_names.collect();
+        let words = Words {
+            functions: functions.keys().map(|function| Arc::from(function.name())).collect(),
+            communicators: communicators.keys().map(|id| Arc::from(super::communicator(*id))).collect(),
+            reductions: reductions.map(|reduction| Arc::from(reduction.to_string())).collect(),
+            kernels,
+        };
+        let ranks = reports.iter().map(|of| of.rank).collect();
+        (OfAll { keys, ranks, first_names, own_reductions }, words)
+    }
+
+    fn reduction(&self, reduction: Reduction) -> i64 {
+        match reduction {
+            Reduction::Sum => 0,
+            Reduction::Product => 1,
+            Reduction::Max => 2,
+            Reduction::Min => 3,
+            Reduction::Avg => 4,
+            Reduction::Own(number) => REDUCTIONS.len() as i64 + self.own_reductions[&number],
+        }
+    }
+}
+
+/// Each once, in order, and which of them it is.
+fn numbered<T: Ord>(values: impl Iterator<Item = T>) -> BTreeMap<T, i64> {
+    let mut all: BTreeMap<T, i64> = values.map(|value| (value, 0)).collect();
+    all.values_mut().zip(0..).for_each(|(number, at)| *number = at);
+    all
+}
+
+fn named(words: &[&str]) -> Vec<Arc<str>> {
+    words.iter().map(|word| Arc::from(*word)).collect()
+}
+
+const REDUCTIONS: [Reduction; 5] =
+    [Reduction::Sum, Reduction::Product, Reduction::Max, Reduction::Min, Reduction::Avg];
+
+const PARTS: [Part; 4] = [Part::WarmUp, Part::Sync, Part::Timed { iteration: 0 }, Part::Check];
+
+fn part(part: Part) -> i64 {
+    match part {
+        Part::WarmUp => 0,
+        Part::Sync => 1,
+        Part::Timed { .. } => 2,
+        Part::Check => 3,
+    }
+}
+
+const PLACEMENTS: [Placement; 2] = [Placement::OutOfPlace, Placement::InPlace];
+
+fn placement(placement: Placement) -> i64 {
+    match placement {
+        Placement::OutOfPlace => 0,
+        Placement::InPlace => 1,
+    }
 }

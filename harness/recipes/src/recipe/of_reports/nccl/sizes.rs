@@ -1,37 +1,42 @@
 //! What messages of one operation, communicator, size and placement took, over all ranks.
 
 use super::means::Means;
-use super::messages::{Key, Message, Messages};
+use super::messages::{Key, Messages};
 use super::warmup;
 use crate::figures::{Stats, modes, quantile};
 use crate::recipe::of_reports::ReportRecipe;
 use crate::sheet::{Column, Quantity, Sheet};
 use rayon::prelude::*;
 
-/// Of one key.
+/// Of one key. Of its times nothing is kept but figures: all of them together are as many as there are calls.
 struct Row {
     key: Key,
     calls: usize,
     /// Calls whose kernels are those of others too.
     shared: usize,
     ranks_seen: usize,
-    /// The times that count, ascending.
-    times: Vec<u64>,
-    /// Of each instance that counts, in their order: the shortest time, the longest, and of how many ranks.
-    instances: Vec<(u64, u64, usize)>,
-    /// Of the times of each instance's fastest rank, ascending.
-    fastest: Vec<u64>,
+    /// The figures of times are of those that count.
+    count: usize,
+    /// How many instances count.
+    instances: usize,
     stats: Option<Stats>,
+    /// As `QUANTILES` has them.
+    quantiles: [Option<f64>; QUANTILES.len()],
     modes: Option<Vec<f64>>,
+    /// Of each instance's fastest rank: the median and the least.
+    fastest: [Option<f64>; 2],
+    /// How much longer the other ranks took than the fastest, over instances that several ranks had.
+    wait: Option<f64>,
     found_warmup: Option<usize>,
 }
 
+const QUANTILES: [(&str, f64); 5] = [("P1", 0.01), ("P5", 0.05), ("P50", 0.5), ("P95", 0.95), ("P99", 0.99)];
+const MEDIAN: usize = 2;
+
 pub(super) fn sheet(recipe: &ReportRecipe, messages: &Messages, means: &Means) -> Sheet {
-    let mut of_key: Vec<Vec<&Message>> = messages.keys.iter().map(|_| Vec::new()).collect();
-    for message in &messages.all {
-        of_key[message.key as usize].push(message);
-    }
-    let mut rows: Vec<Row> = messages.keys.par_iter().zip(of_key).map(|(key, all)| row(*key, &all)).collect();
+    let of_keys = messages.of_keys();
+    let keys = messages.keys.par_iter().enumerate();
+    let mut rows: Vec<Row> = keys.map(|(at, key)| row(*key, messages, of_keys.get(at))).collect();
     rows.sort_by_key(|row| row.key);
     let (plain, time) = (Quantity::Plain, Quantity::Nanoseconds);
     let number = |name: &str, quantity, value: &dyn Fn(&Row) -> Option<i64>| {
@@ -63,16 +68,16 @@ pub(super) fn sheet(recipe: &ReportRecipe, messages: &Messages, means: &Means) -
         number("Ranks Seen", plain, &|row| Some(row.ranks_seen as i64)),
         number("Calls", plain, &|row| Some(row.calls as i64)),
         number("Sharing Kernels", plain, &|row| Some(row.shared as i64)),
-        number("Count", plain, &|row| Some(row.times.len() as i64)),
-        number("Instances", plain, &|row| Some(row.instances.len() as i64)),
+        number("Count", plain, &|row| Some(row.count as i64)),
+        number("Instances", plain, &|row| Some(row.instances as i64)),
         number("Found Warm-up", plain, &|row| row.found_warmup.map(|found| found as i64)),
     ];
     columns.push(of_stats("Avg", time, |stats| stats.mean));
-    columns.push(number("Min", time, &|row| whole(row.times.first().copied())));
-    for (name, part) in [("P1", 0.01), ("P5", 0.05), ("P50", 0.5), ("P95", 0.95), ("P99", 0.99)] {
-        columns.push(decimal(name, time, &|row| quantile(&row.times, part)));
+    columns.push(number("Min", time, &|row| whole(row.stats.as_ref().map(|stats| stats.min))));
+    for (at, (name, _)) in QUANTILES.into_iter().enumerate() {
+        columns.push(decimal(name, time, &|row| row.quantiles[at]));
     }
-    columns.push(number("Max", time, &|row| whole(row.times.last().copied())));
+    columns.push(number("Max", time, &|row| whole(row.stats.as_ref().map(|stats| stats.max))));
     columns.push(of_stats("CV", Quantity::Percent, |stats| match stats.mean > 0.0 {
         true => 100.0 * stats.stddev / stats.mean,
         false => 0.0,
@@ -85,19 +90,19 @@ pub(super) fn sheet(recipe: &ReportRecipe, messages: &Messages, means: &Means) -
     columns.push(Column::maybe_texts("Modes at (ns)", rows.iter().map(|row| row.modes.as_ref().map(places))));
     columns.push(decimal("Printed", time, &|row| row.printed(means)));
     columns.push(decimal("P50 of Printed", Quantity::Percent, &|row| {
-        Some(100.0 * quantile(&row.times, 0.5)? / row.printed(means)?)
+        Some(100.0 * row.quantiles[MEDIAN]? / row.printed(means)?)
     }));
-    columns.push(decimal("Fastest Rank P50", time, &|row| row.fastest(0.5)));
-    columns.push(decimal("Wait Avg", time, &Row::wait));
-    columns.push(decimal("BusBW P50 (GB/s)", plain, &|row| row.busbw(row.fastest(0.5)?)));
-    columns.push(decimal("BusBW Max (GB/s)", plain, &|row| row.busbw(row.fastest(0.0)?)));
+    columns.push(decimal("Fastest Rank P50", time, &|row| row.fastest[0]));
+    columns.push(decimal("Wait Avg", time, &|row| row.wait));
+    columns.push(decimal("BusBW P50 (GB/s)", plain, &|row| row.busbw(row.fastest[0]?)));
+    columns.push(decimal("BusBW Max (GB/s)", plain, &|row| row.busbw(row.fastest[1]?)));
     Sheet { name: recipe.name, title: "NCCL Messages by Size", columns }
 }
 
 impl Row {
     /// The mean that nccl-tests printed of these calls, where there is just one.
     fn printed(&self, means: &Means) -> Option<f64> {
-        if self.times.is_empty() {
+        if self.count == 0 {
             return None;
         }
         match means.of(self.key.function, self.key.total_bytes()?, self.key.placement).as_slice() {
@@ -106,34 +111,33 @@ impl Row {
         }
     }
 
-    fn fastest(&self, part: f64) -> Option<f64> {
-        quantile(&self.fastest, part)
-    }
-
-    /// How much longer the other ranks took than the fastest, over instances that several ranks had.
-    fn wait(&self) -> Option<f64> {
-        let of_several = self.instances.iter().filter(|(.., ranks)| *ranks > 1);
-        let waits: Vec<u64> = of_several.map(|(least, most, _)| most - least).collect();
-        Some(Stats::of(&waits)?.mean)
-    }
-
     fn busbw(&self, ns: f64) -> Option<f64> {
         let wire = self.key.function.wire_bytes(self.key.total_bytes()?, self.key.ranks)?;
         (ns > 0.0).then(|| wire / ns)
     }
 }
 
-fn row(key: Key, all: &[&Message]) -> Row {
-    let mut times = Vec::with_capacity(all.len());
-    // By instance: of each the shortest time, the longest, of how many ranks, and whether it counts.
-    let mut instances: Vec<Option<(u64, u64, usize, bool)>> = Vec::new();
+/// One message on all ranks that had it.
+#[derive(Clone, Copy)]
+struct Instance {
+    least: u64,
+    most: u64,
+    ranks: u32,
+    counts: bool,
+}
+
+fn row(key: Key, messages: &Messages, numbers: &[u32]) -> Row {
+    let mut times = Vec::with_capacity(numbers.len());
+    let mut instances: Vec<Option<Instance>> = Vec::new();
     let mut ranks: Vec<(u32, Option<u32>)> = Vec::new();
-    for message in all {
+    let mut shared = 0;
+    for message in numbers.iter().map(|number| &messages.all[*number as usize]) {
         let rank = (message.report, message.call.rank);
         // Calls of one rank stand together.
         if ranks.last() != Some(&rank) {
             ranks.push(rank);
         }
+        shared += usize::from(!message.alone);
         let Some(ns) = message.ns() else { continue };
         if message.counts {
             times.push(ns);
@@ -142,27 +146,30 @@ fn row(key: Key, all: &[&Message]) -> Row {
         if at >= instances.len() {
             instances.resize(at + 1, None);
         }
-        let seen = instances[at].get_or_insert((ns, ns, 0, message.counts));
-        *seen = (seen.0.min(ns), seen.1.max(ns), seen.2 + 1, seen.3 && message.counts);
+        let seen = instances[at].get_or_insert(Instance { least: ns, most: ns, ranks: 0, counts: true });
+        (seen.least, seen.most) = (seen.least.min(ns), seen.most.max(ns));
+        (seen.ranks, seen.counts) = (seen.ranks + 1, seen.counts && message.counts);
     }
     times.sort_unstable();
     ranks.sort_unstable();
     ranks.dedup();
-    let shortest: Vec<u64> = instances.iter().flatten().map(|(least, ..)| *least).collect();
-    let counted = instances.iter().flatten().filter(|(.., counts)| *counts);
-    let instances: Vec<_> = counted.map(|(least, most, ranks, _)| (*least, *most, *ranks)).collect();
-    let mut fastest: Vec<u64> = instances.iter().map(|(least, ..)| *least).collect();
+    let shortest: Vec<u64> = instances.iter().flatten().map(|one| one.least).collect();
+    let counted = || instances.iter().flatten().filter(|one| one.counts);
+    let mut fastest: Vec<u64> = counted().map(|one| one.least).collect();
     fastest.sort_unstable();
+    let waits: Vec<u64> = counted().filter(|one| one.ranks > 1).map(|one| one.most - one.least).collect();
     Row {
         key,
-        calls: all.len(),
-        shared: all.iter().filter(|message| !message.alone).count(),
+        calls: numbers.len(),
+        shared,
         ranks_seen: ranks.len(),
+        count: times.len(),
+        instances: fastest.len(),
         stats: Stats::of(&times),
+        quantiles: QUANTILES.map(|(_, part)| quantile(&times, part)),
         modes: modes(&times),
-        times,
-        instances,
-        fastest,
+        fastest: [0.5, 0.0].map(|part| quantile(&fastest, part)),
+        wait: Stats::of(&waits).map(|stats| stats.mean),
         found_warmup: warmup::found(&shortest),
     }
 }
