@@ -1,7 +1,7 @@
 //! Real logs that nobody here wrote, where they lie beside the project: each is read, or refused with a reason.
 
 use harness::launch::slurm_state::{JobState, StateSet};
-use recipes::source::efa_counters;
+use recipes::source::{efa_counters, training_log};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -99,6 +99,22 @@ fn walk(value: &serde_json::Value, of_nodes: bool, found: &mut BTreeMap<&'static
         }
         serde_json::Value::Array(values) => values.iter().for_each(|value| walk(value, of_nodes, found)),
         _ => {}
+    }
+}
+
+#[test]
+fn every_log_of_a_training_of_the_corpus_is_read_or_has_no_step() {
+    let Some(files) = corpus("training") else { return };
+    for file in files {
+        let read = training_log::read(fs::read(&file).expect("a file").as_slice()).expect("read");
+        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        println!(
+            "{name}: {} lines, {} of steps, {} of these unreadable",
+            read.lines, read.of_steps, read.garbled
+        );
+        assert_eq!(read.garbled, 0, "{name}: {:?}", read.findings);
+        // The one that is known tells of epochs alone.
+        assert_eq!(read.series.is_empty(), name == "nersc-sc22-1gpu-out.log", "{name}");
     }
 }
 

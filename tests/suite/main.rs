@@ -52,4 +52,5 @@ mod stats_sources;
 mod stragglers;
 mod sweep;
 mod tidy;
+mod training_logs;
 mod wrappers;

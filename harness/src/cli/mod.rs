@@ -33,6 +33,7 @@ Verbs (the first word; anything else there is a filter of assertion names):
   bundle --run ID       a run as one file, which opens on any machine
   check                 lint every suite, inventory and baseline, offline
   logs nccl-tests FILE  print what was read from the output of nccl-tests
+  logs steps FILE       print the steps of a training, as its log tells them
   recipe NAME INPUT...  tables that recipes make of many profiler reports together
   stats INPUT...        tables of statistics of profiler reports
   sweep                 drawn suites with drawn faults on pretend clusters, one per seed
@@ -137,6 +138,8 @@ enum LogKind {
         #[arg(long)]
         fail_on_findings: bool,
     },
+    /// Logs of trainings: the time, throughput and loss of each step, and what they tell
+    Steps(logs::steps::Asked),
 }
 
 /// The whole program but for ending the process.
@@ -153,7 +156,10 @@ pub fn main(args: Vec<OsString>) -> i32 {
         },
         Some("logs") => match parse::<LogsArgs>(verb_args(args)) {
             Ok(LogsArgs { kind: LogKind::NcclTests { files, json, fail_on_findings } }) => {
-                logs::nccl_tests(&files, json, fail_on_findings, &mut io::stdout(), &mut io::stderr())
+                logs::nccl_tests::run(&files, json, fail_on_findings, &mut io::stdout(), &mut io::stderr())
+            }
+            Ok(LogsArgs { kind: LogKind::Steps(args) }) => {
+                logs::steps::run(&args, &mut io::stdout(), &mut io::stderr())
             }
             Err(code) => code,
         },

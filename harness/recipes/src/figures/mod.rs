@@ -6,6 +6,7 @@ mod gathered;
 mod grouped;
 mod shape;
 mod tally;
+pub(crate) mod warmup;
 
 pub use bins::{Edges, MOST_BINS};
 pub use gathered::{Figure, Gathered, Keeps, Told};

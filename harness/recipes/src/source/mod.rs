@@ -6,3 +6,6 @@ pub mod lttng;
 pub mod nccl_tests;
 pub mod nsys_export;
 pub mod report_file;
+mod stream;
+mod terminal;
+pub mod training_log;

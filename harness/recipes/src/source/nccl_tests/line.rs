@@ -2,6 +2,7 @@
 //! What a line says is not asked here, only where it begins and which rank's it is.
 
 use super::{cell, row};
+use crate::source::terminal::without_escapes;
 use std::borrow::Cow;
 
 /// One line of the program's own.
@@ -33,32 +34,6 @@ pub fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
                 Line { number, tag, text, ended }
             })
     })
-}
-
-/// Colours and titles go; NUL bytes at the front are what a rotated log leaves, others make their cell unreadable.
-fn without_escapes(text: &str) -> Cow<'_, str> {
-    let text = text.trim_start_matches('\0');
-    if !text.contains(['\x1b', '\0', '\x08']) {
-        return Cow::Borrowed(text);
-    }
-    let mut clean = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        match c {
-            '\0' | '\x08' => clean.push(char::REPLACEMENT_CHARACTER),
-            '\x1b' => match rest.next() {
-                Some('[') => while rest.next_if(|c| !('\x40'..='\x7e').contains(c)).is_some() {},
-                Some(']') => while rest.next_if(|c| !matches!(c, '\x07' | '\x1b')).is_some() {},
-                _ => continue,
-            },
-            _ => clean.push(c),
-        }
-        if c == '\x1b' {
-            // The byte that ends a sequence is part of it.
-            rest.next();
-        }
-    }
-    Cow::Owned(clean)
 }
 
 /// How many prefixes may stand before one another: a collector's time, a pod's name, a rank.

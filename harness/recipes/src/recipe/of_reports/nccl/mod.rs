@@ -15,7 +15,6 @@ mod spread_tests;
 mod sum;
 #[cfg(test)]
 mod tests;
-mod warmup;
 
 pub(super) use msg::NCCL_MSG;
 pub(super) use projected::NCCL_GPU_PROJ_SUM;

@@ -2,8 +2,7 @@
 
 use super::means::Means;
 use super::messages::{Key, Messages};
-use super::warmup;
-use crate::figures::{Stats, modes, quantile};
+use crate::figures::{Stats, modes, quantile, warmup};
 use crate::recipe::of_reports::ReportRecipe;
 use crate::sheet::{Column, Quantity, Sheet};
 use rayon::prelude::*;

@@ -1,18 +1,16 @@
-//! The verb `harness logs`: shows a person, or a program, what was read from files of measurements.
-//! How they are read is `recipes::source`'s business; nothing is judged here.
+//! `harness logs nccl-tests`: what was read from the output of nccl-tests. How it is read is `recipes::source`'s business.
 
+use super::{bytes_of, shown, write_finding, write_json};
 use crate::exit_code;
-use recipes::finding::Finding;
 use recipes::source::nccl_tests::{self as source, Half, NcclRun, NcclTests, Wrong};
-use serde::Serialize;
 use std::collections::BTreeSet;
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 
 /// Prints what was read from each file; `-` is standard input. The exit code is the worst of all files: 2 where one
 /// cannot be opened, then 1 where `fail_on_findings` holds and one has a failure or finding, then 3 where nothing in
 /// one was understood.
-pub fn nccl_tests(
+pub fn run(
     files: &[PathBuf],
     json: bool,
     fail_on_findings: bool,
@@ -56,34 +54,6 @@ pub fn nccl_tests(
         () if not_understood => exit_code::COULD_NOT_TELL,
         () => exit_code::PASSED,
     }
-}
-
-fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
-    if path.as_os_str() != "-" {
-        return std::fs::read(path);
-    }
-    let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// One line per file, with what was read or the reason why not.
-fn write_json(out: &mut dyn Write, file: &str, read: &impl Serialize) -> io::Result<()> {
-    #[derive(Serialize)]
-    struct Line<'a, T> {
-        file: &'a str,
-        #[serde(flatten)]
-        read: &'a T,
-    }
-    let line = serde_json::to_string(&Line { file, read })?;
-    // JSON leaves alone some of what terminals obey; these stand in strings only, where an escape means the same.
-    for c in line.chars() {
-        match c {
-            '\x7f'..='\u{9f}' => write!(out, "\\u{:04x}", u32::from(c))?,
-            c => write!(out, "{c}")?,
-        }
-    }
-    writeln!(out)
 }
 
 fn write_file(out: &mut dyn Write, file: &str, read: &NcclTests) -> io::Result<()> {
@@ -153,23 +123,6 @@ fn write_half(out: &mut dyn Write, half: Option<&Half>) -> io::Result<()> {
     write!(out, "  {:>9.2} {:>8.2} {:>8.2} {wrong:>8}", half.time_us, half.algbw_gb_s, half.busbw_gb_s)
 }
 
-fn write_finding(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {
-    let line = finding.line.map_or_else(String::new, |line| format!(", line {line}"));
-    writeln!(out, "  finding: {}{line}: {}", shown(&finding.code), shown(&finding.message))
-}
-
-/// Text of a file without what a terminal would obey.
-fn shown(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            c if c.is_control() => shown.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c => shown.push(c),
-        }
-    }
-    shown
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,7 +139,7 @@ mod tests {
             files.push(path);
         }
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let code = nccl_tests(&files, json, fail, &mut out, &mut err);
+        let code = run(&files, json, fail, &mut out, &mut err);
         (code, String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned())
     }
 
@@ -213,7 +166,7 @@ mod tests {
         assert_eq!(show(&[&whole, "prose\n"], false, false).0, 3);
         assert_eq!(show(&[ROW, "prose\n"], false, true).0, 1);
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        assert_eq!(nccl_tests(&[PathBuf::from("/no/such/file")], false, false, &mut out, &mut err), 2);
+        assert_eq!(run(&[PathBuf::from("/no/such/file")], false, false, &mut out, &mut err), 2);
         assert!(String::from_utf8_lossy(&err).starts_with("/no/such/file: cannot be read: "));
     }
 

@@ -1,0 +1,110 @@
+//! A stream as lines, in bounded memory: a log may be larger than the machine. What a line says is its reader's business.
+
+use std::io::{self, BufRead};
+
+/// Of a longer line the rest is left out.
+const LONGEST: usize = 64 << 10;
+
+/// What stands between two line breaks, or between two carriage returns: what those overwrote was there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// One-based, of the line: carriage returns do not count.
+    pub line: u64,
+    pub text: String,
+    /// Whether a line break or a carriage return followed; without one it may be cut.
+    pub ended: bool,
+    /// Whether its rest was left out.
+    pub too_long: bool,
+}
+
+/// The pieces of a stream; empty ones are left out.
+pub(super) struct Pieces<R> {
+    from: R,
+    line: u64,
+    /// Whether text stands behind the last line break.
+    is_open: bool,
+}
+
+impl<R: BufRead> Pieces<R> {
+    pub fn new(from: R) -> Self {
+        Pieces { from, line: 1, is_open: false }
+    }
+
+    /// How many lines were seen.
+    pub fn lines(&self) -> u64 {
+        self.line - 1 + u64::from(self.is_open)
+    }
+
+    /// Nothing at the end.
+    pub fn next(&mut self) -> io::Result<Option<Piece>> {
+        let mut bytes: Vec<u8> = Vec::new();
+        let mut too_long = false;
+        loop {
+            let (taken, end) = {
+                let seen = match self.from.fill_buf() {
+                    Ok(seen) => seen,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) => return Err(error),
+                };
+                if seen.is_empty() {
+                    self.is_open |= !bytes.is_empty();
+                    let piece = Piece { line: self.line, text: text(&bytes), ended: false, too_long };
+                    return Ok((!bytes.is_empty()).then_some(piece));
+                }
+                let end = seen.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+                let part = &seen[..end.unwrap_or(seen.len())];
+                let room = LONGEST - bytes.len();
+                too_long |= part.len() > room;
+                bytes.extend_from_slice(&part[..part.len().min(room)]);
+                (part.len() + usize::from(end.is_some()), end.map(|at| seen[at]))
+            };
+            self.from.consume(taken);
+            let Some(end) = end else { continue };
+            let line = self.line;
+            self.line += u64::from(end == b'\n');
+            if !bytes.is_empty() {
+                return Ok(Some(Piece { line, text: text(&bytes), ended: true, too_long }));
+            }
+        }
+    }
+}
+
+/// Bytes that are no text show as such.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufReader, Cursor};
+
+    fn pieces(text: &str, buffer: usize) -> Vec<(u64, String, bool)> {
+        let mut pieces = Pieces::new(BufReader::with_capacity(buffer, Cursor::new(text.to_owned())));
+        let mut all = Vec::new();
+        while let Some(piece) = pieces.next().expect("a reader in memory") {
+            all.push((piece.line, piece.text, piece.ended));
+        }
+        all
+    }
+
+    #[test]
+    fn lines_and_what_carriage_returns_overwrote_are_pieces_whatever_the_buffer() {
+        let text = "a\r\n10%\r20%\rdone\n\nlast";
+        let expected =
+            [(1, "a", true), (2, "10%", true), (2, "20%", true), (2, "done", true), (4, "last", false)];
+        let expected = expected.map(|(line, text, ended)| (line, text.to_owned(), ended));
+        for buffer in [1, 2, 3, 7, 100] {
+            assert_eq!(pieces(text, buffer), expected, "a buffer of {buffer}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_an_end_takes_no_more_than_its_room() {
+        let mut pieces = Pieces::new(BufReader::new(Cursor::new(vec![b'x'; 3 * LONGEST])));
+        let piece = pieces.next().expect("a reader in memory").expect("a piece");
+        assert_eq!((piece.text.len(), piece.too_long, piece.ended), (LONGEST, true, false));
+        assert_eq!(pieces.next().expect("a reader in memory"), None);
+        assert_eq!(pieces.lines(), 1);
+    }
+}

@@ -1,0 +1,122 @@
+//! Logs of trainings, read line by line in bounded memory: which steps ran, how long they took, and what the program says of
+//! each. Whatever else stands in a log is passed over.
+
+mod bar;
+mod compat;
+mod figures;
+mod gather;
+mod pipes;
+mod samples;
+mod step;
+#[cfg(test)]
+mod tests;
+mod trainer;
+mod words;
+
+pub use compat::{ITERATIONS, mean_of_steps};
+pub use figures::{Figures, figures};
+pub use gather::{Restart, Series};
+pub use step::{Dialect, StepLine};
+
+use super::stream::Pieces;
+use super::terminal::without_escapes;
+use crate::finding::Finding;
+use gather::Gathered;
+use serde::Serialize;
+use std::io::{self, BufRead};
+use step::{Garbled, Parsed, Told};
+
+/// What a log tells.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrainingLog {
+    pub lines: u64,
+    /// Lines that are a step's, whether they could be read or not.
+    pub of_steps: u64,
+    /// Those of them of which something could not be read: they count for nothing.
+    pub garbled: u64,
+    pub series: Vec<Series>,
+    pub findings: Vec<Finding>,
+}
+
+/// So many lines that could not be read are told one by one.
+const TOLD: u64 = 3;
+
+/// Reads to the end. A log without any step has no series.
+pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
+    let mut pieces = Pieces::new(from);
+    let mut reader = Reader::default();
+    while let Some(piece) = pieces.next()? {
+        let text = without_escapes(&piece.text);
+        let parsed = reader.parse(&text);
+        if !piece.ended
+            && let Some(Ok(_)) = &parsed
+            && !text.trim_end().ends_with(['|', ']', '}'])
+        {
+            // A number may go on where the file ends.
+            reader.of_steps += 1;
+            reader.garble(piece.line, "the file ends within the line");
+            continue;
+        }
+        match parsed {
+            None => {}
+            Some(Ok(told)) => {
+                reader.of_steps += 1;
+                reader.gathered.add(Told { step: StepLine { line: piece.line, ..told.step }, ..told });
+            }
+            Some(Err(Garbled { what })) => {
+                reader.of_steps += 1;
+                let cut =
+                    if piece.too_long { ", of a line whose rest was left out for its length" } else { "" };
+                reader.garble(piece.line, &format!("{what}{cut}"));
+            }
+        }
+    }
+    let Reader { gathered, mut findings, of_steps, garbled, .. } = reader;
+    if garbled > TOLD {
+        let why = format!("{} more lines of steps cannot be read", garbled - TOLD);
+        findings.push(Finding::new("training-garbled", why));
+    }
+    let series = gathered.series();
+    findings.extend(gather::findings(&series));
+    let lines = pieces.lines();
+    Ok(TrainingLog { lines, of_steps, garbled, series, findings })
+}
+
+#[derive(Default)]
+struct Reader {
+    gathered: Gathered,
+    bars: trainer::Bars,
+    /// What Megatron-Bridge said before the line of a step.
+    tflops: Option<f64>,
+    findings: Vec<Finding>,
+    of_steps: u64,
+    garbled: u64,
+}
+
+impl Reader {
+    fn parse(&mut self, text: &str) -> Parsed {
+        if let Some(mut parsed) = pipes::parse(text) {
+            let before = self.tflops.take();
+            if let Ok(told) = &mut parsed {
+                told.step.tflops_per_gpu = told.step.tflops_per_gpu.or(before);
+            }
+            return Some(parsed);
+        }
+        if let Some(tflops) = pipes::tflops_before(text) {
+            self.tflops = Some(tflops);
+            return None;
+        }
+        samples::fsdp(text)
+            .or_else(|| samples::torchtitan(text))
+            .or_else(|| bar::parse(text))
+            .or_else(|| self.bars.parse(text))
+    }
+
+    fn garble(&mut self, line: u64, what: &str) {
+        self.garbled += 1;
+        if self.garbled <= TOLD {
+            let why = format!("a line of a step counts for nothing: {what}");
+            self.findings.push(Finding::new("training-garbled", why).line(line));
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! One step of a training as a line of a log tells it.
+
+use serde::Serialize;
+
+/// Whose lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dialect {
+    /// Megatron-LM, what was made of it, and Megatron-Bridge.
+    Megatron,
+    Nemo2,
+    /// The progress bar of Lightning, with the fields of NeMo 1.
+    Nemo1,
+    Lightning,
+    /// The FSDP samples: `Batch 7 Loss: ..., Speed: ... samples/sec`.
+    Fsdp,
+    Torchtitan,
+    /// The Trainer of Hugging Face.
+    Trainer,
+}
+
+impl Dialect {
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::Megatron => "megatron",
+            Dialect::Nemo2 => "nemo-2",
+            Dialect::Nemo1 => "nemo-1",
+            Dialect::Lightning => "lightning",
+            Dialect::Fsdp => "fsdp",
+            Dialect::Torchtitan => "torchtitan",
+            Dialect::Trainer => "trainer",
+        }
+    }
+
+    /// Whether a step's line is written again and again while the step goes on: the last one counts.
+    pub fn is_a_bar(self) -> bool {
+        matches!(self, Dialect::Nemo1 | Dialect::Lightning)
+    }
+
+    /// What its lines call a step.
+    pub fn word(self) -> &'static str {
+        match self {
+            Dialect::Fsdp => "batch",
+            Dialect::Torchtitan | Dialect::Trainer => "step",
+            Dialect::Megatron | Dialect::Nemo2 | Dialect::Nemo1 | Dialect::Lightning => "iteration",
+        }
+    }
+}
+
+/// What was not told is nothing, and never zero. What is not finite was told so.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct StepLine {
+    /// One-based.
+    pub line: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<u64>,
+    /// As the program counts: some from 0, some from 1, and some anew in each epoch.
+    pub iteration: u64,
+    /// How many there are to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Whether the program tells a running mean of the last steps instead of this one's time.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_running_mean: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples_per_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_per_gpu_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tflops_per_gpu: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mfu_percent: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grad_norm: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub learning_rate: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub global_batch: Option<u64>,
+    /// Steps since the line before that changed nothing, because their gradients were not finite.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nan: Option<u64>,
+    /// The line's time stamp, in milliseconds of a clock whose zone is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moment_ms: Option<i64>,
+    /// How many more lines told this step, such as those of other ranks.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub copies: u64,
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl StepLine {
+    /// Where it stands among the others.
+    pub fn place(&self) -> (u64, u64) {
+        (self.epoch.unwrap_or(0), self.iteration)
+    }
+}
+
+/// A line of a step: whose it is, and what it tells.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Told {
+    pub dialect: Dialect,
+    /// The rank or task, as far as the line's beginning tells it.
+    pub who: String,
+    pub step: StepLine,
+}
+
+/// A line that is one of a step by its form, and of which something cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Garbled {
+    /// What cannot be read.
+    pub what: String,
+}
+
+/// Nothing where a line is none of a step.
+pub(super) type Parsed = Option<Result<Told, Garbled>>;

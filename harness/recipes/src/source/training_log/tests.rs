@@ -1,0 +1,324 @@
+//! Logs of trainings as programs write them, whole and broken.
+
+use super::*;
+use proptest::prelude::*;
+
+fn log(text: &str) -> TrainingLog {
+    read(text.as_bytes()).expect("a reader in memory")
+}
+
+fn only(text: &str) -> StepLine {
+    let log = log(text);
+    assert_eq!((log.series.len(), log.garbled), (1, 0), "{log:?}");
+    assert_eq!(log.series[0].steps.len(), 1, "{log:?}");
+    log.series[0].steps[0].clone()
+}
+
+fn codes(log: &TrainingLog) -> Vec<&str> {
+    log.findings.iter().map(|finding| finding.code.as_str()).collect()
+}
+
+const MEGATRON: &str = "[2025-12-19 10:49:15] iteration        7/     100 | consumed samples:          128 | elapsed time per \
+                        iteration (ms): 20289.1 | throughput per GPU (TFLOP/s/GPU): 812.5 | learning rate: 3.0E-05 | global \
+                        batch size:   128 | lm loss: 1.25E+01 | loss scale: 1.0 | grad norm: 10.275 | number of skipped \
+                        iterations:   2 | number of nan iterations:   0 |\n";
+const NEMO_2: &str = "0: Training epoch 0, iteration 45/99 | lr: 1.2e-05 | global_batch_size: 512 | global_step: 45 | \
+                      reduced_train_loss: 11.03 | train_step_timing in s: 46.84 | consumed_samples: 23552 | TFLOPS_per_GPU: 401.5\n";
+const NEMO_1: &str = "Epoch 0: :  47%|████▋     | 7/15 [06:19<07:13, reduced_train_loss=11.50, global_step=5.000, \
+                      consumed_samples=12288.0, train_step_timing in s=49.50]";
+const LIGHTNING: &str = "Epoch 1:  10%|█         | 10/100 [00:05<00:45,  2.00it/s, v_num=0, train_loss=0.5]";
+const FSDP: &str = "3: 2025-04-07 22:06:25 I [train.py:103] Epoch 1 Batch 5 Steps 9 Loss: 10.02562, Speed: 16.59 \
+                    samples/sec, lr: 0.000038\n";
+const TORCHTITAN: &str = "[rank2]:\x1b[32m[titan] 2025-03-01 10:00:00,123 - root - INFO - \x1b[39mstep: 10  loss:  7.1235  \
+                          grad_norm:  1.2  memory: 9.74GiB(10.25%)  tps: 6,423  tflops: 23.40  mfu: 35.58%\n";
+const TRAINER: &str = " 10%|█         | 50/500 [01:23<12:34,  1.68s/it]\n{'loss': 2.345, 'grad_norm': 1.25, \
+                       'learning_rate': 5e-05, 'epoch': 0.12}\n";
+
+#[test]
+fn each_program_s_line_gives_what_it_tells_and_nothing_else() {
+    let step = only(MEGATRON);
+    assert_eq!((step.iteration, step.of, step.epoch, step.global_batch), (7, Some(100), None, Some(128)));
+    assert_eq!(
+        (step.seconds, step.tflops_per_gpu, step.loss),
+        (Some(20289.1 / 1000.0), Some(812.5), Some(12.5))
+    );
+    assert_eq!((step.grad_norm, step.learning_rate), (Some(10.275), Some(3e-5)));
+    assert_eq!((step.skipped, step.nan, step.samples_per_s), (Some(2), Some(0), None));
+    let step = only(NEMO_2);
+    assert_eq!((step.epoch, step.iteration, step.of, step.seconds), (Some(0), 45, Some(99), Some(46.84)));
+    assert_eq!(
+        (step.tflops_per_gpu, step.loss, step.learning_rate),
+        (Some(401.5), Some(11.03), Some(1.2e-5))
+    );
+    let step = only(NEMO_1);
+    assert_eq!(
+        (step.iteration, step.seconds, step.is_running_mean, step.loss),
+        (7, Some(49.5), false, Some(11.5))
+    );
+    let step = only(LIGHTNING);
+    assert_eq!((step.epoch, step.iteration, step.seconds), (Some(1), 10, Some(0.5)));
+    assert!(step.is_running_mean);
+    let step = only(FSDP);
+    assert_eq!((step.epoch, step.iteration, step.samples_per_s), (Some(1), 5, Some(16.59)));
+    assert_eq!((step.seconds, step.loss, step.moment_ms), (None, Some(10.02562), Some(1_744_063_585_000)));
+    let step = only(TORCHTITAN);
+    assert_eq!((step.iteration, step.tokens_per_gpu_s, step.mfu_percent), (10, Some(6423.0), Some(35.58)));
+    assert_eq!(
+        (step.loss, step.tflops_per_gpu, step.moment_ms),
+        (Some(7.1235), Some(23.4), Some(1_740_823_200_123))
+    );
+    let step = only(TRAINER);
+    assert_eq!((step.iteration, step.of, step.seconds), (50, Some(500), Some(1.68)));
+    assert_eq!((step.loss, step.grad_norm, step.learning_rate), (Some(2.345), Some(1.25), Some(5e-5)));
+}
+
+#[test]
+fn whose_line_it_is_keeps_ranks_apart() {
+    let two = format!("0: {0}1: {0}", MEGATRON);
+    let log = log(&two);
+    let who: Vec<&str> = log.series.iter().map(|series| series.who.as_str()).collect();
+    assert_eq!((who, log.series[0].dialect), (vec!["0", "1"], Dialect::Megatron));
+}
+
+#[test]
+fn what_bridge_says_before_a_line_belongs_to_it() {
+    let text = MEGATRON.replace(" throughput per GPU (TFLOP/s/GPU): 812.5 |", "");
+    let text = format!("Step Time : 20.29s GPU utilization: 514.0MODEL_TFLOP/s/GPU\n{text}");
+    assert_eq!(only(&text).tflops_per_gpu, Some(514.0));
+}
+
+#[test]
+fn a_bar_that_is_drawn_again_is_one_step_and_another_is_none() {
+    let text = "Epoch 0:   0%|    | 0/3 [00:00<?, ?it/s]\rEpoch 0:  33%|3   | 1/3 [00:01<00:02,  1.00it/s, loss=3]\rEpoch 0:  \
+                33%|3   | 1/3 [00:01<00:02,  1.00it/s, loss=2]\rEpoch 0:  67%|6   | 2/3 [00:02<00:01,  1.00it/s, loss=1]\n";
+    let read = log(text);
+    let steps: Vec<(u64, Option<f64>)> =
+        read.series[0].steps.iter().map(|step| (step.iteration, step.loss)).collect();
+    assert_eq!(steps, [(1, Some(2.0)), (2, Some(1.0))]);
+    for other in [
+        "Map: 100%|####| 500/500 [00:01<00:00, 400.00it/s]\n",
+        "Validation DataLoader 0: : 51it [00:20,  2.53it/s]\n",
+    ] {
+        assert_eq!(log(other).of_steps, 0, "{other}");
+    }
+    let named = format!(
+        "Downloading: 100%|####| 7/7 [00:01<00:00, 4.00it/s]\n{}",
+        TRAINER.lines().nth(1).unwrap_or("")
+    );
+    assert_eq!(log(&format!("{named}\n")).series[0].steps[0].iteration, 1, "no bar of the trainer's");
+}
+
+fn megatron(iteration: u64, ms: &str, loss: &str) -> String {
+    format!(
+        " iteration {iteration:8}/     100 | elapsed time per iteration (ms): {ms} | lm loss: {loss} | number of nan iterations:   0 |\n"
+    )
+}
+
+fn run(iterations: impl IntoIterator<Item = u64>) -> String {
+    iterations.into_iter().map(|iteration| megatron(iteration, "1000.0", "2.5")).collect()
+}
+
+#[test]
+fn a_restart_repeats_steps_and_each_counts_once() {
+    let log = log(&format!("{}{}", run(1..=10), run(6..=12)));
+    assert_eq!(log.series.len(), 1);
+    let series = &log.series[0];
+    assert_eq!(
+        series.steps.iter().map(|step| step.iteration).collect::<Vec<_>>(),
+        (1..=12).collect::<Vec<_>>()
+    );
+    assert_eq!(series.restarts, [Restart { line: 11, from: 10, to: 6, repeated: 5 }]);
+    assert_eq!(codes(&log), ["training-restart"]);
+}
+
+#[test]
+fn several_jobs_in_one_file_are_runs_of_their_own() {
+    let log = log(&format!("{}{}", run(1..=3), run(1..=4)));
+    let steps: Vec<(u32, usize)> = log.series.iter().map(|series| (series.run, series.steps.len())).collect();
+    assert_eq!(steps, [(1, 3), (2, 4)]);
+    assert_eq!(codes(&log), ["training-begins-anew"]);
+}
+
+#[test]
+fn a_run_of_another_length_is_another_run() {
+    let log = log(&format!("{}{}", run(1..=3), run(7..=9).replace("/     100", "/     200")));
+    let steps: Vec<(u32, usize)> = log.series.iter().map(|series| (series.run, series.steps.len())).collect();
+    assert_eq!((steps, codes(&log)), (vec![(1, 3), (2, 3)], vec!["training-begins-anew"]));
+}
+
+#[test]
+fn ranks_that_nobody_told_apart_are_copies_also_where_one_is_late() {
+    let text = [1, 1, 2, 2, 1, 2, 3, 3, 3].map(|at| megatron(at, "1000.0", "2.5")).concat();
+    let log = log(&text);
+    assert_eq!(log.series.len(), 1, "{:?}", log.findings);
+    let copies: Vec<(u64, u64)> =
+        log.series[0].steps.iter().map(|step| (step.iteration, step.copies)).collect();
+    assert_eq!(copies, [(1, 2), (2, 2), (3, 2)]);
+}
+
+#[test]
+fn two_meanings_of_a_step_in_one_file_stand_apart() {
+    let log = log(&format!("{}{NEMO_1}\n", run(1..=3)));
+    assert_eq!((log.series.len(), codes(&log)), (2, vec!["training-two-meanings"]));
+}
+
+#[test]
+fn a_loss_that_is_no_number_is_named_with_its_step() {
+    let text =
+        [megatron(1, "1000.0", "2.5"), megatron(2, "1000.0", "nan"), megatron(3, "1000.0", "inf")].concat();
+    let log = log(&text);
+    assert_eq!(log.findings[0].message, "megatron: the loss is NaN at iteration 2, the first of 2");
+    assert_eq!((codes(&log), log.findings[0].line), (vec!["training-loss-not-finite"], Some(2)));
+    let nan = MEGATRON.replace("nan iterations:   0", "nan iterations:   3");
+    assert_eq!(codes(&super::tests::log(&nan)), ["training-nan-iterations"]);
+}
+
+#[test]
+fn a_clock_that_goes_back_is_named() {
+    let later = MEGATRON.replace("7/", "8/").replace("10:49:15", "10:49:05");
+    let log = log(&format!("{MEGATRON}{later}"));
+    assert_eq!(codes(&log), ["training-clock-back"]);
+    assert!(log.findings[0].message.contains("back by 10.0 s at iteration 8"), "{}", log.findings[0].message);
+}
+
+#[test]
+fn steps_that_were_not_told_are_a_gap() {
+    let log = log(&run([10, 20, 30, 50, 60, 80]));
+    assert_eq!(codes(&log), ["training-gap"]);
+    let why = "megatron: 50 follows iteration 30, where lines are 10 apart, and 1 more such gaps: what lies between was not \
+               told, or could not be read";
+    assert_eq!(log.findings[0].message, why);
+}
+
+#[test]
+fn a_line_of_a_step_that_cannot_be_read_counts_for_nothing_and_is_named() {
+    let bad = [
+        megatron(2, "****", "2.5"),
+        megatron(3, "1000.0", "2.5x"),
+        " iteration 4/ 100 | lm loss: 2.5 |\n".to_owned(),
+    ];
+    let log =
+        log(&format!("{}{}{}", megatron(1, "1000.0", "2.5"), bad.concat(), megatron(5, "1000.0", "2.5")));
+    assert_eq!((log.of_steps, log.garbled, log.series[0].steps.len()), (5, 3, 2));
+    assert_eq!(codes(&log), ["training-garbled"; 3]);
+    assert!(log.findings[0].message.ends_with("`elapsed time per iteration (ms)` is no number: \"****\""));
+}
+
+#[test]
+fn a_line_that_the_end_of_the_file_cut_counts_for_nothing() {
+    let cut = FSDP.trim_end();
+    let read = log(&format!("{FSDP}{}", cut.replace("Batch 5", "Batch 6")));
+    assert_eq!((read.garbled, read.series[0].steps.len(), codes(&read)), (1, 1, vec!["training-garbled"]));
+    // What closes a line tells that it is whole.
+    assert_eq!(log(MEGATRON.trim_end()).garbled, 0);
+}
+
+#[test]
+fn logs_without_steps_have_none() {
+    for text in [
+        "",
+        "\n\n",
+        "prose about an iteration 7/9\n",
+        "\0\0\u{7f}ELF\n",
+        "validation loss at iteration 10 | lm loss value: 2 |\n",
+    ] {
+        let log = log(text);
+        assert_eq!((log.of_steps, log.series.len()), (0, 0), "{text:?}");
+    }
+    assert_eq!((log("").lines, log("a").lines, log("a\nb\n").lines), (0, 1, 2));
+}
+
+#[test]
+fn the_means_are_as_the_script_prints_them() {
+    let line = |iteration: u64, time: &str| {
+        NEMO_2.replace("iteration 45/99", &format!("iteration {iteration}/99")).replace("46.84", time)
+    };
+    let text: String = (40..60).map(|at| line(at, &format!("{at}.5"))).collect();
+    let expected = "Steps: 5 (iterations 45-49)\nAverage train_step_timing (s): 47.500000\nAverage TFLOPS_per_GPU:        \
+                    401.500000\n";
+    assert_eq!(mean_of_steps(text.as_bytes(), ITERATIONS).expect("read"), expected);
+    let none = "No matching iterations found in range 45-49\n";
+    assert_eq!(mean_of_steps(MEGATRON.as_bytes(), ITERATIONS).expect("read"), none);
+    // Without the second value a line counts for neither, and every rank's line counts.
+    let odd = format!("{}{}", line(45, "1"), line(45, "3").replace("TFLOPS_per_GPU", "TFLOPS"));
+    assert!(mean_of_steps(odd.as_bytes(), ITERATIONS).expect("read").starts_with("Steps: 1 "));
+    let twice = format!("{0}{0}", line(46, "2"));
+    assert!(mean_of_steps(twice.as_bytes(), ITERATIONS).expect("read").starts_with("Steps: 2 "));
+}
+
+/// A step's own line in the words of each program.
+fn rendered(dialect: Dialect, iteration: u64, loss: f64, other: f64) -> String {
+    match dialect {
+        Dialect::Megatron => format!(
+            " iteration {iteration:8}/ 1000000 | elapsed time per iteration (ms): {other} | lm loss: {loss:E} |\n"
+        ),
+        Dialect::Nemo2 => format!(
+            "Training epoch 3, iteration {iteration}/1000000 | reduced_train_loss: {loss} | train_step_timing in s: {other}\n"
+        ),
+        Dialect::Nemo1 => format!(
+            "Epoch 3: : 1%|1| {iteration}/1000000 [06:19<07:13, reduced_train_loss={loss}, train_step_timing in s={other}]\n"
+        ),
+        Dialect::Lightning => {
+            format!(
+                "Epoch 3:  1%|1| {iteration}/1000000 [06:19<07:13, {other}s/it, v_num=1, train_loss={loss}]\n"
+            )
+        }
+        Dialect::Fsdp => {
+            format!(
+                "2: Epoch 3 Batch {iteration} Steps 1 Loss: {loss}, Speed: {other} samples/sec, lr: 0.1\n"
+            )
+        }
+        Dialect::Torchtitan => {
+            format!("[rank0]: step: {iteration}  loss: {loss}  memory: 1GiB(1%)  tps: {other}  mfu: 1%\n")
+        }
+        Dialect::Trainer => format!(
+            " 10%|█ | {iteration}/1000000 [01:23<12:34, {other}s/it]\n{{'loss': {loss}, 'learning_rate': 1e-5, 'epoch': 0.1}}\n"
+        ),
+    }
+}
+
+const DIALECTS: [Dialect; 7] = [
+    Dialect::Megatron,
+    Dialect::Nemo2,
+    Dialect::Nemo1,
+    Dialect::Lightning,
+    Dialect::Fsdp,
+    Dialect::Torchtitan,
+    Dialect::Trainer,
+];
+
+proptest! {
+    #[test]
+    fn what_is_rendered_is_read_back(at in 0..DIALECTS.len(), iteration in 1..1_000_000u64, loss in 1e-3..1e5f64, other in 1e-3..1e6f64) {
+        let dialect = DIALECTS[at];
+        let step = only(&rendered(dialect, iteration, loss, other));
+        let told = match dialect {
+            Dialect::Megatron => step.seconds.map(|seconds| seconds * 1000.0),
+            Dialect::Fsdp => step.samples_per_s,
+            Dialect::Torchtitan => step.tokens_per_gpu_s,
+            _ => step.seconds,
+        };
+        prop_assert_eq!((step.iteration, step.loss), (iteration, Some(loss)));
+        let told = told.expect("told");
+        prop_assert!((told / other - 1.0).abs() < 1e-12, "{} for {}", told, other);
+    }
+
+    /// Whatever a byte is changed to, the steps of the other lines stand as they were, and a step of the line itself is one of
+    /// its program.
+    #[test]
+    fn a_changed_byte_changes_its_own_line_alone(at in 0..DIALECTS.len(), place in 0..4096usize, byte: u8, cut: bool) {
+        let dialect = DIALECTS[at];
+        let lines: Vec<String> = (1..=3).map(|step| rendered(dialect, step * 10, 2.5, 1.25)).collect();
+        let mut middle = lines[1].clone().into_bytes();
+        let place = place % (middle.len() - 1);
+        if cut { middle.truncate(place); middle.push(b'\n') } else { middle[place] = byte }
+        let text = [lines[0].as_bytes(), &middle, lines[2].as_bytes()].concat();
+        let log = read(text.as_slice()).expect("a reader in memory");
+        let steps = || log.series.iter().flat_map(|series| &series.steps);
+        let plain = |of: u64| steps().any(|step| step.iteration == of && step.loss == Some(2.5));
+        prop_assert!(plain(10), "{:?}", log);
+        // A restart to an earlier step, or another run, is what such a line may look like; the last line stands in any case.
+        prop_assert!(plain(30), "{:?}", log);
+        prop_assert!(steps().count() as u64 + log.garbled <= 4, "{:?}", log);
+    }
+}

@@ -1,0 +1,80 @@
+//! What the Trainer of Hugging Face prints: dictionaries of Python, whose step its progress bar tells, and one at the end.
+
+use super::bar::bar;
+use super::step::{Dialect, Garbled, Parsed, StepLine, Told};
+use super::words::{number, who};
+use std::collections::BTreeMap;
+
+/// How far the bars are, by who draws them.
+#[derive(Debug, Default)]
+pub(super) struct Bars {
+    last: BTreeMap<String, Drawn>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Drawn {
+    at: u64,
+    of: u64,
+    seconds: Option<f64>,
+    /// How many dictionaries were told without a bar.
+    told: u64,
+}
+
+impl Bars {
+    /// A dictionary as a step. A bar alone is none, and is kept for the dictionary that follows it.
+    pub fn parse(&mut self, text: &str) -> Parsed {
+        let dictionary = text.find("{'");
+        if let Some(bar) = bar(&text[..dictionary.unwrap_or(text.len())])
+            && is_nameless(bar.head)
+        {
+            let drawn = self.last.entry(who(bar.head)).or_default();
+            *drawn = Drawn { at: bar.at, of: bar.of, seconds: bar.seconds, told: 0 };
+        }
+        let (before, rest) = (&text[..dictionary?], &text[dictionary? + 1..]);
+        let fields = fields(rest.split_once('}')?.0);
+        let value = |name: &str| fields.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+        let (loss, epoch) = (value("loss")?, value("epoch")?);
+        let drawn = self.last.entry(who(before)).or_default();
+        let (iteration, of) = match drawn.at {
+            0 => {
+                drawn.told += 1;
+                (drawn.told, None)
+            }
+            at => (at, Some(drawn.of)),
+        };
+        let seconds = drawn.seconds;
+        let read = || -> Result<StepLine, Garbled> {
+            number("epoch", epoch)?;
+            let of_key = |key| value(key).map(|value| number(key, value)).transpose();
+            Ok(StepLine {
+                iteration,
+                of,
+                seconds,
+                is_running_mean: seconds.is_some(),
+                loss: Some(number("loss", loss)?),
+                grad_norm: of_key("grad_norm")?,
+                learning_rate: of_key("learning_rate")?,
+                ..StepLine::default()
+            })
+        };
+        Some(read().map(|step| Told { dialect: Dialect::Trainer, who: who(before), step }))
+    }
+}
+
+/// Whether nothing but a launcher's label and a percentage stands before a bar: one that is drawn for something else has its name
+/// there.
+fn is_nameless(head: &str) -> bool {
+    let Some((front, _)) = head.split_once('%') else { return false };
+    let (label, percent) = front
+        .rsplit_once(':')
+        .map_or(("", front), |(_, percent)| (&front[..front.len() - percent.len()], percent));
+    let percent = percent.trim();
+    let is_label = label.is_empty() || !who(label).is_empty();
+    is_label && !percent.is_empty() && percent.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// `'key': value` with commas between; values are numbers, or texts of numbers.
+fn fields(inside: &str) -> Vec<(&str, &str)> {
+    let parts = inside.split(',').filter_map(|part| part.split_once(':'));
+    parts.map(|(key, value)| (key.trim().trim_matches(['\'', '"']), value.trim())).collect()
+}
