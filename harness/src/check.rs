@@ -1,7 +1,9 @@
-//! `harness check`: reads every TOML file that people write, offline, and tells all mistakes and impossible limits.
+//! `harness check`: reads every TOML file that people write, offline, and tells all mistakes, impossible limits
+//! and environments that do not do what they say.
 //! Files of other kinds, such as scenarios, bring their own linters.
 
 use crate::baseline::Baselines;
+use crate::envlint::{self, Linted, Versions};
 use crate::inventory::{Instances, Inventory};
 use crate::mistake::Mistake;
 use crate::physics;
@@ -16,6 +18,10 @@ pub struct CheckReport {
     /// The files that were looked at, relative to the project's folder.
     pub files: Vec<String>,
     pub mistakes: Vec<Mistake>,
+    /// What is allowed, and hardly meant.
+    pub warnings: Vec<Mistake>,
+    /// What is superfluous, or not known here.
+    pub notes: Vec<Mistake>,
 }
 
 /// A folder of files of a further kind, and what tells the mistakes in one of them.
@@ -39,10 +45,13 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
     }
     for (file, text) in report.take(home, "inventory") {
         match Inventory::read(&text, &file, &instances) {
-            Ok(inventory) if instances.get(&inventory.instance.name).is_none() => {
-                report.mistakes.extend(physics::lint_instance(&inventory.instance, &file));
+            Ok(inventory) => {
+                if instances.get(&inventory.instance.name).is_none() {
+                    report.mistakes.extend(physics::lint_instance(&inventory.instance, &file));
+                }
+                let versions = Versions::of_instance(&inventory.instance);
+                report.add(envlint::lint_inventory(&text, &file, &versions));
             }
-            Ok(_) => {}
             Err(mistakes) => report.mistakes.extend(mistakes.0),
         }
     }
@@ -51,10 +60,17 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
     report.mistakes.extend(own::load(Some(home), None).err().unwrap_or_default());
     for (file, text) in report.take(home, "suites") {
         match Suite::read(&text, &file) {
-            Ok(suite) => match instances.get(&suite.instance) {
-                Some(instance) => report.mistakes.extend(physics::lint(&suite, instance, None)),
-                None => report.mistakes.extend(without_profile(&suite.instance, &text, &file, &instances)),
-            },
+            Ok(suite) => {
+                let instance = instances.get(&suite.instance);
+                match instance {
+                    Some(instance) => report.mistakes.extend(physics::lint(&suite, instance, None)),
+                    None => {
+                        report.mistakes.extend(without_profile(&suite.instance, &text, &file, &instances));
+                    }
+                }
+                let versions = instance.map(Versions::of_instance).unwrap_or_default();
+                report.add(envlint::lint_suite(&text, &file, &versions));
+            }
             Err(mistakes) => report.mistakes.extend(mistakes.0),
         }
     }
@@ -69,8 +85,10 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
             report.mistakes.extend((linter.lint)(&text, &file));
         }
     }
-    report.mistakes.sort();
-    report.mistakes.dedup();
+    for told in [&mut report.mistakes, &mut report.warnings, &mut report.notes] {
+        told.sort();
+        told.dedup();
+    }
     report
 }
 
@@ -102,6 +120,12 @@ pub fn texts(home: &Path, folder: &str) -> (Vec<(String, String)>, Vec<Mistake>)
 }
 
 impl CheckReport {
+    fn add(&mut self, linted: Linted) {
+        self.mistakes.extend(linted.mistakes);
+        self.warnings.extend(linted.warnings);
+        self.notes.extend(linted.notes);
+    }
+
     fn take(&mut self, home: &Path, folder: &str) -> Vec<(String, String)> {
         let (texts, mistakes) = texts(home, folder);
         self.files.extend(texts.iter().map(|(file, _)| file.clone()));

@@ -28,6 +28,7 @@ pub mod check;
 pub mod cli;
 pub mod collect;
 pub mod digest;
+pub mod envlint;
 pub mod exit_code;
 pub mod interrupt;
 pub mod inventory;

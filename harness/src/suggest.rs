@@ -11,9 +11,24 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// The candidate that is at most `edits` letters changed, swapped, added or lost away; the first of several as near.
+pub fn within<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    edits: usize,
+) -> Option<&'a str> {
+    candidates
+        .into_iter()
+        .filter(|candidate| candidate.len().abs_diff(word.len()) <= edits)
+        .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
+        .filter(|(distance, _)| *distance <= edits)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{nearest, within};
 
     #[test]
     fn a_slip_of_the_finger_finds_its_word_and_a_stranger_finds_none() {
@@ -21,5 +36,14 @@ mod tests {
         assert_eq!(nearest("all_redcue", words), Some("all_reduce"));
         assert_eq!(nearest("Scater", words), Some("scatter"));
         assert_eq!(nearest("xyz", words), None);
+    }
+
+    #[test]
+    fn only_so_many_edits_away_is_near_enough() {
+        let words = ["all_reduce", "all_gather"];
+        assert_eq!(within("all_redcue", words, 1), Some("all_reduce"), "two letters swapped are one edit");
+        assert_eq!(within("al_reduc", words, 2), Some("all_reduce"));
+        assert_eq!(within("al_reduc", words, 1), None);
+        assert_eq!(within("scatter", words, 2), None);
     }
 }

@@ -257,9 +257,18 @@ fn run_check() -> i32 {
     for mistake in &report.mistakes {
         println!("{mistake}");
     }
+    for (word, told) in [("warning", &report.warnings), ("note", &report.notes)] {
+        told.iter().for_each(|told| println!("{word}: {told}"));
+    }
+    let count = |count: usize, word: &str| match count {
+        0 => String::new(),
+        1 => format!(", 1 {word}"),
+        count => format!(", {count} {word}s"),
+    };
+    let (warnings, notes) = (count(report.warnings.len(), "warning"), count(report.notes.len(), "note"));
     let files = report.files.len();
     let mistakes = report.mistakes.len();
-    println!("{files} files, {mistakes} mistakes");
+    println!("{files} files, {mistakes} mistakes{warnings}{notes}");
     if mistakes == 0 { exit_code::PASSED } else { exit_code::USAGE }
 }
 

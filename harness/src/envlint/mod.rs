@@ -1,0 +1,178 @@
+//! The environment linter: variables of NCCL, libfabric and aws-ofi-nccl that are misspelt, out of use, hold what nobody
+//! reads, or contradict each other, by what is known of the versions. It reads nothing by itself: suites and inventories
+//! are brought by `files.rs`, a node's `nccl.conf` by `conf.rs`, a node's own environment by whoever asked the node.
+
+mod clash;
+mod conf;
+mod files;
+mod holds;
+mod name;
+mod table;
+#[cfg(test)]
+mod tests;
+mod version;
+
+pub use conf::{ConfFinding, lint_conf, settings};
+pub use files::{Linted, lint_inventory, lint_suite};
+pub use table::Library;
+pub use version::Version;
+
+use crate::inventory::{Instance, Transport};
+use table::{Held, Variable, Weight, When};
+
+/// What is known of the place where the environment will be used. What is not known is told as a condition.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Versions {
+    pub nccl: Option<Version>,
+    pub libfabric: Option<Version>,
+    /// Of aws-ofi-nccl.
+    pub plugin: Option<Version>,
+    pub pytorch: Option<Version>,
+    pub transport: Option<Transport>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Superfluous, or nothing is known of it.
+    Note,
+    /// It does not do what was meant, or does harm.
+    Warning,
+    /// With it nothing runs.
+    Breaks,
+}
+
+impl Severity {
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Breaks => "breaks the run",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Which of the variables it is about; the length of the list where it is about one that is absent.
+    pub at: usize,
+    pub severity: Severity,
+    /// The variable first, in backticks.
+    pub message: String,
+    pub advice: String,
+}
+
+impl Versions {
+    pub fn of_instance(instance: &Instance) -> Versions {
+        Versions { transport: Some(instance.transport), ..Versions::default() }
+    }
+
+    fn of(&self, library: Library) -> Option<Version> {
+        match library {
+            Library::Nccl => self.nccl,
+            Library::Libfabric => self.libfabric,
+            Library::Plugin => self.plugin,
+            Library::PyTorch => self.pytorch,
+            Library::RdmaCore | Library::NcclTests => None,
+        }
+    }
+}
+
+/// Everything there is to say of an environment, in its order.
+pub fn lint<N: AsRef<str>, V: AsRef<str>>(env: &[(N, V)], versions: &Versions) -> Vec<Finding> {
+    let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (name.as_ref(), value.as_ref())).collect();
+    let mut findings = Vec::new();
+    for (at, (name, value)) in env.iter().enumerate() {
+        let told = match table::find(name) {
+            Some(variable) => of_known(variable, value, versions),
+            None => name::unknown(name).into_iter().collect(),
+        };
+        findings.extend(told.into_iter().map(|told| told.at(at)));
+    }
+    findings.extend(clash::all(&env, versions));
+    findings.extend(clash::absent(&env, versions));
+    // The gravest of a variable first.
+    findings.sort_by(|a, b| (a.at, b.severity, &a.message).cmp(&(b.at, a.severity, &b.message)));
+    findings
+}
+
+/// A finding without its place.
+struct Told {
+    severity: Severity,
+    message: String,
+    advice: String,
+}
+
+impl Told {
+    fn at(self, at: usize) -> Finding {
+        Finding { at, severity: self.severity, message: self.message, advice: self.advice }
+    }
+}
+
+fn of_known(variable: &Variable, value: &str, versions: &Versions) -> Vec<Told> {
+    let name = variable.name;
+    let here = versions.of(variable.library);
+    let library = variable.library.name();
+    let mut told = Vec::new();
+    if let Some(gone) = variable.gone {
+        // A release before it went still reads it.
+        let still_read = matches!((gone.from, here), (Some(from), Some(here)) if here < from);
+        if !still_read {
+            let since = gone.from.map(|from| format!(" from {library} {from} on")).unwrap_or_default();
+            let message = format!("`{name}` {}{since}", gone.what);
+            told.push(Told { severity: Severity::Warning, message, advice: gone.advice.to_owned() });
+            return told;
+        }
+    }
+    if let (Some(since), Some(here)) = (variable.since, here)
+        && here < since
+    {
+        let message = format!("`{name}` came with {library} {since}, here it is: {here}");
+        let advice = format!("take it out, or install {library} {since}");
+        return vec![Told { severity: Severity::Warning, message, advice }];
+    }
+    told.extend(holds::wrong(variable, value, here));
+    told.extend(variable.said.iter().filter(|said| meant(said.held, value)).filter_map(|said| {
+        let condition = condition(said.when, versions)?;
+        let severity = match said.weight {
+            Weight::Note => Severity::Note,
+            Weight::Warning => Severity::Warning,
+        };
+        let message = match condition.is_empty() {
+            true => format!("`{name}={value}` {}", said.what),
+            false => format!("`{name}={value}` {}, {condition}", said.what),
+        };
+        Some(Told { severity, message, advice: said.advice.to_owned() })
+    }));
+    told
+}
+
+fn meant(held: Held, value: &str) -> bool {
+    match held {
+        Held::Any => true,
+        Held::On => holds::is_on(value),
+        Held::Off => holds::is_off(value),
+        Held::Word(word) => holds::names(value, word),
+        Held::Without(word) => !value.trim().is_empty() && holds::leaves_out(value, word),
+        Held::Lacking(characters) => !value.contains(characters),
+    }
+}
+
+/// Whether something holds here, and what is to be told with it; nothing where it does not.
+fn condition(when: When, versions: &Versions) -> Option<String> {
+    match when {
+        When::Always => Some(String::new()),
+        When::On(transport) => (versions.transport == Some(transport)).then(String::new),
+        When::From(releases) => {
+            let mut open = Vec::new();
+            for (library, from) in releases {
+                match versions.of(*library) {
+                    Some(here) if here < *from => return None,
+                    Some(_) => {}
+                    None => open.push(format!("{} {from}", library.name())),
+                }
+            }
+            let open = open.join(" and ");
+            Some(if open.is_empty() { open } else { format!("from {open} on") })
+        }
+    }
+}
