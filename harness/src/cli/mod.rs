@@ -2,6 +2,7 @@
 //! libtest-mimic's arguments are flattened in, so that its vocabulary works as everywhere.
 
 mod bundle;
+mod inventory;
 mod load;
 mod reached;
 mod recipe;
@@ -32,6 +33,7 @@ const VERBS: &str = "\
 Verbs (the first word; anything else there is a filter of assertion names):
   bundle --run ID       a run as one file, which opens on any machine
   check                 lint every suite, inventory and baseline, offline
+  inventory discover    write an inventory of the nodes that Slurm has
   logs nccl-tests FILE  print what was read from the output of nccl-tests
   logs steps FILE       print the steps of a training, as its log tells them
   recipe NAME INPUT...  tables that recipes make of many profiler reports together
@@ -152,6 +154,10 @@ pub fn main(args: Vec<OsString>) -> i32 {
         },
         Some("check") => match parse::<CheckArgs>(verb_args(args)) {
             Ok(CheckArgs {}) => run_check(),
+            Err(code) => code,
+        },
+        Some("inventory") => match parse::<inventory::InventoryArgs>(verb_args(args)) {
+            Ok(args) => inventory::run(&args),
             Err(code) => code,
         },
         Some("logs") => match parse::<LogsArgs>(verb_args(args)) {

@@ -2,6 +2,7 @@
 //! right verdict, the right culprit, the other cases unharmed, nothing left.
 
 mod bench;
+mod discover;
 mod failures;
 mod whole;
 
@@ -10,6 +11,6 @@ use crate::slurm_cluster;
 use libtest_mimic::Trial;
 
 pub fn tests() -> Vec<Trial> {
-    let facts: Vec<Fact> = [whole::FACTS, failures::FACTS].concat();
+    let facts: Vec<Fact> = [whole::FACTS, failures::FACTS, discover::FACTS].concat();
     trials("slurm", &facts, slurm_cluster::absent())
 }

@@ -1,0 +1,100 @@
+//! Nodes as `sinfo` prints them in a format of our own, which every release since 21.08 knows. Reasons are what people
+//! wrote: they stand last, and may hold bars and line breaks.
+
+use super::{Node, Reason};
+use crate::launch::slurm_state::StateSet;
+use std::collections::BTreeMap;
+
+/// Name, state, active features, GRES, since when and by whom the reason, the reason.
+pub const FORMAT: &str = "%N|%T|%b|%G|%H|%u|%E";
+const FIELDS: usize = 7;
+
+pub fn read(answer: &str) -> Result<Vec<Node>, String> {
+    let mut records: Vec<String> = Vec::new();
+    for line in answer.lines() {
+        // A line that begins no node goes on with the reason of the one before.
+        let begins = line.split('|').count() >= FIELDS && is_name(line.split('|').next().unwrap_or_default());
+        match records.last_mut() {
+            Some(last) if !begins => {
+                last.push(' ');
+                last.push_str(line.trim());
+            }
+            None if line.trim().is_empty() => {}
+            None if !begins => return Err(format!("no node stands at its beginning: {line:?}")),
+            _ => records.push(line.to_owned()),
+        }
+    }
+    // A node that is listed more than once has every state it is listed with.
+    let mut nodes: BTreeMap<String, Node> = BTreeMap::new();
+    for record in records {
+        let fields: Vec<&str> = record.splitn(FIELDS, '|').map(str::trim).collect();
+        let [name, state, features, gres, since, by, reason] = fields[..] else {
+            return Err(format!("a line has too few fields: {record:?}"));
+        };
+        let node = Node {
+            name: name.to_owned(),
+            state: StateSet::of(state),
+            features: words(features),
+            gpus: gpus(gres),
+            instance_type: None,
+            reason: reason_of(reason, by, since),
+        };
+        match nodes.get_mut(name) {
+            Some(known) => {
+                known.state.words.extend(node.state.words);
+                known.state.unknown.extend(node.state.unknown);
+            }
+            None => {
+                nodes.insert(name.to_owned(), node);
+            }
+        }
+    }
+    Ok(nodes.into_values().collect())
+}
+
+fn is_name(text: &str) -> bool {
+    !text.trim().is_empty() && !text.trim().contains(char::is_whitespace)
+}
+
+/// Features by comma; Slurm writes `(null)` for none.
+pub fn words(text: &str) -> std::collections::BTreeSet<String> {
+    let known = |word: &&str| !word.is_empty() && *word != "(null)";
+    text.split(',').map(str::trim).filter(known).map(str::to_owned).collect()
+}
+
+/// How many GPUs a GRES names: `gpu:h100:8(S:0-1),nvme:2`.
+pub fn gpus(gres: &str) -> Option<u32> {
+    let mut depth = 0;
+    let plain: String = gres
+        .chars()
+        .filter(|c| {
+            match c {
+                '(' => depth += 1,
+                ')' => {
+                    depth -= 1;
+                    return false;
+                }
+                _ => {}
+            }
+            depth <= 0
+        })
+        .collect();
+    let count = |entry: &str| -> Option<u32> {
+        let mut parts = entry.trim().split(':');
+        (parts.next()? == "gpu").then_some(())?;
+        // A GRES without a number is one.
+        Some(parts.next_back().map_or(1, |last| last.parse().unwrap_or(1)))
+    };
+    let counts: Vec<u32> = plain.split(',').filter_map(count).collect();
+    (!counts.is_empty()).then(|| counts.iter().fold(0u32, |sum, count| sum.saturating_add(*count)))
+}
+
+pub fn reason_of(text: &str, by: &str, since: &str) -> Option<Reason> {
+    let known = |text: &str| {
+        let text = text.trim();
+        let is_none =
+            text.is_empty() || ["none", "unknown", "n/a", "(null)"].contains(&text.to_lowercase().as_str());
+        (!is_none).then(|| text.to_owned())
+    };
+    Some(Reason { text: known(text)?, by: known(by), since: known(since) })
+}

@@ -1,0 +1,61 @@
+//! An inventory from what a real Slurm tells of its nodes, and a run that is planned from it alone.
+
+use super::bench::{Bench, case, until};
+use crate::fact::Fact;
+
+pub const FACTS: &[Fact] = &[(
+    "an_inventory_is_discovered_without_the_nodes_that_take_no_jobs",
+    an_inventory_is_discovered_without_the_nodes_that_take_no_jobs,
+)];
+
+const DISCOVER: [&str; 8] =
+    ["inventory", "discover", "--partition", "main", "--instance", "p5.48xlarge", "--output", "found"];
+
+fn an_inventory_is_discovered_without_the_nodes_that_take_no_jobs() {
+    let bench = Bench::new(&case("runs", "\"each\"", "runs", ""));
+    bench.program("runs", "exit 0");
+    let update = |node: &str, state: &str, reason: &str| {
+        let (node, state, reason) =
+            (format!("NodeName={node}"), format!("State={state}"), format!("Reason={reason}"));
+        bench.cluster.ask(&["scontrol", "update", &node, &state, &reason]);
+    };
+    update("n2", "drain", "a fan | is loud # and \"more\"");
+    update("n3", "down", "power");
+    until("the state of the nodes", || {
+        let told =
+            bench.cluster.ask(&["sinfo", "--noheader", "--Node", "--partition=main", "--format=%N %T"]);
+        (told.contains("n2 drained") && told.contains("n3 down")).then_some(())
+    });
+    let discover = |more: &[&str]| {
+        let args: Vec<&str> = DISCOVER.iter().chain(more).copied().collect();
+        crate::project::ran(bench.command(&args).output().expect("the harness starts"))
+    };
+    let ran = discover(&[]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    assert!(
+        ran.stdout.contains("left out n2: drained: a fan | is loud # and \"more\" (root"),
+        "{}",
+        ran.all()
+    );
+    assert!(ran.stdout.contains("left out n3: down: power"), "{}", ran.all());
+    assert!(ran.stdout.contains("2 nodes of p5, 2 left out: n[1,4]"), "{}", ran.all());
+    let written =
+        std::fs::read_to_string(bench.project.path().join("inventory/found.toml")).expect("written");
+    assert!(written.contains("nodes = \"n[1,4]\"") && written.contains("#   n2: drained"), "{written}");
+
+    let again = discover(&[]);
+    assert_eq!(again.code, Some(2), "{}", again.all());
+    assert!(again.stderr.contains("--force"), "{}", again.all());
+    // Slurm has changed its mind; the file has not, until it is written anew.
+    update("n2", "resume", "");
+    let listed = bench.project.harness(&["--suite", "live", "--inventory", "found", "--list"]);
+    assert!(listed.stdout.contains("@n4") && !listed.stdout.contains("@n2"), "{}", listed.all());
+    until("n2", || discover(&["--force"]).stdout.contains("n[1-2,4]").then_some(()));
+
+    let wrong = discover(&["--force", "--feature", "nosuch"]);
+    assert_eq!(wrong.code, Some(2), "{}", wrong.all());
+    bench.cluster.script("stop", &["slurmctld"]);
+    let away = discover(&["--force"]);
+    assert_eq!(away.code, Some(3), "{}", away.all());
+    bench.cluster.script("start", &["slurmctld"]);
+}
