@@ -43,6 +43,7 @@ pub mod physics;
 pub mod pipeline;
 pub mod plan;
 pub mod profile;
+pub mod provision;
 pub mod reach;
 pub mod recipe;
 pub mod replay;

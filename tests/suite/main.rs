@@ -32,6 +32,7 @@ mod own_recipes;
 mod pretend_baselines;
 mod profile_script;
 mod project;
+mod provision;
 mod recipe;
 mod recipe_all;
 mod recipe_docs;

@@ -4,6 +4,7 @@
 mod bundle;
 mod inventory;
 mod load;
+mod provision;
 mod reached;
 mod recipe;
 mod replay;
@@ -36,6 +37,7 @@ Verbs (the first word; anything else there is a filter of assertion names):
   inventory discover    write an inventory of the nodes that Slurm has
   logs nccl-tests FILE  print what was read from the output of nccl-tests
   logs steps FILE       print the steps of a training, as its log tells them
+  provision nsys        put an nsys that you have as a package onto a shared folder
   recipe NAME INPUT...  tables that recipes make of many profiler reports together
   stats INPUT...        tables of statistics of profiler reports
   sweep                 drawn suites with drawn faults on pretend clusters, one per seed
@@ -173,6 +175,10 @@ pub fn main(args: Vec<OsString>) -> i32 {
             let words = args.iter().skip(2).map(|word| word.to_string_lossy().into_owned());
             worker::serve(&words.collect::<Vec<_>>())
         }
+        Some("provision") => match parse::<provision::ProvisionArgs>(verb_args(args)) {
+            Ok(args) => provision::run(&args),
+            Err(code) => code,
+        },
         Some("recipe") => match parse::<recipe::RecipeArgs>(verb_args(args)) {
             Ok(args) => recipe::run(&args),
             Err(code) => code,

@@ -1,0 +1,62 @@
+//! `harness provision`: programs that a user has as packages, put where all nodes find them.
+
+use super::usage;
+use crate::exit_code;
+use crate::provision::{self, Provisioned};
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+/// `harness provision`
+#[derive(Debug, Parser)]
+#[command(
+    name = "harness provision",
+    about = "Put programs that you have as packages where all nodes find them."
+)]
+pub struct ProvisionArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Unpack an nsys onto a shared folder and look whether all of it is there; downloads nothing, runs nothing of it
+    Nsys {
+        /// The package: .deb, tar (plain, gz, xz, zst), or .rpm where `bsdtar` or `rpm2cpio` is there
+        #[arg(long, value_name = "PACKAGE")]
+        from: PathBuf,
+        /// The folder that all nodes see; the version gets a folder of its own below `nsight-systems`
+        #[arg(long, value_name = "FOLDER")]
+        to: PathBuf,
+    },
+}
+
+pub fn run(args: &ProvisionArgs) -> i32 {
+    let What::Nsys { from, to } = &args.what;
+    match provision::provision(from, to) {
+        Ok(done) => tell(&done),
+        Err(why) => usage(&why),
+    }
+}
+
+fn tell(done: &Provisioned) -> i32 {
+    println!("nsys {}: {}", done.version, done.nsys.display());
+    for (part, path) in &done.parts {
+        match path {
+            Some(path) => println!("{}: {}", part.name(), path.display()),
+            None => println!("{}: missing, {}", part.name(), part.loss()),
+        }
+    }
+    if !done.plugins.is_empty() {
+        println!("plugins found: {}", done.plugins.join(", "));
+    }
+    println!(
+        "for an inventory, below [paths]: nsys = {}",
+        toml::Value::String(done.nsys.display().to_string())
+    );
+    let missing: Vec<&str> = done.missing().map(provision::Part::name).collect();
+    if missing.is_empty() {
+        return exit_code::PASSED;
+    }
+    eprintln!("error: it stands there, and is not whole: {}", missing.join(", "));
+    exit_code::FAILED
+}
