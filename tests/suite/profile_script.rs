@@ -295,6 +295,27 @@ fn the_newest_nsys_of_the_vendor_s_folders_is_found_by_number() {
 }
 
 #[test]
+fn an_nsys_on_the_folder_of_the_jobs_is_found_where_the_vendor_has_none() {
+    let node = Node::new();
+    for version in ["2024.9.1", "2024.10.1"] {
+        let text = NSYS.replace("${FAKE_VERSION:-2025.3.1}", version);
+        node.executable(&format!("nsight-systems/{version}/target-linux-x64/nsys"), &text);
+    }
+    let wrapper = ALL.replacen("nsys 2025.3", "find 2024.4", 1);
+    node.run(&wrapper, &SLURM);
+    let found = |node: &Node| node.account(3).and_then(|account| account.nsys);
+    assert_eq!(found(&node).as_deref(), Some("2024.10.1.90"));
+    // Not where anybody may have put it.
+    fs::set_permissions(node.path(), fs::Permissions::from_mode(0o1777)).expect("made everybody's");
+    node.run(&wrapper, &SLURM);
+    assert_eq!(found(&node).as_deref(), Some("2025.3.1.90"), "the one on PATH");
+    let text = NSYS.replace("${FAKE_VERSION:-2025.3.1}", "2024.5.1");
+    node.executable("vendor/nsight-systems/2024.5.1/bin/nsys", &text);
+    node.run(&wrapper, &SLURM);
+    assert_eq!(found(&node).as_deref(), Some("2024.5.1.90"), "the vendor's folder comes first");
+}
+
+#[test]
 fn names_do_not_collide_and_need_no_variable_that_may_be_unset() {
     let node = Node::new();
     let mut environment = SLURM.to_vec();

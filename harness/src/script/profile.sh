@@ -1,7 +1,8 @@
 #!/bin/bash
 # Runs the command of one rank: under nsys where the rank is among those to be profiled, bare where it is not.
 # usage: bash profile.sh NSYS VERSION TASKS RANKS NODE_RANKS NAME EXPORT TABLES SWITCH... -- NODE_SWITCH... -- COMMAND...
-#   NSYS        the program, or `find`: the newest in the vendor's folders, else CUDA's, else the one on PATH
+#   NSYS        the program, or `find`: the newest in the vendor's folders, else on the folder that all nodes see, else
+#               CUDA's, else the one on PATH
 #   VERSION     the release that the switches are written for; an older nsys is not used
 #   TASKS       ranks of the whole job
 #   RANKS       which are profiled: none, all, local:0, every:N, or a list 0,8
@@ -140,12 +141,12 @@ older() {
 }
 
 find_nsys() {
-  local path best='' best_version=0 found
-  local vendor=${NSYS_VENDOR_FOLDER:-/opt/nvidia}
-  for path in "$vendor"/nsight-systems*/*/bin/nsys "$vendor"/nsight-systems*/*/target-linux-*/nsys; do
-    [[ -x $path && $path =~ /([0-9]{4}(\.[0-9]+)+)/ ]] || continue
-    found=${BASH_REMATCH[1]}
-    if older "$best_version" "$found"; then best=$path best_version=$found; fi
+  local path best='' best_version=0 folder=$PWD
+  newest_below "${NSYS_VENDOR_FOLDER:-/opt/nvidia}"
+  # The job's folder lies on one that all nodes see, and so may an nsys; where anybody may write, nobody's is taken.
+  while [[ -z $best && -n $folder ]]; do
+    if [[ ! -k $folder ]]; then newest_below "$folder"; fi
+    folder=${folder%/*}
   done
   if [[ -z $best ]]; then
     for path in /usr/local/cuda/bin/nsys /usr/local/cuda-*/bin/nsys; do
@@ -153,6 +154,16 @@ find_nsys() {
     done
   fi
   printf '%s\n' "${best:-nsys}"
+}
+
+# The newest by number into $best, as the vendor's packages and `harness provision` lay them down.
+newest_below() {
+  local path found
+  for path in "$1"/nsight-systems*/*/bin/nsys "$1"/nsight-systems*/*/target-linux-*/nsys; do
+    [[ -x $path && $path =~ /([0-9]{4}(\.[0-9]+)+)/ ]] || continue
+    found=${BASH_REMATCH[1]}
+    if older "$best_version" "$found"; then best=$path best_version=$found; fi
+  done
 }
 
 # Uptime in hundredths of a second: it passes evenly, whatever is done to the wall clock.
