@@ -6,6 +6,7 @@ pub mod folder;
 pub mod local;
 pub mod slurm;
 mod slurm_end;
+pub mod slurm_json;
 pub mod slurm_state;
 pub mod ssh;
 mod ssh_node;

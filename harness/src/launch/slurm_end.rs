@@ -1,7 +1,8 @@
-//! How a job under Slurm ended, asked of whoever still knows: scontrol for some minutes, then the accounting, then the exit
-//! code that the job itself wrote. And which nodes Slurm has given up on, by sinfo.
+//! How a job under Slurm ended, asked of whoever still knows: scontrol for some minutes, as text and where that cannot be
+//! read as JSON, then the accounting, then the exit code that the job itself wrote. And which nodes Slurm has given up on, by sinfo.
 
 use super::slurm::Line;
+use super::slurm_json::{self, Shown};
 use super::slurm_state::{JobState, StateSet};
 use super::{Poll, QUERY_LIMIT};
 use crate::artefact::{Blamed, Ended, PlannedJob};
@@ -29,11 +30,25 @@ pub async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
     let field = |name: &str| {
         text.split_whitespace().find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
     };
-    let Some(state) = field("JobState").map(|word| JobState::of(&word)) else {
+    let state = field("JobState").map(|word| JobState::of(&word));
+    let shown = state.map(|state| Shown {
+        state,
+        exit_code: field("ExitCode"),
+        reason: field("Reason").unwrap_or_default(),
+    });
+    let is_clear = |shown: &Shown| match shown.state {
+        JobState::Unknown(_) => false,
+        JobState::Completed | JobState::Failed => shown.exit_code.as_deref().is_some_and(is_exit_code),
+        _ => true,
+    };
+    let shown = match shown {
+        Some(shown) if is_clear(&shown) => Some(shown),
+        shown => slurm_json::ask(reach, id).await.or(shown),
+    };
+    let Some(Shown { state, exit_code, reason }) = shown else {
         return Poll::Unknown(format!("`scontrol show job {id}` gave no JobState"));
     };
-    let Some(end) = ended(&state, field("ExitCode").as_deref(), job) else {
-        let reason = field("Reason").unwrap_or_default();
+    let Some(end) = ended(&state, exit_code.as_deref(), job) else {
         return Line { state, reason }.poll();
     };
     told(reach, job, end).await
@@ -79,6 +94,12 @@ async fn told(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Poll {
         _ => None,
     };
     Poll::ended(end, blamed)
+}
+
+/// Two numbers, code and signal.
+fn is_exit_code(text: &str) -> bool {
+    text.split_once(':')
+        .is_some_and(|(code, signal)| code.parse::<i32>().is_ok() && signal.parse::<i32>().is_ok())
 }
 
 /// The end of a job by its state and `ExitCode=code:signal`; nothing while it goes on.

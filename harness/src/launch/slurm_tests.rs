@@ -272,3 +272,28 @@ fn a_node_that_did_not_come_up_is_named_as_a_lost_one_is() {
     let Poll::Ended { blamed: Some(Blamed { node, evidence }), .. } = poll(answers) else { panic!("blamed") };
     assert_eq!((node.as_str(), evidence.as_str()), ("n2", "`sinfo` says down~: ResumeTimeout reached"));
 }
+
+#[test]
+fn where_the_text_of_scontrol_cannot_be_read_its_json_is_asked() {
+    let json = r#"{"jobs": [{"job_id": 7, "job_state": ["FAILED"], "exit_code": {"return_code":
+        {"set": true, "infinite": false, "number": 7}, "signal": {"id": {"set": false, "number": 0}}}}]}"#;
+    let ended = |text: &str, second: Told| {
+        poll(vec![("squeue", said("")), ("scontrol", said(text)), ("scontrol", second)])
+    };
+    let by_json = Poll::ended(Ended::Exited { code: 7 }, None);
+    for garbled in [
+        "",
+        "JobId=7 JobName=a",
+        "JobState=BLORP ExitCode=0:0",
+        "JobState=FAILED ExitCode=",
+        "JobState=COMPLETED",
+    ] {
+        assert_eq!(ended(garbled, said(json)), by_json, "{garbled}");
+        let refused = Ok(Answer::failed(1, "scontrol: unrecognized option '--json'"));
+        let without = ended(garbled, refused);
+        let is_success = matches!(&without, Poll::Ended { end: Ended::Exited { .. }, .. });
+        assert!(!is_success, "an older release cannot tell: {garbled}: {without:?}");
+    }
+    let clear = ended("JobState=COMPLETED ExitCode=0:0", said(json));
+    assert_eq!(clear, Poll::ended(Ended::Exited { code: 0 }, None), "what is clear is not asked twice");
+}

@@ -3,6 +3,7 @@
 
 use super::text::{gpus, reason_of, words};
 use super::{Node, Reason};
+use crate::launch::slurm_json::number;
 use crate::launch::slurm_state::StateSet;
 use crate::store::iso8601;
 use serde_json::Value;
@@ -45,15 +46,6 @@ fn texts(value: &Value) -> Option<BTreeSet<String>> {
     match value {
         Value::String(text) => Some(words(text)),
         Value::Array(list) => list.iter().map(|word| word.as_str().map(str::to_owned)).collect(),
-        _ => None,
-    }
-}
-
-/// A number, or an object that says whether it is one.
-fn number(value: &Value) -> Option<u64> {
-    match value {
-        Value::Object(object) if object.get("set")?.as_bool()? => object.get("number")?.as_u64(),
-        Value::Number(number) => number.as_u64(),
         _ => None,
     }
 }
