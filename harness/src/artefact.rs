@@ -5,10 +5,12 @@
 
 mod ended;
 mod outcome;
+mod probed;
 mod whole;
 
 pub use ended::Ended;
 pub use outcome::{Bad, CaseOutcomes, CoverageSets, JobOutcome, WorkKind};
+pub use probed::{ClockOffset, LeftOut, Probe, ProbedNode, Value};
 pub use whole::{CaseSummary, Counts, RunRecord, Summary};
 
 use crate::profile::{Keep, NsysVersion};

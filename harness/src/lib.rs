@@ -10,7 +10,7 @@
 //! 6. `report`: verdicts to JUnit, JSON and words. Pure.
 //!
 //! `pipeline` is where they meet, `replay` takes a stored run through the later ones again, `store` reads and writes what
-//! lies between them, `cli` is what a person calls. `standin` puts the pretend cluster's model behind real processes.
+//! lies between them, `probe` asks nodes what they are before any of it, `cli` is what a person calls. `standin` puts the pretend cluster's model behind real processes.
 //! Dependencies run one way: `cli -> pipeline -> stages -> launch -> reach <- sim`.
 //!
 //! What always holds, and what is absent on purpose:
@@ -42,6 +42,7 @@ pub mod page;
 pub mod physics;
 pub mod pipeline;
 pub mod plan;
+pub mod probe;
 pub mod profile;
 pub mod provision;
 pub mod reach;

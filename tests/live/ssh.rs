@@ -5,12 +5,13 @@ mod commands;
 mod failing;
 mod files;
 mod hosts;
+mod probe;
 mod suites;
 
 use crate::fact::trials;
 use libtest_mimic::Trial;
 
 pub fn tests() -> Vec<Trial> {
-    let facts = [commands::FACTS, files::FACTS, failing::FACTS, suites::FACTS].concat();
+    let facts = [commands::FACTS, files::FACTS, failing::FACTS, suites::FACTS, probe::FACTS].concat();
     trials("ssh", &facts, hosts::absent())
 }

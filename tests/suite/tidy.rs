@@ -105,6 +105,18 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "std::fs",
         ],
     ),
+    (
+        "harness/src/probe",
+        &[
+            "crate::cli",
+            "crate::sim",
+            "crate::store",
+            "crate::judge",
+            "crate::plan",
+            "crate::launch",
+            "std::fs",
+        ],
+    ),
     ("harness/src/script", &["crate::launch", "crate::run", "crate::sim", "crate::reach", "std::fs"]),
 ];
 

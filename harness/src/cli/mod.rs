@@ -35,6 +35,7 @@ Verbs (the first word; anything else there is a filter of assertion names):
   bundle --run ID       a run as one file, which opens on any machine
   check                 lint every suite, inventory and baseline, offline
   inventory discover    write an inventory of the nodes that Slurm has
+  inventory probe       ask the nodes what they are and have; `diff`: which are unlike the others
   logs nccl-tests FILE  print what was read from the output of nccl-tests
   logs steps FILE       print the steps of a training, as its log tells them
   provision nsys        put an nsys that you have as a package onto a shared folder

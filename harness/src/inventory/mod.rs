@@ -3,12 +3,14 @@
 
 pub mod discover;
 mod instance;
+mod probe;
 mod read;
 mod select;
 
 pub use instance::{FlowOp, Instance, Instances, Transport};
 
 use crate::mistake::Mistakes;
+use crate::probe::Requirement;
 use crate::profile::NsysVersion;
 use std::collections::BTreeMap;
 
@@ -27,6 +29,8 @@ pub struct Inventory {
     pub nic_tool: NicTool,
     /// The release of nsys on the nodes: which switches it has is decided before anything is launched.
     pub nsys_version: Option<NsysVersion>,
+    /// What every node must be and have, beside what its instance has.
+    pub probe: Vec<Requirement>,
     pub file: String,
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Container, Instance, Instances, Inventory, Kind, NicTool, Paths, ReachBy, SlurmReach, SshReach, SshStart,
-    instance,
+    instance, probe,
 };
 use crate::mistake::Mistakes;
 use crate::nodeset;
@@ -66,6 +66,8 @@ pub fn inventory(text: &str, file: &str, instances: &Instances) -> Result<Invent
             }
             version
         });
+        let requirements = table.get("probe").and_then(|value| value.table());
+        let requirements = requirements.map(|table| probe::requirements(&table)).unwrap_or_default();
         table.close();
         let in_path = || paths.as_ref()?.nsys.as_deref().and_then(NsysVersion::in_path);
         let of_pretend = || (kind == Some(Kind::Pretend)).then_some(PRETEND_NSYS);
@@ -82,6 +84,7 @@ pub fn inventory(text: &str, file: &str, instances: &Instances) -> Result<Invent
             environment,
             nic_tool: nic_tool?,
             nsys_version,
+            probe: requirements,
             file: file.to_owned(),
         })
     })

@@ -157,3 +157,50 @@ fn an_inventory_may_hold_a_profile_of_its_own() {
     assert_eq!((inventory.instance.name.as_str(), inventory.instance.nics.len()), ("mine", 4));
     assert_eq!(inventory.reach, ReachBy::Local);
 }
+
+#[test]
+fn what_nodes_must_be_is_read_with_its_bounds() {
+    use crate::artefact::Value;
+    use crate::probe::Bound;
+    let text = |probe: &str| {
+        format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"a\"\npaths = {{ shared = \"/tmp\" }}\n\
+             reach = {{ via = \"local\" }}\n[probe]\n{probe}\n"
+        )
+    };
+    let asked = read(&text(
+        "driver = { at_least = \"570.86\" }\nmemlock = { equals = \"unlimited\" }\nshared_free = { at_least = \"1TiB\" }\n\
+         xid = { at_most = 0 }\nnccl_tests = { holds = [\"all_reduce_perf\"] }\nclock_offset_ms = { at_most = 50 }",
+    ))
+    .expect("good")
+    .probe;
+    let told: Vec<(&str, &Bound)> = asked.iter().map(|one| (one.fact.as_str(), &one.bound)).collect();
+    assert_eq!(
+        told,
+        [
+            ("driver", &Bound::AtLeast(Value::Text("570.86".into()))),
+            ("memlock", &Bound::Equals(Value::Text("unlimited".into()))),
+            ("shared_free", &Bound::AtLeast(Value::Number(1 << 40))),
+            ("xid", &Bound::AtMost(Value::Number(0))),
+            ("nccl_tests", &Bound::Holds(vec!["all_reduce_perf".into()])),
+            ("clock_offset_ms", &Bound::AtMost(Value::Number(50))),
+        ]
+    );
+    for (probe, told) in [
+        (
+            "drivr = { at_least = \"1\" }",
+            "x.toml:7:1: no fact that a probe tells: `drivr`; did you mean `driver`?",
+        ),
+        ("driver = { at_last = \"1\" }", "x.toml:7:12: unknown key: `at_last`; did you mean `at_least`?"),
+        ("driver = { at_least = \"new\" }", "x.toml:7:23: no version: `new`"),
+        ("driver = { at_least = 570 }", "x.toml:7:23: "),
+        ("gdrdrv = { at_least = \"loaded\" }", "x.toml:7:12: unknown key: `at_least`"),
+        ("clock_offset_ms = { equals = 3 }", "x.toml:7:21: unknown key: `equals`"),
+        ("gpus = {}", "x.toml:7:8: `gpus` has no bound"),
+        ("gpus = 8", "x.toml:7:8: "),
+        ("nics = { holds = \"x\" }", "x.toml:7:18: "),
+    ] {
+        let message = read(&text(probe)).expect_err(probe);
+        assert!(message.contains(told), "{probe}: {message}");
+    }
+}

@@ -107,6 +107,8 @@ impl Ailments {
                 | Fault::EventsDropped => {}
                 // Such a node has no jobs.
                 Fault::HostUnreachable => {}
+                // What only a probe sees.
+                Fault::GpuMissing { .. } | Fault::GpuBusy { .. } | Fault::DriverDiffers => {}
             }
         }
         ailments

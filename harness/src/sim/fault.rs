@@ -72,10 +72,23 @@ pub enum Fault {
     ClockDrift {
         ppm: f64,
     },
+    /// The driver does not list it. Jobs are not told: what a probe sees of a node is all that these change.
+    GpuMissing {
+        gpu: u32,
+    },
+    /// Somebody computes on it.
+    GpuBusy {
+        gpu: u32,
+    },
+    /// Another release of the driver than the other nodes have.
+    DriverDiffers,
 }
 
 impl Fault {
-    /// Every way to write a fault, for messages and the manual.
+    /// Ways to write a fault that only a probe sees.
+    pub const PROBED: [&'static str; 3] = ["gpu-missing@N", "gpu-busy@N", "driver-differs"];
+
+    /// Every other way to write a fault, for messages and the manual.
     pub const FORMS: [&'static str; 28] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
@@ -138,6 +151,9 @@ impl Fault {
             Fault::GraphLaunch => "graph-launch",
             Fault::ClockOffset { .. } => "clock-offset",
             Fault::ClockDrift { .. } => "clock-drift",
+            Fault::GpuMissing { .. } => "gpu-missing",
+            Fault::GpuBusy { .. } => "gpu-busy",
+            Fault::DriverDiffers => "driver-differs",
         }
     }
 
@@ -163,7 +179,10 @@ impl Fault {
     /// The GPU that it concerns; ranks are counted as the GPUs that they drive.
     pub fn gpu(&self) -> Option<u32> {
         match self {
-            Fault::GpuSlow { gpu, .. } | Fault::Corrupt { gpu } => Some(*gpu),
+            Fault::GpuSlow { gpu, .. }
+            | Fault::Corrupt { gpu }
+            | Fault::GpuMissing { gpu }
+            | Fault::GpuBusy { gpu } => Some(*gpu),
             Fault::Straggler { rank, .. } => Some(*rank),
             _ => None,
         }
@@ -178,10 +197,10 @@ impl Fault {
             Some((kind, value)) => (kind, Some(value)),
             None => (head, None),
         };
-        let form = Fault::FORMS.iter().find(|form| form.split(['=', '@']).next() == Some(kind));
+        let forms = || Fault::FORMS.iter().chain(&Fault::PROBED);
+        let form = forms().find(|form| form.split(['=', '@']).next() == Some(kind));
         let Some(form) = form else {
-            let kinds: Vec<&str> =
-                Fault::FORMS.iter().filter_map(|form| form.split(['=', '@']).next()).collect();
+            let kinds: Vec<&str> = forms().filter_map(|form| form.split(['=', '@']).next()).collect();
             let near = crate::suggest::nearest(kind, kinds.iter().copied());
             return Err(match near {
                 Some(near) => format!("unknown fault, did you mean `{near}`: `{kind}`"),
@@ -246,6 +265,9 @@ impl Fault {
                     "a clock drifts by 1000 ppm at most, and not by 0",
                 )?,
             },
+            "gpu-missing" => Fault::GpuMissing { gpu: gpu()? },
+            "gpu-busy" => Fault::GpuBusy { gpu: gpu()? },
+            "driver-differs" => Fault::DriverDiffers,
             _ => Fault::HostUnreachable,
         })
     }
@@ -269,7 +291,9 @@ impl fmt::Display for Fault {
             Fault::NicSlow { left, device } => write!(f, "nic-slow={left}@{device}"),
             Fault::NicDead { device } | Fault::NicMissing { device } => write!(f, "{}@{device}", self.kind()),
             Fault::GpuSlow { left, gpu } => write!(f, "gpu-slow={left}@{gpu}"),
-            Fault::Corrupt { gpu } => write!(f, "corrupt@{gpu}"),
+            Fault::Corrupt { gpu } | Fault::GpuMissing { gpu } | Fault::GpuBusy { gpu } => {
+                write!(f, "{}@{gpu}", self.kind())
+            }
             Fault::Straggler { ms, rank } => write!(f, "straggler={ms}@{rank}"),
             Fault::ClockOffset { ms } => write!(f, "clock-offset={ms}"),
             Fault::ClockDrift { ppm } => write!(f, "clock-drift={ppm}"),
@@ -290,7 +314,7 @@ mod tests {
 
     #[test]
     fn every_written_form_is_read_and_written_back() {
-        for form in Fault::FORMS {
+        for form in Fault::FORMS.iter().chain(&Fault::PROBED) {
             let text = format!(
                 "p5-002:{}",
                 form.replace("=F", "=0.4")

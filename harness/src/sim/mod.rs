@@ -40,6 +40,9 @@
 //! | connection-drops | over ssh: the answer to the start is lost, and 25 s in the middle of the job | the same | the same | the same |
 //! | host-unreachable | over ssh: no answer, ever; nothing starts there | the same | the same | the same |
 //!
+//! A probe (`probed`) sees NICs that are missing or dead, clocks, room and nsys by those faults, and by three of its own
+//! that change no job: gpu-missing, gpu-busy, driver-differs.
+//!
 //! Over ssh mpirun speaks where srun would (`said`), a node that fails is silent and has lost its job when it is back,
 //! and without a scheduler there is neither queue-stuck nor preempted.
 //!
@@ -62,6 +65,7 @@ pub(crate) mod nsys;
 mod options;
 pub(crate) mod outputs;
 mod over_ssh;
+mod probed;
 mod programs;
 mod rounds;
 mod said;

@@ -1,20 +1,29 @@
 //! The commands that are sent to single nodes over ssh: those of `lease.sh`, which starts, keeps and ends a job's
-//! script there. Another command is a loud error. What runs then is told in `ssh`.
+//! script there, and a probe. Another command is a loud error. What runs then is told in `ssh`.
 
 use super::World;
 use super::course::course;
+use super::probed;
 use super::programs::{case_and_job, needs, remove, unknown};
+use crate::probe::{Ask, CLOCK};
 use crate::reach::{Answer, ReachError};
 use crate::script::{self, Script, Start, Step, files};
 use std::rc::Rc;
 
 /// Whether a command changes nothing: it need not be remembered. A look renews a lease, which is made up for.
 pub fn only_asks(argv: &[String]) -> bool {
-    argv.get(2).is_some_and(|verb| verb == "look")
+    argv.get(2).is_some_and(|verb| verb == "look") || argv == CLOCK || Ask::read(argv).is_some()
 }
 
 pub fn run(world: &mut World, host: &str, argv: &[String]) -> Result<Answer, ReachError> {
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+    let true_s = world.epoch_s + world.now_s;
+    if let Some(ask) = Ask::read(argv).filter(|ask| ask.node == host) {
+        return Ok(Answer::ok(probed::answer(&world.cluster, &ask, true_s)));
+    }
+    if words == CLOCK {
+        return Ok(Answer::ok(format!("{}\n", probed::clock(&world.cluster, host, true_s))));
+    }
     let ["bash", lease, verb, folder, node, more @ ..] = words.as_slice() else {
         return Ok(match words.as_slice() {
             ["rm", "-f", "--", paths @ ..] => remove(world, paths),

@@ -4,9 +4,11 @@
 use super::World;
 use super::calendar::{slurm_span, slurm_time};
 use super::course::course;
+use super::probed;
 use super::slurm::{How, Job, Phase, Submission};
 use super::work::noise_of;
 use crate::nodeset;
+use crate::probe::{self, Ask};
 use crate::reach::Answer;
 use crate::script::{self, Script, Start, Step};
 use std::fmt::Write;
@@ -15,7 +17,8 @@ use std::rc::Rc;
 /// Whether a command changes nothing: it need not be remembered.
 pub fn only_asks(argv: &[String]) -> bool {
     match argv.first().map(String::as_str) {
-        Some("squeue" | "sinfo" | "sacct") => true,
+        // Of what srun can run, a probe is all there is.
+        Some("squeue" | "sinfo" | "sacct" | "srun") => true,
         Some("scontrol") => argv.iter().any(|word| word == "show"),
         _ => false,
     }
@@ -47,6 +50,10 @@ pub fn run(world: &mut World, argv: &[String]) -> Answer {
         ["scancel", id] if !id.starts_with('-') => scancel(world, id, false),
         ["rm", "-f", "--", paths @ ..] => remove(world, paths),
         ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"] => sinfo(world),
+        ["srun", ..] => match probe::read_srun(&words) {
+            Some((node, inner)) => srun(world, node, inner).unwrap_or_else(|| unknown(world, argv)),
+            None => unknown(world, argv),
+        },
         _ => unknown(world, argv),
     }
 }
@@ -253,6 +260,18 @@ fn scancel(world: &mut World, id: &str, by_interrupt: bool) -> Answer {
             format!("scancel: error: Kill job error on job id {id}: Invalid job id specified\n"),
         ),
     }
+}
+
+/// Nothing where it is asked for anything but a probe of one of its nodes.
+fn srun(world: &World, node: &str, argv: &[&str]) -> Option<Answer> {
+    let ask = Ask::read(argv).filter(|ask| ask.node == node && world.cluster.nodes.contains(node))?;
+    if world.slurm.is_busy(node) || world.slurm.is_down(node) {
+        return Some(Answer::failed(
+            1,
+            "srun: error: Unable to allocate resources: Requested nodes are busy\n",
+        ));
+    }
+    Some(Answer::ok(probed::answer(&world.cluster, &ask, world.epoch_s + world.now_s)))
 }
 
 fn sinfo(world: &World) -> Answer {

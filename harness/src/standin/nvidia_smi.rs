@@ -3,13 +3,17 @@
 use super::place::Place;
 use super::state::State;
 use super::tell;
+use crate::sim::fault::Fault;
 use crate::sim::noise;
 
 const DRIVER: &str = "570.133.20-SIMULATED";
+const OTHER_DRIVER: &str = "550.163.01-SIMULATED";
 
 pub fn answer(state: &State, words: &[String]) -> i32 {
     let node = Place::of_process().map(|place| place.node).unwrap_or_default();
-    let gpus: Vec<u32> = (0..state.cluster.gpus).filter(|gpu| chosen(words, *gpu)).collect();
+    let ails = |fault: Fault| state.ails(&node).contains(&fault);
+    let gpus = (0..state.cluster.gpus).filter(|gpu| !ails(Fault::GpuMissing { gpu: *gpu }));
+    let gpus: Vec<u32> = gpus.filter(|gpu| chosen(words, *gpu)).collect();
     let option = |name: &str| words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
     if words.iter().any(|word| word == "-L" || word == "--list-gpus") {
         for gpu in gpus {
@@ -19,9 +23,18 @@ pub fn answer(state: &State, words: &[String]) -> i32 {
     }
     let format = option("--format").unwrap_or_default();
     if let Some(fields) = option("--query-compute-apps").or_else(|| option("--query-apps")) {
-        // Nobody computes here.
         if !format.contains("noheader") {
             tell(fields.replace(',', ", "));
+        }
+        // Nobody computes here but whom a fault says.
+        for gpu in gpus.iter().filter(|gpu| ails(Fault::GpuBusy { gpu: **gpu })) {
+            let one = |field: &str| match field.trim() {
+                "pid" => (4000 + gpu).to_string(),
+                "gpu_uuid" => uuid(state, &node, *gpu),
+                "process_name" | "name" => "python3".to_owned(),
+                _ => "[N/A]".to_owned(),
+            };
+            tell(fields.split(',').map(one).collect::<Vec<_>>().join(", "));
         }
         return 0;
     }
@@ -93,6 +106,7 @@ fn value(state: &State, node: &str, gpu: u32, field: &str) -> Option<(String, &'
                 .to_string(),
             "",
         )),
+        "driver_version" if state.ails(node).contains(&Fault::DriverDiffers) => plain(OTHER_DRIVER),
         "driver_version" => plain(DRIVER),
         "pci.bus_id" | "gpu_bus_id" => Some((bus(gpu), "")),
         "memory.total" => Some((memory(state).to_string(), "MiB")),

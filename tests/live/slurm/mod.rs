@@ -4,6 +4,7 @@
 mod bench;
 mod discover;
 mod failures;
+mod probe;
 mod whole;
 
 use crate::fact::{Fact, trials};
@@ -11,6 +12,6 @@ use crate::slurm_cluster;
 use libtest_mimic::Trial;
 
 pub fn tests() -> Vec<Trial> {
-    let facts: Vec<Fact> = [whole::FACTS, failures::FACTS, discover::FACTS].concat();
+    let facts: Vec<Fact> = [whole::FACTS, failures::FACTS, discover::FACTS, probe::FACTS].concat();
     trials("slurm", &facts, slurm_cluster::absent())
 }

@@ -62,6 +62,7 @@ pub fn inventory(instance: &str, nodes: &str) -> Inventory {
         container: None,
         environment: BTreeMap::new(),
         nic_tool: NicTool::FiRmaBw,
+        probe: Vec::new(),
         nsys_version: None,
         file: "inventory/test.toml".to_owned(),
     }

@@ -1,30 +1,15 @@
-//! `harness inventory`: files about clusters, written from what the clusters tell of themselves.
+//! `harness inventory discover`: an inventory, written from what a cluster tells of itself.
 
-use super::{home, no_home, usage};
+use crate::cli::usage;
 use crate::exit_code;
-use crate::inventory::discover::{self, Discovered, Failure, LeftOut, Request};
+use crate::inventory::discover::{self as found_by, Discovered, Failure, LeftOut, Request};
 use crate::inventory::{Instances, Inventory};
 use crate::reach::process::ProcessReach;
 use crate::store::{Home, iso8601, wall_clock_s, write_whole};
-use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
-/// `harness inventory`
-#[derive(Debug, Parser)]
-#[command(name = "harness inventory", about = "Write inventories from what clusters tell of themselves.")]
-pub struct InventoryArgs {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
-#[derive(Debug, Subcommand)]
-enum Verb {
-    /// Write an inventory of the nodes of a Slurm partition; those that take no jobs are named and left out
-    Discover(DiscoverArgs),
-}
-
 #[derive(Debug, clap::Args)]
-struct DiscoverArgs {
+pub struct DiscoverArgs {
     /// The partition whose nodes are meant
     #[arg(long, value_name = "NAME")]
     partition: String,
@@ -48,15 +33,8 @@ struct DiscoverArgs {
     force: bool,
 }
 
-pub fn run(args: &InventoryArgs) -> i32 {
-    match &args.verb {
-        Verb::Discover(args) => discover(args),
-    }
-}
-
-fn discover(args: &DiscoverArgs) -> i32 {
-    let Some(home) = home() else { return no_home() };
-    let path = output(&home, &args.output);
+pub fn discover(home: &Home, args: &DiscoverArgs) -> i32 {
+    let path = output(home, &args.output);
     // Asked before Slurm is: a person should not wait for a refusal.
     if path.exists() && !args.force {
         return usage(&format!(
@@ -83,7 +61,7 @@ fn discover(args: &DiscoverArgs) -> i32 {
         Ok(runtime) => runtime,
         Err(error) => return usage(&error.to_string()),
     };
-    let found = match runtime.block_on(discover::discover(&ProcessReach, &request, &instances)) {
+    let found = match runtime.block_on(found_by::discover(&ProcessReach, &request, &instances)) {
         Ok(found) => found,
         Err(Failure::Asked(why)) => return usage(&why),
         Err(Failure::Unanswered(why)) => {
@@ -96,7 +74,7 @@ fn discover(args: &DiscoverArgs) -> i32 {
             return exit_code::NOTHING_SELECTED;
         }
     };
-    let text = discover::render(&found, &request, &args.shared, &iso8601(wall_clock_s()));
+    let text = found_by::render(&found, &request, &args.shared, &iso8601(wall_clock_s()));
     let shown = home.shown(&path);
     // What was written must be what is read.
     if let Err(mistakes) = Inventory::read(&text, &shown, &instances) {

@@ -1,0 +1,70 @@
+//! What nodes told of themselves before anything ran on them, and which of them can pass. How they are asked, and what
+//! the facts are, is `probe`'s business.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// `probe.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Probe {
+    pub format: u32,
+    pub harness: String,
+    /// Nothing here was told by real hardware, or some of it was not.
+    pub simulated: bool,
+    pub inventory: String,
+    pub instance: String,
+    /// When it was made; pretend time where the cluster is pretend.
+    pub at: String,
+    /// In the inventory's order.
+    pub nodes: Vec<ProbedNode>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProbedNode {
+    pub node: String,
+    /// Why no probe could be made, which says nothing about the node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unprobed: Option<String>,
+    /// Why no job on it can pass. Empty where none is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unfit: Vec<String>,
+    /// What is odd about it, and keeps no job from passing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// How Slurm has it, where there is Slurm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slurm: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_offset: Option<ClockOffset>,
+    /// By name, as `probe/facts.rs` declares them.
+    #[serde(default)]
+    pub facts: BTreeMap<String, Value>,
+    /// What nothing on the node tells, and why. That is neither good nor bad, and never 0.
+    #[serde(default)]
+    pub not_told: BTreeMap<String, String>,
+    /// Of what nodes of one kind have alike: the same digest, the same node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+}
+
+/// The node's clock against the harness's own: it is ahead by no less and by no more, for the answer took its time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ClockOffset {
+    pub at_least_ms: f64,
+    pub at_most_ms: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    Number(u64),
+    Names(Vec<String>),
+    Text(String),
+}
+
+/// A node that nothing was launched on, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    pub node: String,
+    pub why: String,
+}

@@ -1,0 +1,183 @@
+//! `harness inventory probe` and `diff`: what the nodes of an inventory are, asked of the nodes themselves.
+
+use crate::cli::reached::Reached;
+use crate::cli::{load, run_suites, usage};
+use crate::artefact::Probe;
+use crate::inventory::{Inventory, Kind};
+use crate::probe::{self as made_of, NotMade, Probing};
+use crate::reach::{Reach, openssh};
+use crate::run::Clock;
+use crate::sim::PretendReach;
+use crate::sim::fault::NodeFault;
+use crate::store::{self, Home};
+use crate::{exit_code, interrupt};
+use clap::Args;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Which nodes are asked, and how.
+#[derive(Debug, Args)]
+struct Asked {
+    /// The cluster, by name or path
+    #[arg(long, value_name = "NAME|PATH", env = "HARNESS_INVENTORY", default_value = "default")]
+    inventory: String,
+    /// Ask these nodes only, such as `p5-[001-004]` or `@group`
+    #[arg(long, value_name = "RANGE")]
+    nodes: Option<String>,
+    /// Leave these nodes out
+    #[arg(long, value_name = "RANGE")]
+    exclude_nodes: Option<String>,
+    /// Ask at most so many nodes at the same time
+    #[arg(long, value_name = "N", default_value_t = openssh::FANOUT as u32, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    ssh_fanout: u32,
+    /// Nodes whose GPUs are in use count as fit
+    #[arg(long)]
+    allow_busy: bool,
+    /// Seed of the pretend cluster
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// A fault of the pretend cluster, such as `p5-002:gpu-missing@3`; may be repeated
+    #[arg(long = "sim-fault", value_name = "NODE:FAULT")]
+    sim_faults: Vec<String>,
+    /// JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ProbeArgs {
+    #[command(flatten)]
+    asked: Asked,
+}
+
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    #[command(flatten)]
+    asked: Asked,
+    /// What nodes must be like: a file that `harness inventory probe --json` wrote
+    #[arg(long, value_name = "FILE")]
+    golden: Option<PathBuf>,
+}
+
+pub fn probe(home: &Home, args: &ProbeArgs) -> i32 {
+    probed(home, &args.asked).map_or_else(|code| code, |made| show_probe(&made, args))
+}
+
+fn show_probe(made: &Probe, args: &ProbeArgs) -> i32 {
+    match args.asked.json {
+        true => print_json(made),
+        false => print(&made_of::table(made)),
+    }
+    let is_any = |of: fn(&crate::artefact::ProbedNode) -> bool| made.nodes.iter().any(of);
+    match (is_any(|node| !node.unfit.is_empty()), is_any(|node| node.unprobed.is_some())) {
+        (true, _) => exit_code::FAILED,
+        (false, true) => exit_code::COULD_NOT_TELL,
+        (false, false) => exit_code::PASSED,
+    }
+}
+
+pub fn diff(home: &Home, args: &DiffArgs) -> i32 {
+    // A golden file that cannot be used is told before anybody is asked.
+    let golden = match args.golden.as_deref().map(read_golden).transpose() {
+        Ok(golden) => golden,
+        Err(why) => return usage(&format!("--golden: {why}")),
+    };
+    let made = match probed(home, &args.asked) {
+        Ok(made) => made,
+        Err(code) => return code,
+    };
+    let compared = match &golden {
+        None => made_of::against_majority(&made),
+        Some((golden, name)) => match made_of::against_golden(&made, golden, name) {
+            Ok(compared) => compared,
+            Err(why) => return usage(&format!("--golden: {name}: {why}")),
+        },
+    };
+    match args.asked.json {
+        true => print_json(&compared),
+        false => print(&made_of::differences(&compared)),
+    }
+    match (compared.differences.is_empty() && compared.ties.is_empty(), compared.unprobed.is_empty()) {
+        (false, _) => exit_code::FAILED,
+        (true, true) if compared.compared > 0 => exit_code::PASSED,
+        (true, _) => exit_code::COULD_NOT_TELL,
+    }
+}
+
+fn read_golden(path: &Path) -> Result<(Probe, String), String> {
+    let read = store::read_json(path)
+        .map_err(|error| format!("{error}; it is what `harness inventory probe --json` prints, as a file"))?;
+    Ok((read, path.display().to_string()))
+}
+
+/// The probe, or the exit code of what went wrong before there was one.
+fn probed(home: &Home, args: &Asked) -> Result<Probe, i32> {
+    let loaded = load::load(home, &[], &args.inventory, None).map_err(|mistakes| {
+        mistakes.iter().for_each(|mistake| eprintln!("error: {mistake}"));
+        exit_code::USAGE
+    })?;
+    let inventory = loaded.inventory;
+    let nodes = inventory.select(args.nodes.as_deref(), args.exclude_nodes.as_deref());
+    let nodes = nodes.map_err(|why| usage(&why))?;
+    if inventory.kind == Kind::Real && !args.sim_faults.is_empty() {
+        return Err(usage("--sim-fault: faults exist on a pretend cluster only, and this is a real one"));
+    }
+    let faults: Result<Vec<NodeFault>, String> =
+        args.sim_faults.iter().map(|text| NodeFault::parse(text)).collect();
+    let faults = faults.map_err(|why| usage(&format!("--sim-fault: {why}")))?;
+    interrupt::watch();
+    let pretend = inventory.kind == Kind::Pretend;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(pretend).build();
+    let runtime = runtime.map_err(|error| run_suites::machinery(&error.to_string()))?;
+    let made = runtime.block_on(async {
+        if pretend {
+            let reach = PretendReach::new(&inventory, args.seed, faults, BTreeMap::new())
+                .map_err(|why| usage(&format!("--sim-fault: {why}")))?;
+            let clock = Clock::starting_at(PretendReach::epoch_unix_s(args.seed) as f64);
+            let made = make(&inventory, &nodes, &reach, clock, args).await;
+            match reach.violations().as_slice() {
+                [] => Ok(made),
+                broken => Err(run_suites::machinery(&format!(
+                    "the pretend cluster saw what must not be: {}",
+                    broken.join("; ")
+                ))),
+            }
+        } else {
+            let reached = Reached::of(&inventory, args.seed, args.ssh_fanout as usize);
+            let reached = reached.map_err(|why| run_suites::machinery(&why))?;
+            reached.begin().await;
+            let clock = Clock::starting_at(store::wall_clock_s());
+            let made = make(&inventory, &nodes, reached.reach(), clock, args).await;
+            reached.end().await;
+            Ok(made)
+        }
+    })?;
+    made.map_err(|NotMade::Interrupted(code)| code)
+}
+
+async fn make(
+    inventory: &Inventory,
+    nodes: &[String],
+    reach: &dyn Reach,
+    clock: Clock,
+    args: &Asked,
+) -> Result<Probe, NotMade> {
+    let name = store::new_run_id("probe");
+    let fanout = args.ssh_fanout as usize;
+    let allow_busy = args.allow_busy;
+    made_of::make(&Probing { inventory, nodes, reach, clock, fanout, name: &name, allow_busy }).await
+}
+
+fn print_json<T: serde::Serialize>(value: &T) {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => print(&format!("{text}\n")),
+        Err(error) => eprintln!("error: {error}"),
+    }
+}
+
+/// Who reads may have left.
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

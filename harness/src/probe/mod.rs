@@ -1,0 +1,24 @@
+//! What nodes are and have, before any of their time is spent: one script that reads, its answer as typed facts, and
+//! which nodes cannot pass. Running jobs on those that can is the business of the stages.
+
+mod answer;
+mod ask;
+mod clock;
+mod compare;
+mod facts;
+mod fit;
+mod made;
+mod requirement;
+mod slurm;
+mod table;
+#[cfg(test)]
+mod tests;
+mod version;
+
+pub use ask::{Ask, CLOCK};
+pub use compare::{Comparison, against_golden, against_majority};
+pub use facts::{FACTS, Fact, Kind, fact};
+pub use made::{NotMade, Probing, make};
+pub use requirement::{Bound, Requirement};
+pub use slurm::read_srun;
+pub use table::{differences, remarks, table};

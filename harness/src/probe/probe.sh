@@ -1,0 +1,334 @@
+#!/bin/bash
+# Tells what one node is and has; reads only, and decides nothing.
+# usage: bash probe.sh NODE SHARED NCCL_TESTS COUNTERS NICS PAUSE_S NSYS
+#   NODE        the node's name
+#   SHARED      the folder that all nodes see; the nearest folder above it is told of where it is not there yet
+#   NCCL_TESTS  the folder of the programs of nccl-tests;  COUNTERS  the folder of the devices, {host} in it is NODE
+#   NICS        how many devices there should be: fewer are looked for again, three times, PAUSE_S seconds apart
+#   NSYS        the program, or `find`
+# Each line begins with `harness-probe`; then, parted by tabs: `fact KEY VALUE`; `list KEY` and `item KEY VALUE` for each
+# thing in it; `none KEY WHY` where nothing here tells it; `bad KEY WHY` where that which tells it is here and fails;
+# `clock begin|end SECONDS`. The last line is `end`: without it the answer is cut.
+set -u
+LC_ALL=C
+PATH=$PATH:/usr/sbin:/sbin:/usr/local/bin:/opt/amazon/efa/bin
+shopt -s nullglob
+
+# A value is one line of bounded length, whatever was read.
+line() {
+  local value=${3-}
+  value=${value//[[:cntrl:]]/ }
+  value=${value#"${value%%[! ]*}"}
+  printf 'harness-probe\t%s\t%s\t%s\n' "$1" "$2" "${value:0:240}"
+}
+
+fact() { line fact "$1" "$2"; }
+item() { line item "$1" "$2"; }
+none() { line none "$1" "$2"; }
+bad() { line bad "$1" "$2"; }
+list() { printf 'harness-probe\tlist\t%s\n' "$1"; }
+has() { command -v "$1" > /dev/null 2>&1; }
+
+# Nothing here may take long, or wait for somebody.
+bounded() {
+  if has timeout; then timeout -k 1 20 "$@" < /dev/null; else "$@" < /dev/null; fi
+}
+
+# Sets $text to the first line of a file.
+first() {
+  text=
+  { read -r text < "$1"; } 2> /dev/null
+  [[ -n $text ]]
+}
+
+clock() {
+  local now=${EPOCHREALTIME:-}
+  if [[ -z $now ]]; then now=$(date +%s.%N 2> /dev/null); fi
+  line clock "$1" "$now"
+}
+
+# From a text, the first version in it: digits and points, and what is glued to them.
+version_in() {
+  [[ $1 =~ [0-9]+(\.[0-9]+)+[0-9A-Za-z.+_-]* ]] && text=${BASH_REMATCH[0]}
+}
+
+gpus() {
+  local fields=index,name,driver_version,ecc.mode.current,ecc.errors.uncorrected.volatile.total
+  fields+=,clocks.max.sm,clocks.max.memory,clocks_throttle_reasons.active
+  local rows code row
+  if ! has nvidia-smi; then
+    none gpus 'no nvidia-smi on PATH'
+    none processes 'no nvidia-smi on PATH'
+    return
+  fi
+  rows=$(bounded nvidia-smi "--query-gpu=$fields" --format=csv,noheader,nounits 2>&1)
+  code=$?
+  if ((code != 0)); then
+    # Other releases lack some of the fields.
+    rows=$(bounded nvidia-smi --query-gpu=index,name,driver_version --format=csv,noheader,nounits 2>&1)
+    code=$?
+  fi
+  if ((code != 0)); then
+    bad gpus "nvidia-smi ended with $code: $rows"
+  else
+    list gpus
+    while IFS= read -r row; do
+      if [[ $row =~ ^[0-9]+, ]]; then item gpus "$row"; fi
+    done <<< "$rows"
+  fi
+  if rows=$(bounded nvidia-smi --query-compute-apps=pid,process_name --format=csv,noheader 2>&1); then
+    list processes
+    while IFS= read -r row; do
+      if [[ $row =~ ^[0-9]+, ]]; then item processes "$row"; fi
+    done <<< "$rows"
+  else
+    none processes "nvidia-smi cannot tell: $rows"
+  fi
+}
+
+xids() {
+  local text row
+  if ! text=$(bounded dmesg 2> /dev/null); then
+    none xid 'the kernel log is not readable'
+    return
+  fi
+  list xid
+  while IFS= read -r row; do item xid "$row"; done < <(printf '%s\n' "$text" | grep 'NVRM: Xid' | tail -n 16)
+}
+
+nics() {
+  local root=${1//\{host\}/"$node"} wanted=$2 pause=$3 tries device states=0
+  local -a found
+  if [[ ! -d $root || ! -r $root ]]; then
+    none nics "no such folder, or not readable: $root"
+    none nics_down "no such folder, or not readable: $root"
+    return
+  fi
+  # Devices of some instances come up after the node has.
+  for ((tries = 0; ; tries++)); do
+    found=("$root"/*/)
+    ((${#found[@]} >= wanted || tries >= 3)) && break
+    sleep "$pause"
+  done
+  list nics
+  # For older shells an array without elements is unbound.
+  for device in ${found[@]+"${found[@]}"}; do
+    device=${device%/}
+    item nics "${device##*/}"
+    [[ -r $device/ports/1/state ]] && states=$((states + 1))
+  done
+  if ((states == 0)); then
+    none nics_down 'no device tells the state of its link'
+    return
+  fi
+  list nics_down
+  for device in ${found[@]+"${found[@]}"}; do
+    device=${device%/}
+    if first "$device/ports/1/state" && [[ $text != *ACTIVE* ]]; then item nics_down "${device##*/} $text"; fi
+  done
+}
+
+fabric() {
+  if first /sys/module/efa/version; then
+    fact efa "$text"
+  elif has modinfo && text=$(bounded modinfo -F version efa 2> /dev/null) && [[ -n $text ]]; then
+    fact efa "$text"
+  else
+    none efa 'no module `efa` tells its version'
+  fi
+  if [[ -r /opt/amazon/efa_installed_packages ]] && version_in "$(head -n 1 /opt/amazon/efa_installed_packages)"; then
+    fact efa_installer "$text"
+  else
+    none efa_installer 'no /opt/amazon/efa_installed_packages'
+  fi
+  if ! has fi_info; then
+    none libfabric 'no fi_info on PATH or in /opt/amazon/efa/bin'
+  elif text=$(bounded fi_info --version 2> /dev/null | grep -m 1 '^libfabric:') && version_in "$text"; then
+    fact libfabric "$text"
+  else
+    none libfabric 'fi_info tells no version'
+  fi
+}
+
+# Sets $folders: where libraries lie, those of the environment first.
+library_folders() {
+  IFS=: read -r -a folders <<< "${LD_LIBRARY_PATH:-}"
+  folders+=("$@" /usr/local/cuda/lib64 /usr/lib/x86_64-linux-gnu /usr/lib/aarch64-linux-gnu /usr/lib64 /usr/local/lib)
+}
+
+libraries() {
+  local folder file
+  local -a folders
+  library_folders /opt/amazon/ofi-nccl/lib /opt/amazon/ofi-nccl/lib64 /opt/amazon/ofi-nccl/lib/x86_64-linux-gnu \
+    /opt/aws-ofi-nccl/lib /opt/aws-ofi-nccl/install/lib
+  for folder in "${folders[@]}"; do
+    [[ -n $folder ]] || continue
+    for file in "$folder"/libnccl-net-ofi.so* "$folder"/libnccl-net.so*; do
+      text=$(bounded grep -a -o -m 1 -E 'aws-ofi-nccl [0-9][0-9A-Za-z.+-]*' "$file" 2> /dev/null | head -n 1)
+      [[ -n $text ]] && version_in "$text" && break 2
+      text=
+    done
+  done
+  if [[ -n ${text:-} ]]; then fact ofi_nccl "$text"; else none ofi_nccl 'no libnccl-net that tells a version'; fi
+  library_folders /opt/nccl/build/lib
+  text=
+  for folder in "${folders[@]}"; do
+    [[ -n $folder ]] || continue
+    for file in "$folder"/libnccl.so.*.*; do
+      version_in "${file##*/libnccl.so.}" && break 2
+    done
+  done
+  if [[ -z $text ]]; then
+    for folder in "${folders[@]}"; do
+      [[ -n $folder && -r $folder/libnccl.so.2 ]] || continue
+      text=$(bounded grep -a -o -m 1 -E 'NCCL version [0-9]+\.[0-9.]+' "$folder/libnccl.so.2" 2> /dev/null | head -n 1)
+      [[ -n $text ]] && version_in "$text" && break
+      text=
+    done
+  fi
+  if [[ -n $text ]]; then fact nccl "$text"; else none nccl 'no libnccl.so.2 that tells a version'; fi
+}
+
+nccl_tests() {
+  local program
+  if [[ ! -d $1 ]]; then
+    none nccl_tests "no such folder: $1"
+    return
+  fi
+  list nccl_tests
+  for program in "$1"/*_perf; do
+    if [[ -x $program ]]; then item nccl_tests "${program##*/}"; fi
+  done
+}
+
+profiler() {
+  local nsys=$1 folder plugin
+  if [[ $nsys == find ]]; then nsys=$(find_nsys); fi
+  if ! has "$nsys"; then
+    none nsys "no such program: ${nsys:-nsys}"
+    none nsys_plugins 'no nsys'
+    return
+  fi
+  # By the name that a job calls it by: a link may lead to a program that is told by its name what to do.
+  nsys=$(command -v "$nsys")
+  if version_in "$(bounded "$nsys" --version 2> /dev/null)"; then
+    fact nsys "$text"
+  else
+    none nsys "it tells no version: $nsys"
+  fi
+  nsys=$(readlink -f "$nsys")
+  fact nsys_path "$nsys"
+  list nsys_plugins
+  folder=${nsys%/*}
+  for plugin in "$folder"/../target-linux-*/plugins; do
+    [[ -d $folder/plugins ]] || folder=${plugin%/plugins}
+  done
+  for plugin in "$folder"/plugins/*/; do
+    plugin=${plugin%/}
+    item nsys_plugins "${plugin##*/}"
+  done
+}
+
+software() {
+  text=
+  if [[ -r /usr/local/cuda/version.json ]]; then
+    version_in "$(grep -A 3 '"cuda"' /usr/local/cuda/version.json | grep '"version"')"
+  elif has nvcc; then
+    version_in "$(bounded nvcc --version 2> /dev/null | grep release)"
+  fi
+  if [[ -n $text ]]; then fact cuda "$text"; else none cuda 'no /usr/local/cuda/version.json, and no nvcc on PATH'; fi
+  if first /proc/sys/kernel/osrelease; then fact kernel "$text"; else none kernel 'no /proc'; fi
+  if [[ -r /etc/os-release ]] && text=$(grep -m 1 '^PRETTY_NAME=' /etc/os-release); then
+    text=${text#PRETTY_NAME=}
+    fact os "${text//\"/}"
+  else
+    none os 'no /etc/os-release'
+  fi
+  if first /sys/class/dmi/id/product_name; then
+    fact instance "$text"
+  else
+    none instance 'no /sys/class/dmi/id/product_name'
+  fi
+  if [[ ! -d /sys/module ]]; then
+    none gdrdrv 'no /sys/module'
+  elif [[ -d /sys/module/gdrdrv ]]; then
+    fact gdrdrv loaded
+  else
+    fact gdrdrv 'not loaded'
+  fi
+  text=
+  if has systemctl; then text=$(bounded systemctl is-active nvidia-fabricmanager 2> /dev/null); fi
+  if [[ -n $text ]]; then fact fabric_manager "$text"; else none fabric_manager 'no systemd that tells it'; fi
+  list containers
+  if has enroot; then item containers "enroot $(bounded enroot version 2> /dev/null)"; fi
+  if has srun && bounded srun --help 2> /dev/null | grep -q -- --container-image; then item containers pyxis; fi
+}
+
+limits() {
+  text=$(ulimit -l)
+  if [[ $text == unlimited ]]; then
+    fact memlock unlimited
+  elif [[ $text =~ ^[0-9]+$ ]]; then
+    fact memlock $((text * 1024))
+  else
+    none memlock 'ulimit does not tell it'
+  fi
+  local key value rest
+  text=
+  while read -r key value rest; do
+    if [[ $key == HugePages_Total: ]]; then text=$value; fi
+  done 2> /dev/null < /proc/meminfo
+  if [[ -n $text ]]; then fact huge_pages "$text"; else none huge_pages '/proc/meminfo does not tell it'; fi
+}
+
+# The nearest folder that is there stands for one that the first run will make.
+shared() {
+  local folder=$1 row
+  local -a words
+  while [[ ! -e $folder && $folder == */* && -n ${folder%/*} ]]; do folder=${folder%/*}; done
+  [[ -e $folder ]] || folder=/
+  if [[ ! -d $folder ]]; then
+    fact shared "no folder: $folder"
+  elif [[ -w $folder && -x $folder ]]; then
+    fact shared writable
+  else
+    fact shared "not writable: $folder"
+  fi
+  row=$(bounded df -Pk "$folder" 2> /dev/null | tail -n 1)
+  read -r -a words <<< "$row"
+  if ((${#words[@]} >= 6)) && [[ ${words[3]} =~ ^[0-9]+$ ]]; then
+    fact shared_free $((words[3] * 1024))
+    fact shared_source "${words[0]}"
+  else
+    none shared_free 'df does not tell it, or hangs'
+    none shared_source 'df does not tell it, or hangs'
+  fi
+}
+
+# What NCCL, libfabric and its plugin are told on this node.
+environment() {
+  local row
+  list environment
+  while IFS= read -r row; do item environment "$row"; done < <(
+    env | grep -E '^(NCCL|FI|RDMAV|OFI_NCCL)_[A-Z0-9_]+=' | sort
+    grep -h -E '^[[:space:]]*NCCL_[A-Z0-9_]+=' /etc/nccl.conf 2> /dev/null
+  )
+}
+
+main() {
+  node=$1
+  clock begin
+  gpus
+  xids
+  nics "$4" "$5" "$6"
+  fabric
+  libraries
+  nccl_tests "$3"
+  profiler "$7"
+  software
+  limits
+  shared "$2"
+  environment
+  clock end
+  printf 'harness-probe\tend\n'
+}

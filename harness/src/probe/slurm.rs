@@ -1,0 +1,137 @@
+//! Asking nodes that only Slurm reaches: what it says of them itself, and one short job on each.
+
+use super::fit;
+use crate::inventory::SlurmReach;
+use crate::reach::{Command, Host, Reach, ReachError};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const QUERY_LIMIT: Duration = Duration::from_secs(60);
+/// A node on which no job starts within this time is in use: it is not waited for.
+const IMMEDIATE_S: u32 = 30;
+const MINUTES: u32 = 3;
+
+/// How a node stands with Slurm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    pub state: String,
+    /// Why nothing starts on it, where nothing does.
+    pub unusable: Option<String>,
+}
+
+/// By node. A query that fails says nothing about any of them.
+pub async fn states(reach: &dyn Reach) -> Result<BTreeMap<String, State>, String> {
+    let argv = ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"];
+    let answer = reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await;
+    let answer = answer.map_err(|error| error.to_string())?;
+    if !answer.succeeded() {
+        return Err(format!("`sinfo` ended with {}: {}", answer.status, answer.complaint()));
+    }
+    Ok(read_states(&answer.stdout_text()))
+}
+
+fn read_states(text: &str) -> BTreeMap<String, State> {
+    let mut states: BTreeMap<String, State> = BTreeMap::new();
+    for line in text.lines() {
+        // A reason may hold anything, the separator too.
+        let mut fields = line.splitn(3, '|').map(str::trim);
+        let (Some(node), Some(state)) = (fields.next(), fields.next()) else { continue };
+        let reason = fields.next().unwrap_or_default();
+        let unusable = fit::unusable(state).then(|| match reason {
+            "" | "none" => format!("Slurm has it as: {state}"),
+            reason => format!("Slurm has it as {state}: {reason}"),
+        });
+        // A node is listed once for each of its partitions, and is the same in all.
+        states.entry(node.to_owned()).or_insert(State { state: state.to_owned(), unusable });
+    }
+    states
+}
+
+/// The argument list that runs another on one node, as a job of its own.
+pub fn srun(slurm: &SlurmReach, gpus: u32, job: &str, node: &str, argv: &[String]) -> Vec<String> {
+    let mut words = vec![
+        "srun".to_owned(),
+        "--quiet".to_owned(),
+        "--nodes=1".to_owned(),
+        "--ntasks=1".to_owned(),
+        format!("--nodelist={node}"),
+        format!("--job-name={job}"),
+        // A job sees no GPU that it does not ask for.
+        format!("--gres=gpu:{gpus}"),
+        format!("--time={MINUTES}"),
+        format!("--immediate={IMMEDIATE_S}"),
+        "--cpu-bind=none".to_owned(),
+        "--mpi=none".to_owned(),
+        "--input=none".to_owned(),
+        // Whether the folder of the harness is there on the node is no part of the question.
+        "--chdir=/".to_owned(),
+    ];
+    for (name, value) in [
+        ("partition", &slurm.partition),
+        ("account", &slurm.account),
+        ("reservation", &slurm.reservation),
+        ("constraint", &slurm.constraint),
+    ] {
+        words.extend(value.iter().map(|value| format!("--{name}={value}")));
+    }
+    if slurm.exclusive {
+        words.push("--exclusive".to_owned());
+    }
+    words.extend(argv.iter().cloned());
+    words
+}
+
+/// The node and what runs there, where a list is one of `srun`'s.
+pub fn read_srun<'a>(argv: &'a [&'a str]) -> Option<(&'a str, &'a [&'a str])> {
+    let (first, rest) = argv.split_first()?;
+    let at = rest.iter().position(|word| !word.starts_with("--"))?;
+    let (options, inner) = rest.split_at(at);
+    let node = options.iter().find_map(|word| word.strip_prefix("--nodelist="))?;
+    (*first == "srun").then_some((node, inner))
+}
+
+/// How long one node's job is waited for: its time in the queue, its limit, and Slurm's own.
+pub const LIMIT: Duration = Duration::from_secs(IMMEDIATE_S as u64 + MINUTES as u64 * 60 + 60);
+
+/// Ends what is left of the jobs, by their name, which is this probe's alone.
+pub async fn end(reach: &dyn Reach, job: &str) -> Result<(), ReachError> {
+    let argv = ["scancel".to_owned(), format!("--name={job}")];
+    reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await.map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_on_which_slurm_starts_nothing_are_told_with_its_reason() {
+        let text = "n1|idle|none\nn2|drained|bad|NIC\nn2|drained|bad|NIC\nn3|down*|Not responding\n\
+                    n4|mixed|none\nn5|idle*|none\nn6|reserved|maintenance\nn7|IDLE+DRAIN|x\nn8|draining@|y\n\nodd\n";
+        let states = read_states(text);
+        let why = |node: &str| states[node].unusable.as_deref();
+        assert_eq!(why("n1"), None);
+        assert_eq!(why("n2"), Some("Slurm has it as drained: bad|NIC"));
+        assert_eq!(why("n3"), Some("Slurm has it as down*: Not responding"));
+        assert_eq!((why("n4"), why("n6")), (None, None));
+        assert_eq!(why("n5"), Some("Slurm has it as: idle*"));
+        assert!(why("n7").is_some() && why("n8").is_some());
+    }
+
+    #[test]
+    fn what_srun_is_told_can_be_read_back() {
+        let slurm = SlurmReach {
+            partition: Some("gpu".into()),
+            account: None,
+            reservation: None,
+            constraint: None,
+            login: None,
+            mpi: "pmix".into(),
+            exclusive: true,
+        };
+        let argv = srun(&slurm, 8, "j", "n1", &["bash".into(), "-c".into(), "--x".into()]);
+        let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+        assert!(words.contains(&"--partition=gpu") && words.contains(&"--exclusive"));
+        assert_eq!(read_srun(&words), Some(("n1", ["bash", "-c", "--x"].as_slice())));
+        assert_eq!(read_srun(&["sbatch", "x"]), None);
+    }
+}

@@ -1,0 +1,53 @@
+//! Nodes probed through a real Slurm: each by a short job of its own, and those that Slurm starts nothing on by its word.
+
+use super::bench::{Bench, case, until};
+use crate::fact::Fact;
+use crate::project::ran;
+use serde_json::Value;
+
+pub const FACTS: &[Fact] = &[
+    ("nodes_of_a_slurm_cluster_tell_what_they_are", nodes_tell),
+    ("a_node_in_use_is_not_waited_for_and_not_said_to_be_bad", in_use),
+];
+
+const PROBE: [&str; 4] = ["inventory", "probe", "--inventory", "live"];
+
+fn nodes_tell() {
+    let bench = Bench::of(4, "partition = \"main\"", &case("each", "\"each\"", "well", ""));
+    let told = ran(bench.command(&[PROBE.as_slice(), &["--json"]].concat()).output().expect("starts"));
+    assert_eq!(told.code, Some(0), "{}", told.all());
+    let made: Value = serde_json::from_str(&told.stdout).expect("JSON");
+    for (at, node) in made["nodes"].as_array().expect("nodes").iter().enumerate() {
+        assert_eq!(
+            (&node["node"], &node["slurm"]),
+            (&format!("n{}", at + 1).into(), &"idle".into()),
+            "{node}"
+        );
+        assert!(node["facts"]["kernel"].is_string(), "{node}");
+        // The folder is not there before the first run; the one above it is.
+        assert_eq!(node["facts"]["shared"], "writable", "{node}");
+        assert!(node["clock_offset"]["at_least_ms"].as_f64().is_some_and(|ms| ms <= 1.0), "{node}");
+    }
+    bench.cluster.assert_nothing_is_left();
+}
+
+fn in_use() {
+    let bench = Bench::new(&case("each", "\"each\"", "well", ""));
+    bench.cluster.ask(&[
+        "sbatch",
+        "--nodelist=n2",
+        "--exclusive",
+        "--gres=gpu:8",
+        "--output=/dev/null",
+        "--wrap=sleep 300",
+    ]);
+    until("n2 is in use", || {
+        bench.cluster.ask(&["squeue", "--noheader", "--format=%T"]).contains("RUNNING").then_some(())
+    });
+    let told = ran(bench.command(&PROBE).output().expect("starts"));
+    assert_eq!(told.code, Some(3), "{}", told.all());
+    assert!(told.stdout.contains("not probed: n2: "), "{}", told.all());
+    assert!(told.stdout.contains("3 fit, 0 cannot pass, 1 not probed"), "{}", told.all());
+    bench.cluster.ask(&["scancel", "--nodelist=n2"]);
+    bench.cluster.assert_nothing_is_left();
+}

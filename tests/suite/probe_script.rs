@@ -1,0 +1,283 @@
+//! The probe's script under a real bash: with tools that tell, with tools that fail, and with none at all.
+
+use harness::probe::{Ask, FACTS};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+struct Node {
+    folder: tempfile::TempDir,
+}
+
+type Told = BTreeMap<String, Vec<String>>;
+
+impl Node {
+    fn new() -> Node {
+        let node = Node { folder: tempfile::tempdir().expect("a folder") };
+        fs::create_dir_all(node.at("bin")).expect("made");
+        node
+    }
+
+    fn at(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn tool(&self, name: &str, text: &str) {
+        let path = self.at("bin").join(name);
+        fs::write(&path, format!("#!/bin/bash\n{text}\n")).expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("made executable");
+    }
+
+    fn ask(&self) -> Ask {
+        let path = |name: &str| self.at(name).display().to_string();
+        Ask {
+            node: "n1".into(),
+            shared: path("shared/not/there/yet"),
+            nccl_tests: path("nccl-tests"),
+            counters: path("sys/{host}"),
+            nics: 2,
+            pause_s: 0,
+            nsys: "find".into(),
+        }
+    }
+
+    /// Runs it with these tools before the machine's own, or with these alone.
+    fn run(&self, ask: &Ask, alone: bool) -> String {
+        let argv = ask.argv();
+        let own = self.at("bin").display().to_string();
+        let path = match alone {
+            true => own,
+            false => format!("{own}:{}", std::env::var("PATH").unwrap_or_default()),
+        };
+        let mut command = Command::new("/bin/bash");
+        command.args(&argv[1..]).env_clear().env("PATH", path).stdin(Stdio::null());
+        command
+            .env("NSYS_VENDOR_FOLDER", self.at("nvidia"))
+            .env("NCCL_DEBUG", "INFO")
+            .env("TOKEN", "planted");
+        command.env("LD_LIBRARY_PATH", self.at("lib"));
+        let output = command.current_dir(self.folder.path()).output().expect("runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    }
+}
+
+/// By word and key: `fact gpus`, `item nics`, `none cuda`. Every line bears the mark, and the last is `end`.
+fn told(text: &str) -> Told {
+    let mut told = Told::new();
+    assert!(text.ends_with("harness-probe\tend\n"), "{text}");
+    for line in text.lines() {
+        let fields: Vec<&str> = line.splitn(4, '\t').collect();
+        assert_eq!(fields[0], "harness-probe", "{line}");
+        assert!(line.len() < 300, "{line}");
+        let key = fields[1..fields.len().min(3)].join(" ");
+        told.entry(key).or_default().extend(fields.get(3).map(|value| (*value).to_owned()));
+    }
+    for key in told.keys() {
+        let Some((word, key)) = key.split_once(' ') else { continue };
+        let is_declared = FACTS.iter().any(|fact| fact.name == key) || (word != "fact" && key == "processes");
+        assert!(is_declared || word == "clock", "no such fact is declared: {word} {key}");
+    }
+    told
+}
+
+const SMI: &str = r#"case "$*" in
+*query-gpu*clocks*) echo '0, NVIDIA H100 80GB HBM3, 570.133.20, Enabled, 0, 1980, 2619, 0x0000000000000001'
+  echo '1, NVIDIA H100 80GB HBM3, 570.133.20, Enabled, 0, 1980, 2619, 0x0000000000000001' ;;
+*query-compute-apps*) echo '4711, python3' ;;
+*) exit 1 ;;
+esac"#;
+
+fn equip(node: &Node) {
+    node.tool("nvidia-smi", SMI);
+    node.tool("dmesg", "echo '[1.0] NVRM: Xid (PCI:0000:53:00): 79, GPU has fallen off the bus'; echo other");
+    node.tool("fi_info", "echo 'fi_info: 2.1.0'; echo 'libfabric: 2.1.0amzn4.0'; echo 'libfabric api: 2.1'");
+    node.tool("modinfo", "echo 2.17.2g");
+    node.tool("systemctl", "echo active");
+    node.tool("enroot", "echo 3.5.0");
+    node.tool("srun", "echo '      --container-image=IMAGE'");
+    for device in ["rdmap79s0", "rdmap80s0"] {
+        fs::create_dir_all(node.at(&format!("sys/n1/{device}/ports/1"))).expect("made");
+    }
+    fs::write(node.at("sys/n1/rdmap79s0/ports/1/state"), "4: ACTIVE\n").expect("written");
+    fs::write(node.at("sys/n1/rdmap80s0/ports/1/state"), "1: DOWN\n").expect("written");
+    fs::create_dir_all(node.at("nccl-tests")).expect("made");
+    fs::write(node.at("nccl-tests/all_reduce_perf"), "").expect("written");
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(node.at("nccl-tests/all_reduce_perf"), executable.clone()).expect("made executable");
+    fs::write(node.at("nccl-tests/README_perf"), "").expect("written");
+    fs::create_dir_all(node.at("lib")).expect("made");
+    fs::write(node.at("lib/libnccl.so.2.27.7"), "").expect("written");
+    let plugin = b"\x7fELF\0\0NET/OFI Initializing aws-ofi-nccl 1.16.2-aws\n\0";
+    fs::write(node.at("lib/libnccl-net.so"), plugin).expect("written");
+    for version in ["2024.10.1", "2024.9.1"] {
+        let folder = node.at(&format!("nvidia/nsight-systems/{version}/target-linux-x64"));
+        fs::create_dir_all(folder.join("plugins/efa_metrics")).expect("made");
+        fs::write(
+            folder.join("nsys"),
+            format!("#!/bin/bash\necho 'NVIDIA Nsight Systems version {version}.23-1v0'\n"),
+        )
+        .expect("written");
+        fs::set_permissions(folder.join("nsys"), executable.clone()).expect("made executable");
+    }
+}
+
+#[test]
+fn everything_that_tools_tell_is_told() {
+    let node = Node::new();
+    equip(&node);
+    fs::create_dir_all(node.at("shared")).expect("made");
+    let told = told(&node.run(&node.ask(), false));
+    let of = |key: &str| {
+        told.get(key).map(|values| values.join("; ")).unwrap_or_else(|| panic!("{key}: {told:#?}"))
+    };
+    assert_eq!(told["item gpus"].len(), 2);
+    assert_eq!(of("item processes"), "4711, python3");
+    assert_eq!(of("item xid"), "[1.0] NVRM: Xid (PCI:0000:53:00): 79, GPU has fallen off the bus");
+    assert_eq!(of("item nics"), "rdmap79s0; rdmap80s0");
+    assert_eq!(of("item nics_down"), "rdmap80s0 1: DOWN");
+    assert_eq!(of("fact efa"), "2.17.2g");
+    assert_eq!(of("fact libfabric"), "2.1.0amzn4.0");
+    assert_eq!(of("fact ofi_nccl"), "1.16.2-aws");
+    assert_eq!(of("fact nccl"), "2.27.7");
+    assert_eq!(of("item nccl_tests"), "all_reduce_perf");
+    // By number, as a job finds it.
+    assert_eq!(of("fact nsys"), "2024.10.1.23-1v0");
+    assert!(of("fact nsys_path").ends_with("/nvidia/nsight-systems/2024.10.1/target-linux-x64/nsys"));
+    assert_eq!(of("item nsys_plugins"), "efa_metrics");
+    assert_eq!(of("fact fabric_manager"), "active");
+    assert_eq!(of("item containers"), "enroot 3.5.0; pyxis");
+    assert_eq!(of("fact shared"), "writable");
+    assert!(of("fact shared_free").parse::<u64>().is_ok());
+    assert_eq!(of("item environment"), "NCCL_DEBUG=INFO", "nothing else of the environment");
+    let moment = |key: &str| of(key).parse::<f64>().expect("seconds");
+    assert!(moment("clock begin") > 1.5e9 && moment("clock end") >= moment("clock begin"));
+}
+
+#[test]
+fn where_there_is_no_tool_nothing_is_told_and_nothing_is_0() {
+    let node = Node::new();
+    let mut ask = node.ask();
+    ask.nsys = "/no/such/nsys".into();
+    let told = told(&node.run(&ask, true));
+    for fact in ["gpus", "processes", "nics", "nics_down", "libfabric", "ofi_nccl", "nccl_tests", "nsys"] {
+        let why = told.get(&format!("none {fact}")).unwrap_or_else(|| panic!("{fact}: {told:#?}"));
+        assert!(!why[0].is_empty());
+        assert!(!told.contains_key(&format!("fact {fact}")) && !told.contains_key(&format!("list {fact}")));
+    }
+    assert!(told["none gpus"][0].contains("no nvidia-smi"));
+    assert!(told["none nsys"][0].contains("/no/such/nsys"));
+}
+
+#[test]
+fn a_tool_that_fails_says_that_it_is_broken() {
+    let node = Node::new();
+    node.tool("nvidia-smi", "echo 'NVIDIA-SMI has failed because it could not communicate'; exit 9");
+    let told = told(&node.run(&node.ask(), false));
+    assert_eq!(
+        told["bad gpus"],
+        ["nvidia-smi ended with 9: NVIDIA-SMI has failed because it could not communicate"]
+    );
+    assert!(told["none processes"][0].starts_with("nvidia-smi cannot tell"));
+}
+
+#[test]
+fn a_library_whose_name_tells_no_version_may_hold_one() {
+    let node = Node::new();
+    fs::create_dir_all(node.at("lib")).expect("made");
+    fs::write(node.at("lib/libnccl.so.2"), b"\x7fELF\0NCCL version 2.26.2+cuda12.8\0").expect("written");
+    assert_eq!(told(&node.run(&node.ask(), false))["fact nccl"], ["2.26.2"]);
+}
+
+#[test]
+fn an_nsys_is_called_by_the_name_that_a_job_calls_it_by() {
+    let node = Node::new();
+    node.tool("many", "[[ ${0##*/} == nsys ]] && echo 'version 2025.3.1'");
+    std::os::unix::fs::symlink(node.at("bin/many"), node.at("bin/nsys")).expect("linked");
+    let ask = Ask { nsys: node.at("bin/nsys").display().to_string(), ..node.ask() };
+    let told = told(&node.run(&ask, false));
+    assert_eq!(told["fact nsys"], ["2025.3.1"]);
+    assert!(told["fact nsys_path"][0].ends_with("bin/many"), "{told:?}");
+    node.tool("many", "exit 1");
+    let why = &self::told(&node.run(&ask, false))["none nsys"][0];
+    assert!(why.starts_with("it tells no version"), "no GPU is worse for it: {why}");
+}
+
+#[test]
+fn an_older_driver_is_asked_for_less() {
+    let node = Node::new();
+    node.tool(
+        "nvidia-smi",
+        "case \"$*\" in *clocks*) echo 'Field \"x\" is not a valid field to query.'; exit 2 ;;\n\
+         *query-gpu*) echo '0, NVIDIA A100, 470.1' ;; *) exit 2 ;; esac",
+    );
+    assert_eq!(told(&node.run(&node.ask(), false))["item gpus"], ["0, NVIDIA A100, 470.1"]);
+}
+
+#[test]
+fn nics_that_come_late_are_waited_for() {
+    let node = Node::new();
+    fs::create_dir_all(node.at("sys/n1/rdmap79s0")).expect("made");
+    // What waits makes the second one appear.
+    node.tool("sleep", &format!("mkdir -p {}", node.at("sys/n1/rdmap80s0").display()));
+    let told = told(&node.run(&node.ask(), false));
+    assert_eq!(told["item nics"], ["rdmap79s0", "rdmap80s0"]);
+    assert_eq!(told["none nics_down"], ["no device tells the state of its link"]);
+}
+
+#[test]
+fn a_value_is_one_bounded_line_whatever_a_tool_prints() {
+    let node = Node::new();
+    let long = "x".repeat(5000);
+    node.tool("nvidia-smi", &format!("printf '0,\\ta\\033[31m\\r{long}\\n\\xff\\xfe1, b\\n'"));
+    let path = node.at("bin").display().to_string();
+    let argv = node.ask().argv();
+    let mut command = Command::new("/bin/bash");
+    command.args(&argv[1..]).env("PATH", format!("{path}:{}", std::env::var("PATH").unwrap_or_default()));
+    let output = command.stdin(Stdio::null()).output().expect("runs");
+    for line in output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        assert!(line.starts_with(b"harness-probe\t") && line.len() < 300);
+        assert!(!line[14..].iter().any(|byte| *byte < 0x20 && *byte != b'\t'), "{line:?}");
+    }
+}
+
+#[test]
+fn the_shared_folder_is_told_by_what_is_there() {
+    let node = Node::new();
+    let file = node.at("file");
+    fs::write(&file, "").expect("written");
+    let state = |shared: &Path| {
+        let ask = Ask { shared: shared.display().to_string(), ..node.ask() };
+        told(&node.run(&ask, false))["fact shared"][0].clone()
+    };
+    assert_eq!(state(&node.at("not/there")), "writable");
+    assert!(state(&file).starts_with("no folder: "));
+    // Nobody writes there, root neither: it is refused by what it is mounted as.
+    let odd = state(Path::new("/proc/none"));
+    assert!(odd == "writable" || odd.starts_with("not writable: /proc"), "{odd}");
+}
+
+#[test]
+fn it_writes_nothing() {
+    let node = Node::new();
+    equip(&node);
+    let files = || {
+        let mut found = Vec::new();
+        let mut open = vec![node.folder.path().to_owned()];
+        while let Some(folder) = open.pop() {
+            for entry in fs::read_dir(folder).expect("read").flatten() {
+                if entry.path().is_dir() {
+                    open.push(entry.path());
+                }
+                found.push(entry.path());
+            }
+        }
+        found.sort();
+        found
+    };
+    let before = files();
+    node.run(&node.ask(), false);
+    assert_eq!(files(), before);
+}
