@@ -8,7 +8,7 @@ mod outcome;
 mod probed;
 mod whole;
 
-pub use ended::Ended;
+pub use ended::{Ended, LEFT_OUT};
 pub use outcome::{Bad, CaseOutcomes, CoverageSets, JobOutcome, WorkKind};
 pub use probed::{ClockOffset, LeftOut, Probe, ProbedNode, Value};
 pub use whole::{CaseSummary, Counts, RunRecord, Summary};
@@ -51,6 +51,9 @@ pub struct Plan {
     /// The folder that all nodes see, with this run's folder below it.
     pub folder: String,
     pub nodes: Vec<String>,
+    /// Those of them that nothing is launched on, since a probe showed that nothing on them can pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// `--set`, as given.
     pub settings: BTreeMap<String, String>,
     /// Faults of the pretend cluster, for the whole run.

@@ -143,7 +143,7 @@ impl Ready<'_> {
 fn is_carried(file: &Path, from: From) -> bool {
     let inner: Vec<&str> = file.iter().filter_map(|part| part.to_str()).collect();
     match inner.as_slice() {
-        [name] => name.ends_with(".jsonl"),
+        [name] => name.ends_with(".jsonl") || *name == "probe.json",
         ["cases", _, "raw", ..] => true,
         ["cases", _, "metrics.parquet" | "analysis.json"] => from > From::Analyze,
         ["cases", _, "verdict.json" | "outcomes.json"] => from > From::Judge,

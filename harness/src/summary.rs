@@ -52,6 +52,7 @@ pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary 
         inventory: plan.inventory.clone(),
         instance: plan.instance.name.clone(),
         nodes: nodeset::fold(&plan.nodes),
+        left_out: plan.left_out.clone(),
         seed: plan.seed,
         started: record.started.clone(),
         ended: record.ended.clone().unwrap_or_else(|| record.started.clone()),

@@ -30,6 +30,7 @@ mod local_launcher;
 mod nccl_calls;
 mod oracle;
 mod own_recipes;
+mod preflight;
 mod pretend_baselines;
 mod probe_script;
 mod profile_script;

@@ -30,7 +30,7 @@ pub fn analyze(
     let mut rows: Vec<Metric> = Vec::new();
     for planned in &case.jobs {
         let Some(record) = jobs.jobs.iter().find(|record| record.name == planned.name) else { continue };
-        if matches!(record.end, Ended::NotRun { .. }) {
+        if matches!(record.end, Ended::NotRun { .. } | Ended::LeftOut { .. }) {
             continue;
         }
         if let Some(why) = unfit.get(&planned.name) {

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The cause of what was not launched for a node that was left out.
+pub const LEFT_OUT: &str = "left-out";
+
 /// How a job ended, as far as the launcher can tell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "kebab-case")]
@@ -49,6 +52,11 @@ pub enum Ended {
     Interrupted {
         why: String,
     },
+    /// Never launched: a node of it was left out of the run.
+    LeftOut {
+        node: String,
+        why: String,
+    },
     /// Never launched.
     NotRun {
         why: String,
@@ -86,6 +94,7 @@ impl Ended {
             Ended::HostUnreachable { .. } => "host-unreachable".to_owned(),
             Ended::Lost { .. } => "lost".to_owned(),
             Ended::Interrupted { .. } => "interrupted".to_owned(),
+            Ended::LeftOut { .. } => LEFT_OUT.to_owned(),
             Ended::NotRun { .. } => "not-run".to_owned(),
         }
     }

@@ -1,6 +1,6 @@
 //! The artefacts of a run as a whole: how it went, and what it came to. What each case came to is told beside them.
 
-use super::{CaseEnd, Coverage, Culprit};
+use super::{CaseEnd, Coverage, Culprit, LeftOut};
 use recipes::finding::Finding;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,9 @@ pub struct Summary {
     pub inventory: String,
     pub instance: String,
     pub nodes: String,
+    /// Those of them that nothing was launched on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     pub seed: u64,
     /// When the run began and ended; pretend time where it is simulated.
     pub started: String,

@@ -5,6 +5,7 @@ mod bundle;
 mod inventory;
 mod load;
 mod provision;
+mod preflight;
 mod reached;
 mod recipe;
 mod replay;
@@ -62,6 +63,15 @@ pub struct RunArgs {
     /// Leave these nodes out
     #[arg(long, value_name = "RANGE")]
     pub exclude_nodes: Option<String>,
+    /// Launch on all nodes, whatever they are and have
+    #[arg(long)]
+    pub no_probe: bool,
+    /// Probe the nodes of a pretend cluster too, before anything is launched
+    #[arg(long, conflicts_with = "no_probe")]
+    pub probe: bool,
+    /// Nodes whose GPUs are in use take part
+    #[arg(long)]
+    pub allow_busy: bool,
     /// Print the plan: scripts, exact argument lists, nodes, files, time; launch nothing
     #[arg(long)]
     pub dry_run: bool,

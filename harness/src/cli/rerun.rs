@@ -1,5 +1,6 @@
 //! `--rerun ID`: a new run of what a stored one failed or could not tell, upon the same suites, nodes and settings.
 
+use super::preflight::Again;
 use super::run_suites::{go, make_plan, told};
 use super::{RunArgs, stored, usage};
 use crate::artefact::Plan;
@@ -57,7 +58,8 @@ pub fn rerun(home: &Home, id: &str, args: &RunArgs) -> i32 {
         eprintln!("error: nothing selected: {n} are owed, none of them has such a name; --list names them");
         return exit_code::NOTHING_SELECTED;
     }
-    go(home, &plan, &inventory, args)
+    let choose = |plan| plan::select(plan, &selection);
+    go(home, plan, &inventory, args, &Again { args: &like, choose: &choose })
 }
 
 fn owed_by(parent: &Stored) -> Result<Vec<String>, String> {

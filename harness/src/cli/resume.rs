@@ -25,7 +25,11 @@ pub fn resume(home: &Home, id: &str, args: &RunArgs) -> i32 {
         }
     };
     interrupt::watch();
-    match run_suites::execute(&plan, &inventory, &store, args, Some(&past)) {
+    let reached = match run_suites::reached_by(&inventory, plan.seed, args) {
+        Ok(reached) => reached,
+        Err(why) => return run_suites::machinery(&why),
+    };
+    match run_suites::execute(&plan, &inventory, reached, &store, args, Some(&past)) {
         Ok(finished) => run_suites::close(&plan, &finished, &store, args),
         Err(why) => run_suites::machinery(&why),
     }

@@ -1,5 +1,6 @@
 //! The default verb: from arguments to a plan, from the plan to a run, from the run to what is printed.
 
+use super::preflight::{self, Again, Stopped};
 use super::reached::Reached;
 use super::{RunArgs, home, load, no_home, settings, usage};
 use crate::artefact::Plan;
@@ -42,11 +43,17 @@ pub fn run(args: RunArgs) -> i32 {
             return exit_code::USAGE;
         }
     };
-    go(&home, &plan, &inventory, &args)
+    go(&home, plan, &inventory, &args, &Again { args: &args, choose: &|plan| plan })
 }
 
 /// Lists, shows or runs a plan, as the arguments ask.
-pub fn go(home: &Home, plan: &Plan, inventory: &crate::inventory::Inventory, args: &RunArgs) -> i32 {
+pub fn go(
+    home: &Home,
+    plan: Plan,
+    inventory: &crate::inventory::Inventory,
+    args: &RunArgs,
+    again: &Again<'_>,
+) -> i32 {
     let selected = plan.cases.iter().map(|case| case.assertions.len()).sum::<usize>();
     if args.libtest.list {
         let format = match args.libtest.format {
@@ -56,7 +63,7 @@ pub fn go(home: &Home, plan: &Plan, inventory: &crate::inventory::Inventory, arg
             _ => ListFormat::Pretty,
         };
         // nextest asks a second time for ignored tests alone; which are skipped is known only when they are planned.
-        let listed = if args.libtest.ignored { String::new() } else { report::list(plan, format) };
+        let listed = if args.libtest.ignored { String::new() } else { report::list(&plan, format) };
         print_quietly(&listed);
         return exit_code::PASSED;
     }
@@ -65,22 +72,47 @@ pub fn go(home: &Home, plan: &Plan, inventory: &crate::inventory::Inventory, arg
         return exit_code::NOTHING_SELECTED;
     }
     if args.dry_run {
-        print_quietly(&report::dry_run(plan, &crate::script::SHARED, args.verbose));
+        print_quietly(&report::dry_run(&plan, &crate::script::SHARED, args.verbose));
         return exit_code::PASSED;
     }
     interrupt::watch();
+    let reached = match reached_by(inventory, plan.seed, args) {
+        Ok(reached) => reached,
+        Err(why) => return machinery(&why),
+    };
+    let (plan, probe) = match preflight::is_wanted(inventory, args) {
+        false => (plan, None),
+        true => match preflight::before(home, plan, inventory, reached.as_ref(), args, again) {
+            Ok((plan, probe)) => (plan, Some(probe)),
+            Err(Stopped::Interrupted(code)) => return code,
+            Err(Stopped::Machinery(why)) => return machinery(&why),
+        },
+    };
     let store = match Store::create(home, &plan.run_id) {
         Ok(store) => store,
         Err(error) => return machinery(&error.to_string()),
     };
-    if let Err(error) = store.write_json(&store.folder().join("plan.json"), plan) {
+    let probed = probe.map_or(Ok(()), |probe| store.write_json(&store.folder().join("probe.json"), &probe));
+    if let Err(error) = probed.and_then(|()| store.write_json(&store.folder().join("plan.json"), &plan)) {
         return machinery(&error.to_string());
     }
-    let finished = match execute(plan, inventory, &store, args, None) {
+    let finished = match execute(&plan, inventory, reached, &store, args, None) {
         Ok(finished) => finished,
         Err(why) => return machinery(&why),
     };
-    close(plan, &finished, &store, args)
+    close(&plan, &finished, &store, args)
+}
+
+/// How the nodes of a real inventory are reached; pretend ones are made where the run is.
+pub fn reached_by(
+    inventory: &crate::inventory::Inventory,
+    seed: u64,
+    args: &RunArgs,
+) -> Result<Option<Reached>, String> {
+    match inventory.kind {
+        Kind::Pretend => Ok(None),
+        Kind::Real => Reached::of(inventory, seed, args.ssh_fanout as usize).map(Some),
+    }
 }
 
 /// Writes and prints what a run came to; gives the exit code.
@@ -105,6 +137,15 @@ pub fn close(plan: &Plan, finished: &Finished, store: &Store, args: &RunArgs) ->
 /// The plan and the inventory that it is for; or all that is wrong, in one go.
 pub fn make_plan(home: &Home, args: &RunArgs) -> Result<(Plan, crate::inventory::Inventory), Vec<String>> {
     own::load(Some(home.path()), args.recipe_path.as_deref()).map_err(|mistakes| told(&mistakes))?;
+    make_plan_as(home, args, None)
+}
+
+/// The same for a run that may have its id already. Users' recipes are known by then.
+pub fn make_plan_as(
+    home: &Home,
+    args: &RunArgs,
+    run_id: Option<&str>,
+) -> Result<(Plan, crate::inventory::Inventory), Vec<String>> {
     let mut loaded = load::load(home, &args.suites, &args.inventory, args.baselines.as_deref())?;
     let mut mistakes = Vec::new();
     let settings = settings(&args.settings);
@@ -142,7 +183,7 @@ pub fn make_plan(home: &Home, args: &RunArgs) -> Result<(Plan, crate::inventory:
     }
     let names: Vec<&str> = loaded.suites.iter().map(|suite| suite.name.as_str()).collect();
     let request = Request {
-        run_id: store::new_run_id(&names.join("+")),
+        run_id: run_id.map_or_else(|| store::new_run_id(&names.join("+")), str::to_owned),
         seed: args.seed,
         nodes,
         settings,
@@ -179,7 +220,7 @@ fn check_fault(inventory: &crate::inventory::Inventory, fault: NodeFault) -> Res
     }
 }
 
-fn faults(texts: &[String]) -> Result<Vec<NodeFault>, String> {
+pub fn faults(texts: &[String]) -> Result<Vec<NodeFault>, String> {
     texts.iter().map(|text| NodeFault::parse(text)).collect()
 }
 
@@ -205,6 +246,7 @@ impl Past {
 pub fn execute(
     plan: &Plan,
     inventory: &crate::inventory::Inventory,
+    reached: Option<Reached>,
     store: &Store,
     args: &RunArgs,
     past: Option<&Past>,
@@ -222,7 +264,7 @@ pub fn execute(
         .build()
         .map_err(|error| error.to_string())?;
     let finished = runtime.block_on(async {
-        if pretend {
+        let Some(reached) = reached else {
             let mut case_faults = BTreeMap::new();
             for case in &plan.cases {
                 case_faults.insert(case.name.clone(), faults(&case.sim_faults)?);
@@ -245,23 +287,21 @@ pub fn execute(
             if !broken.is_empty() {
                 return Err(format!("the pretend cluster saw what must not be: {}", broken.join("; ")));
             }
-            finished.map_err(|error| error.to_string())
-        } else {
-            let now = store::wall_clock_s();
-            let history = past.map(|past| &past.history);
-            let clock = match history.and_then(|history| history.began) {
-                Some(began) => {
-                    Clock::going_on(began, Duration::try_from_secs_f64(now - began).unwrap_or_default())
-                }
-                None => Clock::starting_at(now),
-            };
-            let reached = Reached::of(inventory, plan.seed, args.ssh_fanout as usize)?;
-            reached.begin().await;
-            let world = World { reach: reached.reach(), clock, release: &|_| (), history };
-            let finished = pipeline::run(plan, world, store, &mut progress).await;
-            reached.end().await;
-            finished.map_err(|error| error.to_string())
-        }
+            return finished.map_err(|error| error.to_string());
+        };
+        let now = store::wall_clock_s();
+        let history = past.map(|past| &past.history);
+        let clock = match history.and_then(|history| history.began) {
+            Some(began) => {
+                Clock::going_on(began, Duration::try_from_secs_f64(now - began).unwrap_or_default())
+            }
+            None => Clock::starting_at(now),
+        };
+        reached.begin().await;
+        let world = World { reach: reached.reach(), clock, release: &|_| (), history };
+        let finished = pipeline::run(plan, world, store, &mut progress).await;
+        reached.end().await;
+        finished.map_err(|error| error.to_string())
     });
     progress.done();
     finished

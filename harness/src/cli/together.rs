@@ -39,6 +39,9 @@ impl Asked {
                 "timeout",
                 "max_fail",
                 "ssh_fanout",
+                "no_probe",
+                "probe",
+                "allow_busy",
             ]),
         }
     }

@@ -169,6 +169,11 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         Ended::Interrupted { why } => {
             error(&end.cause(), &format!("the run was stopped: {why}"), "run it again")
         }
+        Ended::LeftOut { node, why } => error(
+            &end.cause(),
+            &format!("{node} was left out before anything was launched: {why}"),
+            "see to the node; `harness inventory probe --nodes` tells when it is fit, `--no-probe` launches on it as it is",
+        ),
         Ended::NotRun { why } => error(&end.cause(), &format!("it was not run: {why}"), "run it again"),
     }
 }

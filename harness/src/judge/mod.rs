@@ -14,7 +14,7 @@ mod tests;
 
 use crate::artefact::{
     Analysis, CaseEnd, CaseJobs, CaseOutcomes, CaseVerdict, Collected, CollectedFile, Ended, Evidence,
-    FORMAT, InstanceFacts, PlannedAssertion, PlannedCase, Status, Verdict,
+    FORMAT, InstanceFacts, LEFT_OUT, PlannedAssertion, PlannedCase, Status, Verdict,
 };
 use gate::Gate;
 use nic_rate::NicRateCache;
@@ -392,6 +392,16 @@ fn expect_failure(verdicts: &mut [Verdict], reason: &str) {
 }
 
 /// The worst of a case's verdicts. A case without any has shown nothing.
+/// How a case ended on the nodes that took part, for those that come after it; an error where none did.
+pub fn end_of_those_that_took_part(verdicts: &[Verdict]) -> CaseEnd {
+    let is_left_out = |verdict: &&Verdict| verdict.cause.as_deref() == Some(LEFT_OUT);
+    let took_part: Vec<Verdict> = verdicts.iter().filter(|verdict| !is_left_out(verdict)).cloned().collect();
+    match took_part.is_empty() && !verdicts.is_empty() {
+        true => CaseEnd::Error,
+        false => end_of(&took_part),
+    }
+}
+
 fn end_of(verdicts: &[Verdict]) -> CaseEnd {
     let any = |status: &[Status]| verdicts.iter().any(|verdict| status.contains(&verdict.status));
     if any(&[Status::Fail, Status::UnexpectedPass]) {

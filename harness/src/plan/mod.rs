@@ -3,12 +3,14 @@
 mod assertions;
 mod baseline;
 mod jobs;
+mod left_out;
 mod placement;
 mod profile;
 mod select;
 mod settings;
 
 pub use baseline::rebaseline;
+pub use left_out::leave_out;
 pub use select::{Selection, select};
 pub use settings::{SETTINGS, apply_settings};
 
@@ -126,6 +128,7 @@ pub fn plan(
         launcher,
         folder,
         nodes: request.nodes.clone(),
+        left_out: Vec::new(),
         settings: request.settings.clone(),
         sim_faults: request.sim_faults.clone(),
         limit_s: request.limit_s,

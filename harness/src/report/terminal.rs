@@ -32,6 +32,9 @@ pub fn closing(report: &Report, color: bool) -> String {
     gap(&mut text);
     line(&mut text, &counts(&summary.counts));
     line(&mut text, &coverage(&summary.coverage));
+    for left in &summary.left_out {
+        line(&mut text, &paint.yellow(&format!("left out: {}: {}", show(&left.node), show(&left.why))));
+    }
     if summary.simulated {
         line(&mut text, &paint.yellow(&format!("{SIMULATED}; seed: {}", summary.seed)));
     }

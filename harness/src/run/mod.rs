@@ -9,7 +9,9 @@ pub use clock::Clock;
 pub use event::{Event, shared_slots};
 pub use history::{History, Past};
 
-use crate::artefact::{Blamed, CaseEnd, CaseJobs, Ended, FORMAT, JobRecord, Plan, PlannedCase, PlannedJob};
+use crate::artefact::{
+    Blamed, CaseEnd, CaseJobs, Ended, FORMAT, JobRecord, LeftOut, Plan, PlannedCase, PlannedJob,
+};
 use crate::interrupt;
 use crate::launch::folder::Folders;
 use crate::launch::{self, Launch, NotLaunched, Poll};
@@ -127,7 +129,10 @@ impl<'a> Runner<'a> {
             .flat_map(|(case, planned)| {
                 planned.jobs.iter().map(move |job| {
                     let past = history.and_then(|history| history.of(&planned.name, &job.name));
-                    Job::with(case, job, past, &clock)
+                    match left_out(plan, job) {
+                        None => Job::with(case, job, past, &clock),
+                        Some(left) => Job::left_out(case, job, left),
+                    }
                 })
             })
             .collect();
@@ -552,6 +557,11 @@ impl<'a> Runner<'a> {
     }
 }
 
+/// The first of a job's nodes that take no part in the run.
+fn left_out<'a>(plan: &'a Plan, job: &PlannedJob) -> Option<&'a LeftOut> {
+    plan.left_out.iter().find(|left| job.nodes.contains(&left.node))
+}
+
 enum Barrier {
     Open,
     Wait,
@@ -559,6 +569,20 @@ enum Barrier {
 }
 
 impl<'a> Job<'a> {
+    /// It is over before it began.
+    fn left_out(case: usize, planned: &'a PlannedJob, left: &LeftOut) -> Self {
+        let LeftOut { node, why } = left.clone();
+        let end = Ended::LeftOut { node: node.clone(), why: why.clone() };
+        Job {
+            case,
+            planned,
+            state: JobState::Over { handle: None, end },
+            times: Times::default(),
+            blamed: Some(Blamed { node, evidence: why }),
+            findings: Vec::new(),
+        }
+    }
+
     fn with(case: usize, planned: &'a PlannedJob, past: Option<&Past>, clock: &Clock) -> Self {
         let mut job = Job {
             case,

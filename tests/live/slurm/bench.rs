@@ -62,7 +62,11 @@ impl Bench {
 
     /// A run that goes on while the test does something to it.
     pub fn start(&self) -> Running {
-        let mut command = self.command(&RUN);
+        self.start_with(&[])
+    }
+
+    pub fn start_with(&self, more: &[&str]) -> Running {
+        let mut command = self.command(&[RUN.as_slice(), more].concat());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let run = Running(Some(command.spawn().expect("the harness starts")));
         self.cluster.script("own", &[&run.id().to_string()]);

@@ -174,7 +174,8 @@ fn drained() {
         bench.command(&["--suite", "live", "--inventory", "live", "--dry-run"]).output().expect("starts");
     assert!(plan.status.success(), "a drained node changes no plan");
     bench.cluster.ask(&["scontrol", "update", "NodeName=n3", "State=DRAIN", "Reason=a fan is loud"]);
-    let ran = bench.run();
+    // A probe would leave it out; what becomes of a node that is drained after it is looked at here.
+    let ran = ended(bench.start_with(&["--no-probe"]));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert_eq!(odd(&bench, "each"), ["command.exit_code@n3 error queue-stuck"], "{}", ran.all());
     assert_all_pass(&bench, "two");

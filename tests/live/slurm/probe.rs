@@ -1,6 +1,6 @@
 //! Nodes probed through a real Slurm: each by a short job of its own, and those that Slurm starts nothing on by its word.
 
-use super::bench::{Bench, case, until};
+use super::bench::{Bench, RUN, case, until};
 use crate::fact::Fact;
 use crate::project::ran;
 use serde_json::Value;
@@ -8,6 +8,7 @@ use serde_json::Value;
 pub const FACTS: &[Fact] = &[
     ("nodes_of_a_slurm_cluster_tell_what_they_are", nodes_tell),
     ("a_node_in_use_is_not_waited_for_and_not_said_to_be_bad", in_use),
+    ("a_node_that_slurm_has_drained_is_left_out_by_name", drained),
 ];
 
 const PROBE: [&str; 4] = ["inventory", "probe", "--inventory", "live"];
@@ -49,5 +50,23 @@ fn in_use() {
     assert!(told.stdout.contains("not probed: n2: "), "{}", told.all());
     assert!(told.stdout.contains("3 fit, 0 cannot pass, 1 not probed"), "{}", told.all());
     bench.cluster.ask(&["scancel", "--nodelist=n2"]);
+    bench.cluster.assert_nothing_is_left();
+}
+
+fn drained() {
+    let bench =
+        Bench::new(&[case("each", "\"each\"", "well", ""), case("all", "\"all\"", "well", "")].concat());
+    bench.program("well", "exit 0");
+    bench.cluster.ask(&["scontrol", "update", "NodeName=n3", "State=DRAIN", "Reason=a fan is loud"]);
+    let told = ran(bench.command(&RUN).output().expect("starts"));
+    assert_eq!(told.code, Some(3), "{}", told.all());
+    assert!(told.stdout.contains("left out: n3: Slurm has it as drained: a fan is loud"), "{}", told.all());
+    let odd = |case: &str| -> Vec<String> {
+        bench.verdicts(case).into_iter().filter(|told| !told.ends_with(" pass")).collect()
+    };
+    assert_eq!(odd("each"), ["command.exit_code@n3 error left-out"], "{}", told.all());
+    assert_eq!(odd("all"), ["command.exit_code@n[1-4] error left-out"], "{}", told.all());
+    assert_eq!(bench.verdicts("all").len(), 2, "the others were measured together");
+    assert_eq!(told.blamed(), ["culprit n3 node"], "{}", told.all());
     bench.cluster.assert_nothing_is_left();
 }

@@ -9,6 +9,7 @@ use std::fs;
 pub const FACTS: &[Fact] = &[
     ("nodes_tell_what_they_are_over_one_connection_each", nodes_tell_what_they_are),
     ("a_dead_host_is_unknown_and_costs_the_others_no_probe", a_dead_host_is_unknown),
+    ("a_node_without_one_of_its_nics_is_left_out_of_a_suite", a_node_without_a_nic_is_left_out),
 ];
 
 const NICS: [&str; 2] = ["rdmap79s0", "rdmap80s0"];
@@ -73,4 +74,30 @@ fn a_dead_host_is_unknown() {
         "{}",
         ran.all()
     );
+}
+
+fn a_node_without_a_nic_is_left_out() {
+    let (hosts, project) = bench(3, "");
+    fs::remove_dir_all(hosts.path("sys/h2/rdmap80s0")).expect("removed");
+    project.write(
+        "suites/test.toml",
+        "instance = \"p5\"\nabout = \"over real ssh\"\n[[case]]\nname = \"each\"\nplacement = \"each\"\nlimit_s = 60\n\
+         workload = { kind = \"command\", program = \"hostname\" }\nrecipes = [\"command\"]\n\
+         counters = false\n\
+         [[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n",
+    );
+    let ran = project.harness(&["--suite", "test", "--inventory", "live"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    assert!(ran.stdout.contains("left out: h2: NICs: 1 of 2, missing: rdmap80s0"), "{}", ran.all());
+    assert_eq!(ran.blamed(), ["culprit h2 node"], "{}", ran.all());
+    let counts = &project.json("summary.json")["counts"];
+    assert_eq!((&counts["pass"], &counts["error"]), (&2.into(), &1.into()), "{}", ran.all());
+    assert_eq!(project.json("probe.json")["nodes"].as_array().map(Vec::len), Some(3));
+    for nth in 1..=3 {
+        assert_eq!(connections(&hosts, nth), 1, "the run goes over the connection of the probe");
+    }
+    // Launched on as it is where that is wanted.
+    let all = project.harness(&["--suite", "test", "--inventory", "live", "--no-probe"]);
+    assert_eq!(all.code, Some(0), "{}", all.all());
+    assert!(!project.latest().join("probe.json").exists());
 }

@@ -1,0 +1,125 @@
+//! Before anything is launched: the nodes of a plan are probed, and those that cannot pass are left out of it by name. How
+//! nodes are probed, and which cannot pass, is `probe`'s business; what a plan without them is, `plan`'s.
+
+use super::RunArgs;
+use super::reached::Reached;
+use super::run_suites::{faults, make_plan_as};
+use crate::artefact::{LeftOut, Plan, Probe};
+use crate::inventory::{Inventory, Kind};
+use crate::nodeset;
+use crate::probe::{self, NotMade, Probing};
+use crate::reach::Reach;
+use crate::run::Clock;
+use crate::sim::PretendReach;
+use crate::store::{self, Home};
+use std::collections::BTreeMap;
+
+/// How the same plan is made for fewer nodes: the arguments that made it, and what was chosen of it.
+pub struct Again<'a> {
+    pub args: &'a RunArgs,
+    pub choose: &'a dyn Fn(Plan) -> Plan,
+}
+
+pub enum Stopped {
+    /// By somebody, with the exit code that goes with it.
+    Interrupted(i32),
+    Machinery(String),
+}
+
+/// Whether nodes are asked at all. A pretend cluster is only where that is wanted: its runs are what they are by seed.
+pub fn is_wanted(inventory: &Inventory, args: &RunArgs) -> bool {
+    match inventory.kind {
+        Kind::Real => !args.no_probe,
+        Kind::Pretend => args.probe,
+    }
+}
+
+/// The plan on the nodes that may pass, and what all of them told. `reached` is how a real inventory's are reached.
+pub fn before(
+    home: &Home,
+    plan: Plan,
+    inventory: &Inventory,
+    reached: Option<&Reached>,
+    args: &RunArgs,
+    again: &Again<'_>,
+) -> Result<(Plan, Probe), Stopped> {
+    let made = made(&plan, inventory, reached, args)?;
+    if !args.libtest.quiet {
+        eprint!("{}", probe::remarks(&made));
+    }
+    let left_out: Vec<LeftOut> = made
+        .nodes
+        .iter()
+        .filter(|node| !node.unfit.is_empty())
+        .map(|node| LeftOut { node: node.node.clone(), why: node.unfit.join("; ") })
+        .collect();
+    if left_out.is_empty() {
+        return Ok((plan, made));
+    }
+    let is_left = |node: &&String| !left_out.iter().any(|left| left.node == **node);
+    let rest: Vec<String> = plan.nodes.iter().filter(is_left).cloned().collect();
+    let rest = match rest.is_empty() {
+        true => None,
+        false => {
+            let fewer =
+                RunArgs { nodes: Some(nodeset::fold(&rest)), exclude_nodes: None, ..again.args.clone() };
+            // It was planned once: what is wrong now is wrong with fewer nodes only.
+            let planned = make_plan_as(home, &fewer, Some(&plan.run_id));
+            let (rest, _) = planned.map_err(|mistakes| Stopped::Machinery(mistakes.join("; ")))?;
+            Some((again.choose)(rest))
+        }
+    };
+    Ok((crate::plan::leave_out(plan, rest, left_out), made))
+}
+
+fn made(
+    plan: &Plan,
+    inventory: &Inventory,
+    reached: Option<&Reached>,
+    args: &RunArgs,
+) -> Result<Probe, Stopped> {
+    let pretend = inventory.kind == Kind::Pretend;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(pretend).build();
+    let runtime = runtime.map_err(|error| Stopped::Machinery(error.to_string()))?;
+    let name = format!("{}.probe", plan.run_id);
+    let made = runtime.block_on(async {
+        match reached {
+            Some(reached) => {
+                reached.begin().await;
+                let clock = Clock::starting_at(store::wall_clock_s());
+                let made = probe::make(&probing(plan, inventory, reached.reach(), clock, &name, args)).await;
+                if made.is_err() {
+                    reached.end().await;
+                }
+                Ok(made)
+            }
+            None => {
+                let faults = faults(&plan.sim_faults)?;
+                // The run's own cluster begins when the run does, and remembers nothing of this.
+                let reach = PretendReach::new(inventory, plan.seed, faults, BTreeMap::new())?;
+                let clock = Clock::starting_at(PretendReach::epoch_unix_s(plan.seed) as f64);
+                Ok(probe::make(&probing(plan, inventory, &reach, clock, &name, args)).await)
+            }
+        }
+    });
+    made.map_err(Stopped::Machinery)?.map_err(|NotMade::Interrupted(code)| Stopped::Interrupted(code))
+}
+
+fn probing<'a>(
+    plan: &'a Plan,
+    inventory: &'a Inventory,
+    reach: &'a dyn Reach,
+    clock: Clock,
+    name: &'a str,
+    args: &RunArgs,
+) -> Probing<'a> {
+    Probing {
+        inventory,
+        nodes: &plan.nodes,
+        reach,
+        clock,
+        fanout: args.ssh_fanout as usize,
+        name,
+        allow_busy: args.allow_busy,
+    }
+}
