@@ -40,6 +40,7 @@ impl Node {
             nics: 2,
             pause_s: 0,
             nsys: "find".into(),
+            environment: BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), path("lib"))]),
         }
     }
 
@@ -51,13 +52,14 @@ impl Node {
             true => own,
             false => format!("{own}:{}", std::env::var("PATH").unwrap_or_default()),
         };
+        let shell = argv.iter().position(|word| word == "bash").expect("a shell");
         let mut command = Command::new("/bin/bash");
-        command.args(&argv[1..]).env_clear().env("PATH", path).stdin(Stdio::null());
+        command.args(&argv[shell + 1..]).env_clear().envs(&ask.environment).stdin(Stdio::null());
+        command.env("PATH", path);
         command
             .env("NSYS_VENDOR_FOLDER", self.at("nvidia"))
             .env("NCCL_DEBUG", "INFO")
             .env("TOKEN", "planted");
-        command.env("LD_LIBRARY_PATH", self.at("lib"));
         let output = command.current_dir(self.folder.path()).output().expect("runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text")
@@ -234,7 +236,7 @@ fn a_value_is_one_bounded_line_whatever_a_tool_prints() {
     node.tool("nvidia-smi", &format!("printf '0,\\ta\\033[31m\\r{long}\\n\\xff\\xfe1, b\\n'"));
     let path = node.at("bin").display().to_string();
     let argv = node.ask().argv();
-    let mut command = Command::new("/bin/bash");
+    let mut command = Command::new("/usr/bin/env");
     command.args(&argv[1..]).env("PATH", format!("{path}:{}", std::env::var("PATH").unwrap_or_default()));
     let output = command.stdin(Stdio::null()).output().expect("runs");
     for line in output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {

@@ -2,7 +2,7 @@
 
 use crate::inventory::Inventory;
 use crate::script::PROFILE_SH;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 /// The words of the script on one node.
@@ -17,7 +17,12 @@ pub struct Ask {
     pub pause_s: u32,
     /// The program, or `find`.
     pub nsys: String,
+    /// What the inventory sets for jobs, as far as it decides which software they find and what that is told.
+    pub environment: BTreeMap<String, String>,
 }
+
+/// Beginnings of names: other variables are a job's alone, and a command line is no place for secrets.
+const MATTERS: [&str; 7] = ["NCCL_", "FI_", "RDMAV_", "OFI_NCCL_", "LD_LIBRARY_PATH", "PATH", "HARNESS_"];
 
 /// The node's clock alone: over a connection that is there already its answer takes milliseconds.
 pub const CLOCK: [&str; 2] = ["date", "+%s.%N"];
@@ -48,12 +53,23 @@ impl Ask {
             nics: inventory.instance.nics.len(),
             pause_s: PAUSE_S,
             nsys: paths.nsys.clone().unwrap_or_else(|| "find".to_owned()),
+            environment: inventory
+                .environment
+                .iter()
+                .filter(|(name, _)| MATTERS.iter().any(|begins| name.starts_with(begins)))
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
         }
     }
 
     pub fn argv(&self) -> Vec<String> {
+        let mut argv = Vec::new();
+        if !self.environment.is_empty() {
+            argv.push("env".to_owned());
+            argv.extend(self.environment.iter().map(|(name, value)| format!("{name}={value}")));
+        }
         let words = ["bash", "-c", SCRIPT.as_str(), NAME, &self.node, &self.shared, &self.nccl_tests];
-        let mut argv: Vec<String> = words.map(str::to_owned).to_vec();
+        argv.extend(words.map(str::to_owned));
         argv.push(self.counters.clone());
         argv.push(self.nics.to_string());
         argv.push(self.pause_s.to_string());
@@ -64,8 +80,11 @@ impl Ask {
     /// The words of an argument list that asks so, by the very script; nothing where it is any other.
     pub fn read<S: AsRef<str>>(argv: &[S]) -> Option<Ask> {
         let words: Vec<&str> = argv.iter().map(AsRef::as_ref).collect();
-        let ["bash", "-c", text, NAME, node, shared, nccl_tests, counters, nics, pause_s, nsys] =
-            words.as_slice()
+        let (set, words) = match words.split_first() {
+            Some((&"env", rest)) => rest.split_at(rest.iter().position(|word| *word == "bash")?),
+            _ => words.split_at(0),
+        };
+        let ["bash", "-c", text, NAME, node, shared, nccl_tests, counters, nics, pause_s, nsys] = words
         else {
             return None;
         };
@@ -81,6 +100,10 @@ impl Ask {
             nics: nics.parse().ok()?,
             pause_s: pause_s.parse().ok()?,
             nsys: word(nsys),
+            environment: set
+                .iter()
+                .map(|pair| pair.split_once('=').map(|(name, value)| (word(name), word(value))))
+                .collect::<Option<_>>()?,
         })
     }
 }
@@ -125,7 +148,7 @@ mod tests {
 
     #[test]
     fn an_argument_list_is_read_back_and_any_other_is_not() {
-        let ask = Ask {
+        let mut ask = Ask {
             node: "p5-001".into(),
             shared: "/fsx/two words".into(),
             nccl_tests: "/opt".into(),
@@ -133,7 +156,11 @@ mod tests {
             nics: 32,
             pause_s: 5,
             nsys: "find".into(),
+            environment: BTreeMap::from([("LD_LIBRARY_PATH".into(), "/opt/a b".into())]),
         };
+        assert_eq!(ask.argv()[..2], ["env", "LD_LIBRARY_PATH=/opt/a b"]);
+        assert_eq!(Ask::read(&ask.argv()).as_ref(), Some(&ask));
+        ask.environment.clear();
         let argv = ask.argv();
         assert_eq!(Ask::read(&argv), Some(ask));
         let mut other = argv.clone();

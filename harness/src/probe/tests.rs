@@ -295,3 +295,15 @@ fn a_node_is_held_against_the_profile_of_its_instance() {
     assert_eq!(notes.len(), 4, "{notes:?}");
     assert_eq!(told(&[("instance", text("p5.48xlarge"))]), (Vec::new(), Vec::new()));
 }
+
+#[test]
+fn nodes_are_asked_in_the_environment_of_their_jobs_without_its_secrets() {
+    let more =
+        "[environment]\nNCCL_DEBUG = \"INFO\"\nHF_TOKEN = \"planted\"\nLD_LIBRARY_PATH = \"/opt/it's\"\n";
+    let ask = Ask::of(&inventory("ssh", more), "p5-001");
+    assert_eq!(ask.environment.keys().collect::<Vec<_>>(), ["LD_LIBRARY_PATH", "NCCL_DEBUG"]);
+    assert!(!ask.argv().iter().any(|word| word.contains("planted")));
+    for via in ["slurm", "ssh"] {
+        assert!(probed(via, more, &[], false).nodes.iter().all(|node| node.unfit.is_empty()), "{via}");
+    }
+}
