@@ -84,7 +84,10 @@ pub fn go(
         false => (plan, None),
         true => match preflight::before(home, plan, inventory, reached.as_ref(), args, again) {
             Ok((plan, probe)) => (plan, Some(probe)),
-            Err(Stopped::Interrupted(code)) => return code,
+            Err(Stopped::Interrupted(code)) => {
+                eprintln!("interrupted while nodes were probed: nothing was launched");
+                return code;
+            }
             Err(Stopped::Machinery(why)) => return machinery(&why),
         },
     };
