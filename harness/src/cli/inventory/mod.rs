@@ -3,7 +3,7 @@
 mod discover;
 mod probe;
 
-use super::{home_or_here, no_home};
+use super::{home, home_or_here, no_home};
 use clap::{Parser, Subcommand};
 
 /// `harness inventory`
@@ -28,7 +28,9 @@ enum Verb {
 }
 
 pub fn run(args: &InventoryArgs) -> i32 {
-    let Some(home) = home_or_here() else { return no_home() };
+    // What is written belongs into a project; what is asked needs none.
+    let found = if matches!(args.verb, Verb::Discover(_)) { home() } else { home_or_here() };
+    let Some(home) = found else { return no_home() };
     match &args.verb {
         Verb::Discover(args) => discover::discover(&home, args),
         Verb::Probe(args) => probe::probe(&home, args),
