@@ -165,9 +165,21 @@ pub struct PlannedJob {
     pub expected: Vec<ExpectedFile>,
     pub estimate_s: u64,
     pub limit_s: u64,
+    /// What it is given beside its files, and no artefact holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<PlannedSecret>,
     /// What its ranks' profilers will leave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<PlannedProfile>,
+}
+
+/// A value that a job reads when it begins: that of a variable where the harness is started.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PlannedSecret {
+    /// The variable of the job's script.
+    pub variable: String,
+    /// The variable here.
+    pub from: String,
 }
 
 /// The reports that a job must leave. Each is accounted for after it.
@@ -408,8 +420,16 @@ pub struct CollectedFile {
     pub part: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
+    /// Of what lies there.
     pub bytes: u64,
     pub sha256: String,
+    /// Secrets that were taken out before it came to lie there.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub redacted: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

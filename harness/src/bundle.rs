@@ -3,6 +3,7 @@
 
 use crate::artefact::CollectedFile;
 use crate::digest::sha256;
+use crate::redact::Redactor;
 use crate::store::{self, Home, StoreError, Stored, is_inside};
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -12,16 +13,6 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use tar::{Archive, Builder, EntryType, Header};
 
-/// What may stand in a file that goes to another machine only by mistake, each with its value behind it.
-const SECRETS: [&str; 6] = [
-    "AWS_SECRET_ACCESS_KEY=",
-    "AWS_SESSION_TOKEN=",
-    "aws_secret_access_key",
-    "HF_TOKEN=",
-    "WANDB_API_KEY=",
-    "PRIVATE KEY-----",
-];
-
 /// Logs and tables shrink to a tenth or a twentieth. What grows far beyond that was made to fill a disk.
 const MOST_GROWTH: u64 = 200;
 const ALWAYS_ALLOWED: u64 = 1 << 30;
@@ -30,20 +21,21 @@ const ALWAYS_ALLOWED: u64 = 1 << 30;
 pub fn pack(run: &Stored, out: &Path) -> Result<usize, StoreError> {
     intact(run)?;
     let files = store::files(run.folder())?;
-    store::write_whole_by(out, &mut |file| {
+    let redactor = Redactor::default();
+    store::write_private_by(out, &mut |file| {
         let mut builder = Builder::new(GzEncoder::new(file, Compression::default()));
         for name in &files {
             let bytes = fs::read(run.folder().join(name))?;
-            if let Some(secret) = secret(&bytes) {
+            if let Some((line, what)) = redactor.first(&bytes) {
                 return Err(io::Error::other(format!(
-                    "nothing is bundled: {}: {secret}; take it out of what lies in `raw`, accept that with \
+                    "nothing is bundled: {}: line {line} looks like a secret, `{what}`; take it out of what lies in `raw`, accept that with \
                      `--from collect`, and bundle the run that this makes",
                     name.display()
                 )));
             }
             let mut header = Header::new_gnu();
             header.set_size(bytes.len() as u64);
-            header.set_mode(0o644);
+            header.set_mode(0o600);
             builder.append_data(&mut header, Path::new(&run.plan.run_id).join(name), bytes.as_slice())?;
         }
         builder.into_inner()?.finish().map(|_| ())
@@ -159,7 +151,7 @@ fn unpack(file: &Path, place: &Path) -> Result<String, String> {
         if target.exists() {
             return Err(format!("a file stands twice in it: {name:?}"));
         }
-        let written = store::write_whole_by(&target, &mut |file| io::copy(&mut entry, file).map(|_| ()));
+        let written = store::write_private_by(&target, &mut |file| io::copy(&mut entry, file).map(|_| ()));
         written.map_err(|error| format!("cut short or damaged, or there is no room: {error}"))?;
     }
     // The digest of the whole stands at its very end.
@@ -181,23 +173,6 @@ fn differing(one: &Path, other: &Path) -> Result<Option<PathBuf>, StoreError> {
         _ => true,
     };
     Ok(mine.iter().find(differs).cloned())
-}
-
-/// Where something stands that looks like a secret: line and name, never the value.
-fn secret(bytes: &[u8]) -> Option<String> {
-    for name in SECRETS {
-        let mut from = 0;
-        while let Some(at) = bytes[from..].windows(name.len()).position(|window| window == name.as_bytes()) {
-            from += at + name.len();
-            // A name alone, as in a list of variables, tells nothing.
-            if bytes.get(from).is_some_and(|next| !next.is_ascii_whitespace()) || name.ends_with('-') {
-                let line = 1 + bytes[..from].iter().filter(|byte| **byte == b'\n').count();
-                let shown = name.trim_matches(['=', '-']);
-                return Some(format!("line {line} looks like a secret, `{shown}`"));
-            }
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -264,6 +239,39 @@ mod tests {
     }
 
     #[test]
+    fn names_that_no_file_of_a_run_has_are_refused_and_shown_as_they_are() {
+        let named = |name: &[u8]| {
+            let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
+            let mut header = Header::new_gnu();
+            let field = &mut header.as_old_mut().name;
+            let short = name.get(..field.len()).unwrap_or(name);
+            field[..short.len()].copy_from_slice(short);
+            header.set_size(1);
+            header.set_mode(0o644);
+            header.set_cksum();
+            if name.len() > 100 {
+                let path = String::from_utf8_lossy(name).into_owned();
+                builder.append_data(&mut header, path, b"1".as_slice()).expect("appended");
+            } else {
+                builder.append(&header, b"1".as_slice()).expect("appended");
+            }
+            unpacked(&builder.into_inner().expect("built").finish().expect("finished"))
+        };
+        assert_eq!(named(b"run/a"), Ok("run".to_owned()));
+        assert_eq!(named(format!("run/{}", "a".repeat(200)).as_bytes()), Ok("run".to_owned()));
+        for (name, told) in [
+            (b"run/\xff\xfe".to_vec(), "no UTF-8"),
+            (b"run/a\x1b[2Jb".to_vec(), "no path of a file below one folder: \"run/a\\u{1b}[2Jb\""),
+            (b"run/a\nb".to_vec(), "\"run/a\\nb\""),
+            (format!("run/{}", "a".repeat(300)).into_bytes(), "no path of a file"),
+            (format!("run/{}", "a/".repeat(3000) + "a").into_bytes(), "no path of a file"),
+        ] {
+            let why = named(&name).expect_err(told);
+            assert!(why.contains(told) && !why.contains('\u{1b}'), "{why}, not: {told}");
+        }
+    }
+
+    #[test]
     fn a_cut_or_damaged_archive_is_refused_wherever_it_is_cut() {
         let noise: Vec<u8> = (0..5000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         let whole =
@@ -289,13 +297,5 @@ mod tests {
         encoder.write_all(header.as_bytes()).expect("written");
         let why = unpacked(&encoder.finish().expect("finished")).expect_err("too large");
         assert!(why.contains("would become more than"), "{why}");
-    }
-
-    #[test]
-    fn what_looks_like_a_secret_is_told_by_line_and_name_without_its_value() {
-        assert_eq!(secret(b"NCCL_DEBUG=INFO\nexport AWS_SECRET_ACCESS_KEY= \n"), None);
-        let told = secret(b"a\nexport AWS_SECRET_ACCESS_KEY=hunter2\n").expect("a secret");
-        assert_eq!(told, "line 2 looks like a secret, `AWS_SECRET_ACCESS_KEY`");
-        assert!(secret(b"-----BEGIN OPENSSH PRIVATE KEY-----\n").is_some());
     }
 }

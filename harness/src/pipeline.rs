@@ -7,6 +7,7 @@ use crate::artefact::{
 use crate::judge::{self, CaseData, Judged};
 use crate::launch::folder::Folders;
 use crate::reach::Reach;
+use crate::redact::Clean;
 use crate::report::{Progress, REPORTERS, Report};
 use crate::run::{Clock, Event, History, Runner};
 use crate::store::{self, Store, StoreError};
@@ -48,6 +49,9 @@ pub async fn run(
         stopped: None,
         signal_exit_code: None,
     };
+    // What is told of commands and errors is told without secrets; files are cleaned when they come home.
+    let clean = Clean { reach, redactor: store.redactor() };
+    let reach: &dyn Reach = &clean;
     let folders = Folders { reach, launcher: plan.launcher, nodes: &plan.nodes };
     write_record(&record, store)?;
     progress.stage("run");
@@ -66,8 +70,8 @@ pub async fn run(
         }
     };
     let mut runner = match history {
-        None => Runner::new(plan, reach, clock, &mut tell),
-        Some(history) => Runner::resume(plan, reach, clock, &mut tell, history),
+        None => Runner::new(plan, reach, clock, &mut tell, store.secrets()),
+        Some(history) => Runner::resume(plan, reach, clock, &mut tell, store.secrets(), history),
     };
     while let Some(finished) = runner.next().await {
         let Some(case) = plan.cases.get(finished.case) else { continue };
@@ -76,7 +80,7 @@ pub async fn run(
         // What was brought home already may be gone from the nodes.
         let collected = match history.map(|_| store::read_json(&folder.join("collected.json"))) {
             Some(Ok(collected)) => collected,
-            _ => collect::collect(case, &finished.jobs, folders, store).await?,
+            _ => collect::collect(case, &finished.jobs, folders, None, store).await?,
         };
         store.write_json(&folder.join("collected.json"), &collected)?;
         let fit = analyze::Unfit::new();
@@ -166,8 +170,7 @@ pub fn write_reports(
     for reporter in &REPORTERS {
         let path = store.folder().join(reporter.file);
         let bytes = (reporter.render)(&report).map_err(|error| StoreError::other(&path, &error))?;
-        store.write(&path, &bytes)?;
-        written.push((reporter.file, bytes));
+        written.push((reporter.file, store.write_text(&path, &bytes)?));
     }
     Ok(written)
 }

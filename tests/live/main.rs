@@ -7,12 +7,16 @@
 mod fact;
 #[path = "../pages/mod.rs"]
 mod pages;
+#[path = "../planted/mod.rs"]
+mod planted;
 #[allow(dead_code)]
 #[path = "../suite/project.rs"]
 mod project;
 mod slurm;
 mod slurm_cluster;
 mod ssh;
+#[path = "../words/mod.rs"]
+mod words;
 
 use libtest_mimic::Arguments;
 

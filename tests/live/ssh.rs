@@ -6,12 +6,13 @@ mod failing;
 mod files;
 mod hosts;
 mod probe;
+mod left;
 mod suites;
 
 use crate::fact::trials;
 use libtest_mimic::Trial;
 
 pub fn tests() -> Vec<Trial> {
-    let facts = [commands::FACTS, files::FACTS, failing::FACTS, suites::FACTS, probe::FACTS].concat();
+    let facts = [commands::FACTS, files::FACTS, failing::FACTS, suites::FACTS, probe::FACTS, left::FACTS].concat();
     trials("ssh", &facts, hosts::absent())
 }

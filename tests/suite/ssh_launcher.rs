@@ -84,6 +84,7 @@ impl Bench {
             expected: Vec::new(),
             estimate_s: 1,
             limit_s: 60,
+            secrets: Vec::new(),
             profile: None,
         }
     }

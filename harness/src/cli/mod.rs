@@ -3,6 +3,7 @@
 
 mod bundle;
 mod inventory;
+mod clean;
 mod load;
 mod provision;
 mod preflight;
@@ -37,6 +38,7 @@ Verbs (the first word; anything else there is a filter of assertion names):
   check                 lint every suite, inventory and baseline, offline
   inventory discover    write an inventory of the nodes that Slurm has
   inventory probe       ask the nodes what they are and have; `diff`: which are unlike the others
+  clean --run ID        end what is left of a run, and show that nothing is
   logs nccl-tests FILE  print what was read from the output of nccl-tests
   logs steps FILE       print the steps of a training, as its log tells them
   provision nsys        put an nsys that you have as a package onto a shared folder
@@ -72,6 +74,9 @@ pub struct RunArgs {
     /// Nodes whose GPUs are in use take part
     #[arg(long)]
     pub allow_busy: bool,
+    /// Run inside this reservation of Slurm, whatever the inventory says
+    #[arg(long, value_name = "NAME")]
+    pub reservation: Option<String>,
     /// Print the plan: scripts, exact argument lists, nodes, files, time; launch nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -171,6 +176,10 @@ pub fn main(args: Vec<OsString>) -> i32 {
         },
         Some("inventory") => match parse::<inventory::InventoryArgs>(verb_args(args)) {
             Ok(args) => inventory::run(&args),
+            Err(code) => code,
+        },
+        Some("clean") => match parse::<clean::CleanArgs>(verb_args(args)) {
+            Ok(args) => clean::run(&args),
             Err(code) => code,
         },
         Some("logs") => match parse::<LogsArgs>(verb_args(args)) {

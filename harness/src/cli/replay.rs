@@ -72,7 +72,7 @@ fn reached(home: &Home, plan: &Plan, args: &RunArgs) -> Result<Reached, String> 
     match plan.launcher {
         Launcher::Slurm | Launcher::Local => Ok(Reached::Processes(ProcessReach)),
         Launcher::Ssh => {
-            let inventory = super::resume::inventory(home, plan, args)?;
+            let inventory = super::resume::inventory(home, plan, &args.inventory)?;
             Reached::of(&inventory, plan.seed, args.ssh_fanout as usize)
         }
     }

@@ -24,6 +24,15 @@ pub fn resume(home: &Home, id: &str, args: &RunArgs) -> i32 {
             return exit_code::USAGE;
         }
     };
+    let store = match run_suites::secrets(&plan) {
+        Ok(secrets) => store.hiding(secrets),
+        Err(mistakes) => {
+            for mistake in &mistakes {
+                eprintln!("error: --resume: {mistake}");
+            }
+            return exit_code::USAGE;
+        }
+    };
     interrupt::watch();
     let reached = match run_suites::reached_by(&inventory, plan.seed, args) {
         Ok(reached) => reached,
@@ -60,15 +69,22 @@ fn read(home: &Home, store: &Store, args: &RunArgs) -> Result<(Plan, Inventory, 
         return Err(format!("a replay launches nothing, make it again: `--run {parent} --from {from}`"));
     }
     own_recipes(&plan)?;
-    let inventory = inventory(home, &plan, args)?;
+    let inventory = inventory(home, &plan, &args.inventory)?;
+    let past = past(store)?;
+    Ok((plan, inventory, past))
+}
+
+/// What a run had done, as it wrote it down.
+pub fn past(store: &Store) -> Result<Past, String> {
     let lines = |name: &str| store.lines::<Value>(name).map_err(|error| error.to_string());
     let history = History::read(&lines("events.jsonl")?).map_err(|why| format!("events.jsonl: {why}"))?;
     let entries: Vec<Entry> = store.lines("pretend.jsonl").map_err(|error| error.to_string())?;
-    Ok((plan, inventory, Past { history, entries }))
+    Ok(Past { history, entries })
 }
 
 /// The inventory that the plan was made for, unchanged: nodes are reached as they were.
-pub fn inventory(home: &Home, plan: &Plan, args: &RunArgs) -> Result<Inventory, String> {
+/// `named` is where it is, should it lie outside of the project.
+pub fn inventory(home: &Home, plan: &Plan, named: &str) -> Result<Inventory, String> {
     let of_inventory = |file: &str| file.rsplit('/').next() == Some(&format!("{}.toml", plan.inventory));
     let planned = plan.sources.iter().find(|source| {
         of_inventory(&source.file)
@@ -77,7 +93,7 @@ pub fn inventory(home: &Home, plan: &Plan, args: &RunArgs) -> Result<Inventory, 
     });
     let path = planned.map(|source| home.path().join(&source.file)).filter(|path| path.exists());
     // One from outside the project is known by its bare name alone: it is given again.
-    let name = path.map_or_else(|| args.inventory.clone(), |path| path.display().to_string());
+    let name = path.map_or_else(|| named.to_owned(), |path| path.display().to_string());
     let loaded = load::load(home, &[], &name, None).map_err(|mistakes| mistakes.join("; "))?;
     if loaded.inventory.name != plan.inventory {
         return Err(format!(

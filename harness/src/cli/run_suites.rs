@@ -9,6 +9,7 @@ use crate::mistake::Mistake;
 use crate::pipeline::{self, Finished, World};
 use crate::plan::{self, Request, Selection};
 use crate::recipe::own;
+use crate::redact::Secrets;
 use crate::report::{self, ListFormat, Mode, Progress, Report, Unprinted};
 use crate::run::{Clock, History};
 use crate::sim::PretendReach;
@@ -75,6 +76,18 @@ pub fn go(
         print_quietly(&report::dry_run(&plan, &crate::script::SHARED, args.verbose));
         return exit_code::PASSED;
     }
+    let secrets = match secrets(&plan) {
+        Ok(secrets) => secrets,
+        Err(mistakes) => {
+            for mistake in &mistakes {
+                eprintln!("error: {mistake}");
+            }
+            return exit_code::USAGE;
+        }
+    };
+    if let Err(why) = holds_none(&plan, &secrets) {
+        return usage(&why);
+    }
     interrupt::watch();
     let reached = match reached_by(inventory, plan.seed, args) {
         Ok(reached) => reached,
@@ -91,7 +104,7 @@ pub fn go(
             Err(Stopped::Machinery(why)) => return machinery(&why),
         },
     };
-    let store = match Store::create(home, &plan.run_id) {
+    let store = match Store::create(home, &plan.run_id).map(|store| store.hiding(secrets)) {
         Ok(store) => store,
         Err(error) => return machinery(&error.to_string()),
     };
@@ -115,6 +128,24 @@ pub fn reached_by(
     match inventory.kind {
         Kind::Pretend => Ok(None),
         Kind::Real => Reached::of(inventory, seed, args.ssh_fanout as usize).map(Some),
+    }
+}
+
+/// The values that the plan's jobs are given beside what the plan holds.
+pub fn secrets(plan: &Plan) -> Result<Secrets, Vec<String>> {
+    let jobs = plan.cases.iter().flat_map(|case| &case.jobs);
+    let names = jobs.flat_map(|job| &job.secrets).map(|secret| secret.from.as_str());
+    Secrets::resolve(names, &|name| std::env::var(name).ok())
+}
+
+/// A plan is obeyed to the letter, by whoever goes on with it too: it is written as it is, or not at all.
+fn holds_none(plan: &Plan, secrets: &Secrets) -> Result<(), String> {
+    let value = serde_json::to_value(plan).map_err(|error| error.to_string())?;
+    match store::redactor().and(secrets).first_within(&value) {
+        None => Ok(()),
+        Some((place, what)) => Err(format!(
+            "the plan would hold a secret in `{place}`, name its variable instead, `env:NAME`: `{what}`"
+        )),
     }
 }
 
@@ -154,6 +185,11 @@ pub fn make_plan_as(
     let settings = settings(&args.settings);
     if let Err(more) = plan::apply_settings(&mut loaded.suites, &settings) {
         mistakes.extend(more);
+    }
+    if let Some(name) = &args.reservation
+        && let Err(why) = loaded.inventory.reserve(name)
+    {
+        mistakes.push(format!("--reservation: {why}"));
     }
     let nodes = loaded.inventory.select(args.nodes.as_deref(), args.exclude_nodes.as_deref());
     let nodes = nodes.unwrap_or_else(|why| {
@@ -246,6 +282,28 @@ impl Past {
     }
 }
 
+/// The pretend cluster of a run, as far as it had come. What it is asked to change is written into the run's folder.
+pub async fn pretend_cluster(
+    plan: &Plan,
+    inventory: &crate::inventory::Inventory,
+    store: &Store,
+    past: Option<&Past>,
+) -> Result<PretendReach, String> {
+    let mut case_faults = BTreeMap::new();
+    for case in &plan.cases {
+        case_faults.insert(case.name.clone(), faults(&case.sim_faults)?);
+    }
+    let reach = PretendReach::new(inventory, plan.seed, faults(&plan.sim_faults)?, case_faults)?;
+    let journal = store.clone();
+    let write = move |entry: &Entry| journal.pretend(entry).map_err(|error| error.to_string());
+    let reach = reach.with_journal(Box::new(write));
+    if let Some(past) = past {
+        // Its jobs have gone on meanwhile, in pretend time.
+        reach.restore(&past.entries, past.elapsed()).await?;
+    }
+    Ok(reach)
+}
+
 pub fn execute(
     plan: &Plan,
     inventory: &crate::inventory::Inventory,
@@ -268,20 +326,8 @@ pub fn execute(
         .map_err(|error| error.to_string())?;
     let finished = runtime.block_on(async {
         let Some(reached) = reached else {
-            let mut case_faults = BTreeMap::new();
-            for case in &plan.cases {
-                case_faults.insert(case.name.clone(), faults(&case.sim_faults)?);
-            }
-            let reach = PretendReach::new(inventory, plan.seed, faults(&plan.sim_faults)?, case_faults)?;
             let clock = Clock::starting_at(PretendReach::epoch_unix_s(plan.seed) as f64);
-            let journal = store.clone();
-            let reach = reach.with_journal(Box::new(move |entry| {
-                journal.pretend(entry).map_err(|error| error.to_string())
-            }));
-            if let Some(past) = past {
-                // Its jobs have gone on meanwhile, in pretend time.
-                reach.restore(&past.entries, past.elapsed()).await?;
-            }
+            let reach = pretend_cluster(plan, inventory, store, past).await?;
             let release: pipeline::Release = &|folder| reach.release(folder);
             let history = past.map(|past| &past.history);
             let world = World { reach: &reach, clock, release, history };

@@ -38,6 +38,7 @@ impl Asked {
                 "skip",
                 "timeout",
                 "max_fail",
+                "reservation",
                 "ssh_fanout",
                 "no_probe",
                 "probe",

@@ -21,7 +21,7 @@ pub async fn collect_again(
     let folders = case.jobs.iter().map(|job| (format!("{}/", job.folder), raw(&job.name))).collect();
     let at_home = AtHome { folders, beyond };
     let nodes = Folders { reach: &at_home, launcher: plan.launcher, nodes: &plan.nodes };
-    let mut collected = super::collect(case, jobs, nodes, store).await?;
+    let mut collected = super::collect(case, jobs, nodes, before, store).await?;
     if let Some(before) = before {
         let lies_there = |path: &str| folder.join(path).is_file();
         compare(&mut collected, before, beyond.is_some(), &lies_there);
@@ -132,6 +132,7 @@ mod tests {
             rank: None,
             bytes: 1,
             sha256: sha256.into(),
+            redacted: 0,
         }
     }
 

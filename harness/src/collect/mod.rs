@@ -3,6 +3,7 @@
 
 mod again;
 mod fit;
+mod home;
 mod reports;
 #[cfg(test)]
 mod tests;
@@ -11,21 +12,24 @@ pub use again::collect_again;
 pub use fit::unfit;
 pub use reports::keep;
 
+use self::home::put_home;
+use self::reports::Rank;
 use crate::artefact::{
     CaseJobs, Collected, CollectedFile, Ended, ExpectedFile, FORMAT, FileKind, JobRecord, MissingFile,
-    PlannedCase, PlannedJob,
+    PlannedCase,
 };
-use crate::digest::sha256;
 use crate::launch::folder::Folders;
 use crate::reach::ReachError;
 use crate::script::SIMULATED;
 use crate::store::{Store, StoreError};
 
-/// Every file that the plan expects of the case's jobs is found in `files` or in `missing`.
+/// Every file that the plan expects of the case's jobs is found in `files` or in `missing`. `before` is what an earlier
+/// look at the same files found.
 pub async fn collect(
     case: &PlannedCase,
     jobs: &CaseJobs,
     folders: Folders<'_>,
+    before: Option<&Collected>,
     store: &Store,
 ) -> Result<Collected, StoreError> {
     let mut collected = Collected {
@@ -50,14 +54,15 @@ pub async fn collect(
                     collected.missing.push(missing(&planned.name, expected, "empty".to_owned()));
                 }
                 Ok(bytes) => {
-                    let home = put_home(case, planned, expected, &bytes, store)?;
+                    let (mut home, bytes) = put_home(case, planned, expected, &bytes, store)?;
+                    home.redacted += redacted_before(before, &home);
                     if says_simulated(&bytes) {
                         collected.simulated.push(home.path.clone());
                     }
                     collected.files.push(home);
                     if expected.kind == FileKind::ProfileAccount {
-                        reports::tables(case, planned, expected, &bytes, &folder, store, &mut collected)
-                            .await?;
+                        let rank = Rank { case, planned, expected };
+                        reports::tables(rank, &bytes, &folder, before, store, &mut collected).await?;
                     }
                 }
                 Err(why) => {
@@ -71,25 +76,10 @@ pub async fn collect(
     Ok(collected)
 }
 
-/// A file that has come: it lies in the run's folder from here on.
-fn put_home(
-    case: &PlannedCase,
-    planned: &PlannedJob,
-    file: &ExpectedFile,
-    bytes: &[u8],
-    store: &Store,
-) -> Result<CollectedFile, StoreError> {
-    store.write(&store.raw(&case.name, &planned.name).join(&file.name), bytes)?;
-    Ok(CollectedFile {
-        job: planned.name.clone(),
-        path: format!("raw/{}/{}", planned.name, file.name),
-        kind: file.kind,
-        node: file.node.clone(),
-        part: file.part.clone(),
-        rank: file.rank,
-        bytes: bytes.len() as u64,
-        sha256: sha256(bytes),
-    })
+/// How many secrets an earlier look took out of what lies there since.
+fn redacted_before(before: Option<&Collected>, home: &CollectedFile) -> u64 {
+    let was = before.and_then(|before| before.files.iter().find(|was| was.path == home.path));
+    was.filter(|was| was.sha256 == home.sha256).map_or(0, |was| was.redacted)
 }
 
 /// Whether a text says of itself that nothing real made it: on nodes that a real inventory names, programs may stand in

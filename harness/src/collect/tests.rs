@@ -3,6 +3,7 @@
 use super::*;
 use crate::artefact::Launcher;
 use crate::artefact::{FileKind, PlannedJob, WorkloadFacts};
+use crate::digest::sha256;
 use crate::reach::{Answer, Command, Wait};
 use crate::reach::{Host, Reach};
 use std::collections::BTreeMap;
@@ -63,6 +64,7 @@ fn case() -> PlannedCase {
             ],
             estimate_s: 1,
             limit_s: 1,
+            secrets: Vec::new(),
             profile: None,
         }],
         assertions: Vec::new(),
@@ -98,7 +100,7 @@ fn collect_with(end: Ended) -> Collected {
     };
     let folders = Folders { reach: &files, launcher: Launcher::Slurm, nodes: &[] };
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
-    let collected = runtime.block_on(collect(&case(), &jobs, folders, &store)).expect("collected");
+    let collected = runtime.block_on(collect(&case(), &jobs, folders, None, &store)).expect("collected");
     for file in &collected.files {
         assert!(store.case("c").join(&file.path).is_file(), "{}", file.path);
     }

@@ -115,6 +115,12 @@ impl NicTool {
     }
 }
 
+/// A name of Slurm or ssh: it becomes an argument, so it must be one word and no option.
+fn is_word(text: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.,@+:".contains(c);
+    !text.is_empty() && text.chars().all(allowed) && !text.starts_with('-')
+}
+
 impl Inventory {
     /// Reads an inventory, or tells everything that is wrong in it.
     pub fn read(text: &str, file: &str, instances: &Instances) -> Result<Inventory, Mistakes> {
@@ -123,6 +129,21 @@ impl Inventory {
 
     pub fn is_simulated(&self) -> bool {
         self.kind == Kind::Pretend
+    }
+
+    /// Has jobs run inside another reservation of Slurm than the file says, or inside one at all.
+    pub fn reserve(&mut self, name: &str) -> Result<(), String> {
+        let ReachBy::Slurm(slurm) = &mut self.reach else {
+            return Err(format!(
+                "only Slurm has reservations, and the nodes of `{}` are reached otherwise",
+                self.name
+            ));
+        };
+        if !is_word(name) {
+            return Err(format!("no name of a reservation: {name:?}"));
+        }
+        slurm.reservation = Some(name.to_owned());
+        Ok(())
     }
 
     /// The nodes that `--nodes` and `--exclude-nodes` leave, in the inventory's order. `@group` stands for a group.

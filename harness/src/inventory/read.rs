@@ -2,7 +2,7 @@
 
 use super::{
     Container, Instance, Instances, Inventory, Kind, NicTool, Paths, ReachBy, SlurmReach, SshReach, SshStart,
-    instance, probe,
+    instance, is_word, probe,
 };
 use crate::mistake::Mistakes;
 use crate::nodeset;
@@ -246,11 +246,9 @@ fn read_container(table: &Table<'_>) -> Option<Container> {
     Some(Container { image: image?, mounts: mounts_texts, mount_home, remap_root })
 }
 
-/// A name of Slurm or ssh: it becomes an argument, so it must be one word and no option.
 fn word_of(value: &Value<'_>) -> Option<String> {
     let text = value.words()?;
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.,@+:".contains(c);
-    if !text.chars().all(allowed) || text.starts_with('-') {
+    if !is_word(&text) {
         value.mistake(format!("`{}` is one word: {text:?}", value.key()));
         return None;
     }

@@ -13,12 +13,18 @@ const STATUS: &str = "exit_code";
 /// The session's id, should the answer to the launch be lost.
 const PID: &str = "pid";
 
+/// The group, when it began, and since which start of the machine.
+const GROUP: &str = "group";
+
 /// Starts the script in its own session and prints the session's id, which is its process group's too. The exit
-/// code outlives the process as a file. `$1` is the job's folder.
+/// code outlives the process as a file, and so does when and since which start of the machine the group is there: its
+/// number alone may later be another's. `$1` is the job's folder.
 pub fn launch_argv(folder: &str) -> Vec<String> {
     let start = format!(
         "cd \"$1\" && {{ setsid bash -c 'bash {job}; echo $? > {STATUS}.part && mv {STATUS}.part {STATUS}' \
-         > {out} 2> {err} < /dev/null & }} && echo $! > {PID} && cat {PID}",
+         > {out} 2> {err} < /dev/null & }} && owner=$! && echo $owner > {PID} && \
+         {{ read -r stat < /proc/$owner/stat; read -r boot < /proc/sys/kernel/random/boot_id; set -- ${{stat##*) }}; \
+         echo \"$owner ${{20-}} $boot\" > {GROUP}.part && mv {GROUP}.part {GROUP}; }} 2> /dev/null; cat {PID}",
         job = files::JOB,
         out = files::BATCH_OUT,
         err = files::BATCH_ERR,

@@ -53,6 +53,7 @@ fn job() -> PlannedJob {
         expected: Vec::new(),
         estimate_s: 1,
         limit_s: 60,
+        secrets: Vec::new(),
         profile: None,
     }
 }

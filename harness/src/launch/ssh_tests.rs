@@ -17,6 +17,7 @@ pub fn job(nodes: &[&str]) -> PlannedJob {
         expected: Vec::new(),
         estimate_s: 1,
         limit_s: 60,
+        secrets: Vec::new(),
         profile: None,
     }
 }

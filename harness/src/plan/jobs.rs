@@ -2,13 +2,18 @@
 
 use super::placement::Placed;
 use super::{Context, profile};
-use crate::artefact::{ExpectedFile, FileKind, Launcher, PlannedFile, PlannedJob, PlannedProfile};
+use crate::artefact::{
+    ExpectedFile, FileKind, Launcher, PlannedFile, PlannedJob, PlannedProfile, PlannedSecret,
+};
 use crate::digest::sha256;
 use crate::inventory::{Inventory, ReachBy, SshStart};
 use crate::launch::{local, ssh};
 use crate::nodeset;
 use crate::profile::account;
-use crate::script::{self, Container, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, files};
+use crate::redact::{Reference, reference};
+use crate::script::{
+    self, Container, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, files, secrets,
+};
 use crate::suite::{Case, NcclTests, NicPairs, Placement, Step as Sizes, Workload};
 use std::collections::BTreeMap;
 
@@ -36,8 +41,13 @@ fn job(
     let profile = profile::around(inventory, case, &placed.name, &nodes, &mut step)?;
     enter_folder(&mut step, &folder)?;
     let mut steps = Vec::new();
+    let (environment, secrets) = apart(environment, case);
+    if !secrets.is_empty() {
+        let variables = secrets.iter().map(|secret| secret.variable.clone()).collect();
+        steps.push(Step::Secrets { variables });
+    }
     if !environment.is_empty() {
-        steps.push(Step::Environment { variables: environment.clone() });
+        steps.push(Step::Environment { variables: environment });
     }
     let mut helpers: Vec<&str> = helper.into_iter().collect();
     if profile.is_some() {
@@ -87,8 +97,38 @@ fn job(
         expected: expected(inventory, case, placed, mpirun_ranks(&script), profile.as_ref()),
         estimate_s: estimate_s.ceil() as u64,
         limit_s: case.limit_s,
+        secrets,
         profile,
     })
+}
+
+/// What may stand in artefacts, and what is handed over beside them: sorted, as a script has it.
+fn apart(
+    environment: &BTreeMap<String, String>,
+    case: &Case,
+) -> (BTreeMap<String, String>, Vec<PlannedSecret>) {
+    let mut plain = BTreeMap::new();
+    let mut secrets = Vec::new();
+    for (name, value) in environment {
+        match reference(value) {
+            Reference::To(from) => {
+                secrets.push(PlannedSecret { variable: name.clone(), from: from.to_owned() })
+            }
+            _ => {
+                plain.insert(name.clone(), value.clone());
+            }
+        }
+    }
+    if let Workload::Command(command) = &case.workload {
+        for word in std::iter::once(&command.program).chain(&command.args) {
+            if let Reference::To(from) = reference(word) {
+                secrets.push(PlannedSecret { variable: secrets::argument(from), from: from.to_owned() });
+            }
+        }
+    }
+    secrets.sort();
+    secrets.dedup();
+    (plain, secrets)
 }
 
 /// A script of the job's folder that runs in a container finds that folder there, or cannot run.

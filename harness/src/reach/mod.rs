@@ -18,7 +18,7 @@ pub trait Reach {
     /// Runs a command to its end, or to its limit. A command that ran and failed is an `Answer`, not an error.
     fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>>;
 
-    /// Writes a file, making its folder where that is absent.
+    /// Writes a file for the user alone, making its folder where that is absent.
     fn put<'a>(&'a self, host: &'a Host, path: &'a str, bytes: &'a [u8]) -> Wait<'a, Result<(), ReachError>>;
 
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>>;

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
+use tokio::io::AsyncWriteExt;
 
 pub struct ProcessReach;
 
@@ -54,9 +55,16 @@ impl Reach for ProcessReach {
             here(host)?;
             let written = async {
                 if let Some(folder) = Path::new(path).parent() {
-                    tokio::fs::create_dir_all(folder).await?;
+                    tokio::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).await?;
                 }
-                tokio::fs::write(path, bytes).await
+                let mut options = tokio::fs::OpenOptions::new();
+                // Under its own name a file is whole.
+                let part = format!("{path}.part");
+                let mut file =
+                    options.write(true).create(true).truncate(true).mode(0o600).open(&part).await?;
+                file.write_all(bytes).await?;
+                file.flush().await?;
+                tokio::fs::rename(&part, path).await
             };
             written.await.map_err(|error| ReachError::Failed {
                 what: format!("cannot write `{path}`"),
@@ -68,7 +76,15 @@ impl Reach for ProcessReach {
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
         Box::pin(async move {
             here(host)?;
-            match tokio::fs::read(path).await {
+            let read = async {
+                // Whoever opens a pipe waits for somebody at its other end.
+                let is_file = tokio::fs::metadata(path).await?.is_file();
+                if !is_file {
+                    return Err(std::io::Error::other("it is no file, but a folder, a pipe or a device"));
+                }
+                tokio::fs::read(path).await
+            };
+            match read.await {
                 Ok(bytes) => Ok(bytes),
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     Err(ReachError::NotFound { path: path.to_owned() })
@@ -89,5 +105,28 @@ fn here(host: &Host) -> Result<(), ReachError> {
             host: name.clone(),
             why: "only this machine can be reached without ssh".to_owned(),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[tokio::test]
+    async fn files_are_for_the_user_alone_whole_under_their_names_and_never_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let file = path("deep/er/job.sh");
+        ProcessReach.put(&Host::Here, &file, b"text").await.expect("written");
+        assert_eq!(ProcessReach.get(&Host::Here, &file).await, Ok(b"text".to_vec()));
+        let mode = |path: &str| std::fs::metadata(path).expect("there").mode() & 0o777;
+        assert_eq!((mode(&file), mode(&path("deep/er")), mode(&path("deep"))), (0o600, 0o700, 0o700));
+        assert!(!Path::new(&format!("{file}.part")).exists());
+        nix::unistd::mkfifo(Path::new(&path("pipe")), nix::sys::stat::Mode::S_IRWXU).expect("made");
+        for name in ["pipe", "deep"] {
+            let why = ProcessReach.get(&Host::Here, &path(name)).await.expect_err("no file").to_string();
+            assert!(why.contains("it is no file"), "{why}");
+        }
     }
 }

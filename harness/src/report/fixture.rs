@@ -227,6 +227,7 @@ pub fn plan() -> Plan {
             .collect(),
         estimate_s: 90,
         limit_s: 300,
+        secrets: Vec::new(),
         profile: None,
     };
     let assertion = |name: &str| PlannedAssertion {

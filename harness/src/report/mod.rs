@@ -3,7 +3,7 @@
 
 mod dry_run;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 pub mod json;
 mod junit;
 mod list;

@@ -10,12 +10,13 @@ pub use event::{Event, shared_slots};
 pub use history::{History, Past};
 
 use crate::artefact::{
-    Blamed, CaseEnd, CaseJobs, Ended, FORMAT, JobRecord, LeftOut, Plan, PlannedCase, PlannedJob,
+    Blamed, CaseEnd, CaseJobs, Ended, FORMAT, JobRecord, Launcher, LeftOut, Plan, PlannedCase, PlannedJob,
 };
 use crate::interrupt;
 use crate::launch::folder::Folders;
 use crate::launch::{self, Launch, NotLaunched, Poll};
-use crate::reach::Reach;
+use crate::reach::{Command, Reach};
+use crate::redact::Secrets;
 use crate::script;
 use crate::store::iso8601;
 use recipes::finding::Finding;
@@ -43,6 +44,8 @@ pub struct Runner<'a> {
     launcher: Box<dyn Launch>,
     clock: Clock,
     tell: &'a mut Tell<'a>,
+    /// What jobs are given that no artefact holds.
+    secrets: &'a Secrets,
     /// Cases by index in the plan.
     cases: Vec<CaseState>,
     jobs: Vec<Job<'a>>,
@@ -98,9 +101,15 @@ pub struct Finished {
 }
 
 impl<'a> Runner<'a> {
-    pub fn new(plan: &'a Plan, reach: &'a dyn Reach, clock: Clock, tell: &'a mut Tell<'a>) -> Self {
+    pub fn new(
+        plan: &'a Plan,
+        reach: &'a dyn Reach,
+        clock: Clock,
+        tell: &'a mut Tell<'a>,
+        secrets: &'a Secrets,
+    ) -> Self {
         tell(Some(&Event::RunStarted { at: clock.now() }), clock.elapsed());
-        Runner::with(plan, reach, clock, tell, None)
+        Runner::with(plan, reach, clock, tell, secrets, None)
     }
 
     /// Goes on with a run whose process was ended: what it had launched is watched further, never launched again.
@@ -109,10 +118,11 @@ impl<'a> Runner<'a> {
         reach: &'a dyn Reach,
         clock: Clock,
         tell: &'a mut Tell<'a>,
+        secrets: &'a Secrets,
         history: &History,
     ) -> Self {
         tell(Some(&Event::RunResumed { at: clock.now() }), clock.elapsed());
-        Runner::with(plan, reach, clock, tell, Some(history))
+        Runner::with(plan, reach, clock, tell, secrets, Some(history))
     }
 
     fn with(
@@ -120,6 +130,7 @@ impl<'a> Runner<'a> {
         reach: &'a dyn Reach,
         clock: Clock,
         tell: &'a mut Tell<'a>,
+        secrets: &'a Secrets,
         history: Option<&History>,
     ) -> Self {
         let jobs = plan
@@ -142,6 +153,7 @@ impl<'a> Runner<'a> {
             launcher: launch::find(plan.launcher),
             clock,
             tell,
+            secrets,
             cases: plan.cases.iter().map(|_| CaseState { handed_over: false, end: None }).collect(),
             jobs,
             stopped: None,
@@ -175,6 +187,7 @@ impl<'a> Runner<'a> {
         loop {
             self.heed_interruption();
             if let Some(finished) = self.finished_case() {
+                self.forget_secrets(finished.case).await;
                 return Some(finished);
             }
             if self.cases.iter().all(|case| case.handed_over) {
@@ -182,6 +195,7 @@ impl<'a> Runner<'a> {
             }
             self.launch_what_can_be().await;
             if let Some(finished) = self.finished_case() {
+                self.forget_secrets(finished.case).await;
                 return Some(finished);
             }
             self.wait_for_poll().await;
@@ -377,8 +391,7 @@ impl<'a> Runner<'a> {
     }
 
     async fn put_files(&self, job: &PlannedJob) -> Result<(), NotLaunched> {
-        let folder =
-            Folders { reach: self.reach, launcher: self.plan.launcher, nodes: &self.plan.nodes }.of(job);
+        let folder = self.folders().of(job);
         for file in &job.files {
             let text = match &file.text {
                 Some(text) => text.as_str(),
@@ -390,7 +403,32 @@ impl<'a> Runner<'a> {
                 .await
                 .map_err(|error| launch::ssh::on_folder(&error, job))?;
         }
+        let given = job.secrets.iter().map(|secret| (secret.variable.as_str(), secret.from.as_str()));
+        let text = script::secrets::assignments(given, self.secrets)?;
+        for file in secret_files(self.plan.launcher, job) {
+            let put = folder.put(&file, text.as_bytes()).await;
+            put.map_err(|error| launch::ssh::on_folder(&error, job))?;
+        }
         Ok(())
+    }
+
+    fn folders(&self) -> Folders<'a> {
+        Folders { reach: self.reach, launcher: self.plan.launcher, nodes: &self.plan.nodes }
+    }
+
+    /// A job that never began has not removed what it was given.
+    async fn forget_secrets(&self, case: usize) {
+        for job in self.jobs.iter().filter(|job| job.case == case && job.times.submitted.is_some()) {
+            let files = secret_files(self.plan.launcher, job.planned);
+            if files.is_empty() {
+                continue;
+            }
+            let folder = self.folders().of(job.planned);
+            let mut argv = vec!["rm".to_owned(), "-f".to_owned(), "--".to_owned()];
+            argv.extend(files.iter().map(|file| format!("{}/{file}", job.planned.folder)));
+            // What cannot be removed now is found by `clean`.
+            let _ = folder.exec(&Command::new(argv, launch::QUERY_LIMIT)).await;
+        }
     }
 
     async fn wait_for_poll(&mut self) {
@@ -560,6 +598,16 @@ impl<'a> Runner<'a> {
 /// The first of a job's nodes that take no part in the run.
 fn left_out<'a>(plan: &'a Plan, job: &PlannedJob) -> Option<&'a LeftOut> {
     plan.left_out.iter().find(|left| job.nodes.contains(&left.node))
+}
+
+/// The files by which a job is given its secrets: over ssh each node reads and removes its own.
+pub fn secret_files(launcher: Launcher, job: &PlannedJob) -> Vec<String> {
+    let file = script::secrets::FILE;
+    match (job.secrets.is_empty(), launcher) {
+        (true, _) => Vec::new(),
+        (false, Launcher::Ssh) => job.nodes.iter().map(|node| script::files::of_node(file, node)).collect(),
+        (false, Launcher::Slurm | Launcher::Local) => vec![file.to_owned()],
+    }
 }
 
 enum Barrier {

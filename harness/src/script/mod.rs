@@ -4,6 +4,7 @@
 mod over_ssh;
 mod read;
 mod render;
+pub mod secrets;
 
 pub use read::{NotAScript, read};
 pub use render::render;
@@ -22,6 +23,8 @@ pub const FLOWS_SH: &str = include_str!("flows.sh");
 pub const PROFILE_SH: &str = include_str!("profile.sh");
 /// Over ssh: what starts, keeps and ends a job's script on one node.
 pub const LEASE_SH: &str = include_str!("lease.sh");
+/// Sent as it is to hosts, by `clean`: what is left of jobs there, and its end.
+pub const CLEAN_SH: &str = include_str!("clean.sh");
 
 /// What wires ranks together over ssh.
 pub const MPIRUN: &str = "mpirun";
@@ -69,7 +72,13 @@ pub struct Directives {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "kebab-case")]
 pub enum Step {
-    Environment { variables: BTreeMap<String, String> },
+    /// What the job is given in a file, by the names of the variables.
+    Secrets {
+        variables: Vec<String>,
+    },
+    Environment {
+        variables: BTreeMap<String, String>,
+    },
     CountersBegin(Sampler),
     Run(Run),
     Gpus(Gpus),

@@ -2,7 +2,7 @@
 //! which node it is on. How a text comes to a node and is kept there is told in `lease.sh`.
 
 use super::render::{joined, profile_words};
-use super::{MPIRUN, Run, Script, Step, files};
+use super::{MPIRUN, Run, Script, Step, files, secrets};
 use std::fmt::Write;
 
 /// In the head, after the nodes.
@@ -119,6 +119,10 @@ fn first(script: &Script) -> &[String] {
 fn exported(script: &Script) -> impl Iterator<Item = &str> {
     script.steps.iter().flat_map(|step| match step {
         Step::Environment { variables } => variables.keys().map(String::as_str).collect(),
+        Step::Secrets { variables } => {
+            let seen = variables.iter().filter(|variable| !secrets::is_argument(variable));
+            seen.map(String::as_str).collect()
+        }
         _ => Vec::new(),
     })
 }

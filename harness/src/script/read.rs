@@ -2,6 +2,7 @@
 
 use super::{
     Container, Directives, Flows, Gpus, Profile, Run, Sampler, Script, Start, Step, files, over_ssh, render,
+    secrets,
 };
 use crate::nodeset;
 use crate::profile::{NsysVersion, Ranks, nsys};
@@ -62,7 +63,7 @@ fn parse(text: &str) -> Result<Script, NotAScript> {
     }
     for (line, title, block) in blocks {
         words.clear();
-        words.extend(shlex::Shlex::new(&block));
+        words.extend(shlex::Shlex::new(&block).map(secrets::read_back));
         let step = parse_step(&title, &words)
             .ok_or_else(|| NotAScript { line, why: format!("not a `{title}` step") })?;
         script.steps.push(step);
@@ -70,7 +71,8 @@ fn parse(text: &str) -> Result<Script, NotAScript> {
     Ok(script)
 }
 
-const TITLES: [&str; 6] = ["environment", "counters begin", "run", "gpus", "flows", "counters end"];
+const TITLES: [&str; 7] =
+    ["secrets", "environment", "counters begin", "run", "gpus", "flows", "counters end"];
 
 fn is_title(comment: &str) -> bool {
     TITLES.contains(&comment.split(':').next().unwrap_or_default())
@@ -120,6 +122,10 @@ fn parse_head(head: &str) -> Result<Script, NotAScript> {
 
 fn parse_step(title: &str, words: &[String]) -> Option<Step> {
     match title.split(':').next()? {
+        "secrets" => {
+            let variables = title.strip_prefix("secrets: ")?.split(' ').map(str::to_owned).collect();
+            Some(Step::Secrets { variables })
+        }
         "environment" => {
             let mut variables = BTreeMap::new();
             for pair in words.chunks(2) {

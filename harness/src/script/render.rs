@@ -2,7 +2,7 @@
 //! cluster obeys is what real shells are sent. What is said otherwise where ssh starts the text stands in `over_ssh.rs`.
 
 use super::{
-    Container, Directives, Flows, Gpus, Profile, Run, Sampler, Script, Start, Step, files, over_ssh,
+    Container, Directives, Flows, Gpus, Profile, Run, Sampler, Script, Start, Step, files, over_ssh, secrets,
 };
 use crate::nodeset;
 use std::fmt::Write;
@@ -21,6 +21,14 @@ pub fn render(script: &Script) -> String {
     for step in &script.steps {
         text.push('\n');
         match step {
+            Step::Secrets { variables } => {
+                let file = match script.start {
+                    Start::Ssh => format!("\"{}.$HARNESS_NODE\"", secrets::FILE),
+                    _ => secrets::FILE.to_owned(),
+                };
+                let _ = writeln!(text, "# secrets: {}", variables.join(" "));
+                let _ = writeln!(text, ". ./{file} && rm -f {file} || exit 1");
+            }
             Step::Environment { variables } => {
                 text.push_str("# environment\n");
                 for (name, value) in variables {
@@ -240,6 +248,9 @@ pub(super) fn joined<S: AsRef<str>>(words: &[S]) -> String {
 }
 
 fn quote(word: &str) -> String {
+    if let Some(rendered) = secrets::rendered(word) {
+        return rendered;
+    }
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+[]{}".contains(c);
     if !word.is_empty() && word.chars().all(plain) && !word.contains(['[', '{']) {
         word.to_owned()

@@ -50,6 +50,7 @@
 
 pub(crate) mod ailments;
 mod calendar;
+mod clean;
 mod clock;
 pub(crate) mod cluster;
 mod commands;
@@ -69,6 +70,7 @@ mod probed;
 mod programs;
 mod rounds;
 mod said;
+mod secrets;
 pub(crate) mod slurm;
 mod ssh;
 #[cfg(test)]
@@ -261,6 +263,9 @@ impl World {
     }
 
     fn exec(&mut self, host: &Host, argv: &[String]) -> Result<Answer, ReachError> {
+        if let Some((verb, node, folders)) = clean::asked(argv) {
+            return Ok(clean::run(self, verb, node, folders));
+        }
         match host {
             Host::Here if !self.cluster.by_ssh => Ok(programs::run(self, argv)),
             Host::Node(node) if self.cluster.by_ssh && self.cluster.nodes.contains(node) => {
@@ -304,7 +309,8 @@ impl Reach for PretendReach {
             tokio::time::sleep(EXEC).await;
             let path = command.argv.iter().find(|word| word.starts_with('/'));
             self.answers(host, path.map_or("", String::as_str)).await?;
-            if !programs::only_asks(&command.argv) && !over_ssh::only_asks(&command.argv) {
+            let only_asks = programs::only_asks(&command.argv) || over_ssh::only_asks(&command.argv);
+            if !only_asks && clean::asked(&command.argv).is_none_or(|(verb, ..)| verb != "look") {
                 self.note(|at_us| Entry::Exec { at_us, host: host.clone(), argv: command.argv.clone() })?;
             }
             self.world().exec(host, &command.argv)

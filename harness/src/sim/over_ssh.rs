@@ -6,6 +6,7 @@ use super::course::course;
 use super::probed;
 use super::programs::{case_and_job, needs, remove, unknown};
 use crate::probe::{Ask, CLOCK};
+use super::secrets;
 use crate::reach::{Answer, ReachError};
 use crate::script::{self, Script, Start, Step, files};
 use std::rc::Rc;
@@ -51,7 +52,10 @@ pub fn run(world: &mut World, host: &str, argv: &[String]) -> Result<Answer, Rea
 fn start(world: &mut World, folder: &str, node: &str, lease_s: u32) -> Result<Answer, ReachError> {
     let now_s = world.now_s;
     if !world.ssh.was_started(folder, node) {
-        let script = match readable(world, folder, node) {
+        let script = match readable(world, folder, node).and_then(|mut script| {
+            secrets::take(world, folder, Some(node), &mut script)?;
+            Ok(script)
+        }) {
             Ok(script) => script,
             Err(why) => return Ok(Answer::failed(1, format!("pretend cluster: {why}\n"))),
         };

@@ -5,6 +5,7 @@ use super::World;
 use super::calendar::{slurm_span, slurm_time};
 use super::course::course;
 use super::probed;
+use super::secrets;
 use super::slurm::{How, Job, Phase, Submission};
 use super::work::noise_of;
 use crate::nodeset;
@@ -48,6 +49,11 @@ pub fn run(world: &mut World, argv: &[String]) -> Answer {
         }
         ["scancel", "--signal=INT", "--full", id] => scancel(world, id, true),
         ["scancel", id] if !id.starts_with('-') => scancel(world, id, false),
+        ["scancel", ids @ ..] if ids.iter().all(|id| !id.starts_with('-')) => {
+            let answers: Vec<Answer> = ids.iter().map(|id| scancel(world, id, false)).collect();
+            answers.into_iter().find(|answer| !answer.succeeded()).unwrap_or_else(|| Answer::ok(""))
+        }
+        ["squeue", "--noheader", "--format=%i|%T|%N|%j"] => queue(world),
         ["rm", "-f", "--", paths @ ..] => remove(world, paths),
         ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"] => sinfo(world),
         ["srun", ..] => match probe::read_srun(&words) {
@@ -81,14 +87,14 @@ fn sbatch(world: &mut World, path: &str) -> Answer {
     let Some(bytes) = world.files.get(path) else {
         return refuse(format!("Unable to open file {path}"));
     };
-    let script = match std::str::from_utf8(bytes).map_err(|error| error.to_string()).map(script::read) {
+    let mut script = match std::str::from_utf8(bytes).map_err(|error| error.to_string()).map(script::read) {
         Ok(Ok(script)) => script,
         Ok(Err(why)) => {
             return refuse(format!("pretend cluster: no script that it understands: `{path}`: {why}"));
         }
         Err(why) => return refuse(format!("pretend cluster: no text: `{path}`: {why}")),
     };
-    let Start::Slurm(directives) = &script.start else {
+    let Start::Slurm(directives) = script.start.clone() else {
         return refuse(format!("pretend cluster: no directives for Slurm in `{path}`"));
     };
     if let Some(node) = script.nodes.iter().find(|node| !world.cluster.nodes.contains(*node)) {
@@ -101,6 +107,9 @@ fn sbatch(world: &mut World, path: &str) -> Answer {
                 "pretend cluster: not put there, or not as the harness has it: `{helper}`"
             ));
         }
+    }
+    if let Err(why) = secrets::take(world, &directives.folder, None, &mut script) {
+        return refuse(format!("pretend cluster: {why}"));
     }
     let (case, job) = case_and_job(&directives.folder);
     let course = Rc::new(course(&world.cluster, &script, case, job));
@@ -140,7 +149,7 @@ pub fn needs(script: &Script) -> impl Iterator<Item = &'static str> {
         Step::Gpus(_) => Some("gpus.sh"),
         Step::Flows(_) => Some("flows.sh"),
         Step::Run(run) => run.profile.as_ref().map(|_| "profile.sh"),
-        Step::Environment { .. } | Step::CountersEnd => None,
+        Step::Environment { .. } | Step::Secrets { .. } | Step::CountersEnd => None,
     })
 }
 
@@ -163,6 +172,20 @@ fn squeue(world: &World, jobs: &str) -> Answer {
         }
     }
     Answer::ok(text)
+}
+
+/// Everything that is in the queue.
+fn queue(world: &World) -> Answer {
+    let line = |job: &Job| {
+        let is_placed = !matches!(job.phase, Phase::Pending);
+        let nodes = if is_placed { nodeset::fold(&job.course.nodes) } else { String::new() };
+        format!("{}|{}|{nodes}|{}\n", job.id, state(world, job), job.name)
+    };
+    let queued = world
+        .slurm
+        .known()
+        .filter(|job| !matches!(job.phase, Phase::Over { .. }) || job.is_completing(world.now_s));
+    Answer::ok(queued.map(line).collect::<String>())
 }
 
 fn state(world: &World, job: &Job) -> &'static str {

@@ -24,6 +24,15 @@ impl Store {
 /// Every file below a folder, by its path there, sorted. Links and other special things are none of a run's files, nor
 /// is what a process that was ended had not finished writing.
 pub fn files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    walk(folder, false)
+}
+
+/// The files that a process that was ended had not finished writing.
+pub fn unfinished(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    walk(folder, true)
+}
+
+fn walk(folder: &Path, is_unfinished: bool) -> Result<Vec<PathBuf>, StoreError> {
     let mut found = Vec::new();
     let mut open = vec![PathBuf::new()];
     while let Some(inner) = open.pop() {
@@ -34,7 +43,9 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
             let name = entry.file_name();
             if kind.is_dir() {
                 open.push(inner.join(name));
-            } else if kind.is_file() && !name.to_string_lossy().starts_with(super::UNFINISHED) {
+            } else if kind.is_file()
+                && name.to_string_lossy().starts_with(super::whole::UNFINISHED) == is_unfinished
+            {
                 found.push(inner.join(name));
             }
         }
@@ -45,7 +56,7 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
 
 fn bring(from: &Path, to: &Path) -> io::Result<()> {
     if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder)?;
+        super::whole::private(true).create(folder)?;
     }
     // A file that is appended to would grow in both runs.
     let grows = from.extension().is_some_and(|extension| extension == "jsonl");

@@ -40,6 +40,14 @@ impl Home {
     }
 }
 
+impl Home {
+    /// The folder of every run that is here, the oldest first.
+    pub fn runs(&self) -> Vec<PathBuf> {
+        let runs = self.path().join("runs");
+        ids(&runs).iter().map(|id| runs.join(id)).collect()
+    }
+}
+
 fn latest(runs: &Path) -> Result<Named, String> {
     let none = || "there is no run here yet: `latest`".to_owned();
     let target = fs::read_link(runs.join("latest")).map_err(|_| none())?;

@@ -2,6 +2,7 @@
 //! on the disk before what it tells of goes on, and a line that was cut off is one that was never written.
 
 use super::StoreError;
+use super::whole::private_file;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs;
@@ -30,7 +31,7 @@ impl Appender {
         let appended = (|| {
             let mut line = serde_json::to_vec(entry).map_err(io::Error::other)?;
             line.push(b'\n');
-            let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
+            let mut file = private_file().create(true).append(true).open(path)?;
             if Some(self.written.fetch_add(1, Ordering::Relaxed) + 1) == self.kill_at {
                 file.write_all(&line[..line.len() / 2])?;
                 kill_this_process();

@@ -3,21 +3,26 @@
 
 mod carry;
 mod find;
+mod held;
 mod journal;
 mod stored;
+mod whole;
 
 pub use carry::files;
 pub use find::Named;
 pub use stored::{Stored, is_inside};
+pub use whole::{write_private_by, write_whole, write_whole_by};
 
+use self::held::{Held, hold};
 use self::journal::Appender;
 use crate::artefact::FORMAT;
+use crate::redact::{Redactor, Secrets};
 use rand::Rng;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use time::OffsetDateTime;
@@ -59,6 +64,11 @@ pub struct Store {
     runs: PathBuf,
     id: String,
     journal: Arc<Appender>,
+    /// No text of an artefact is written without it.
+    redactor: Arc<Redactor>,
+    secrets: Arc<Secrets>,
+    /// As long as it is held no other process goes on with the run, or cleans up after it.
+    _held: Arc<Option<Held>>,
 }
 
 impl Store {
@@ -69,23 +79,51 @@ impl Store {
 
     /// The same below another folder than home's.
     pub fn create_in(runs: &Path, id: &str) -> Result<Store, StoreError> {
-        let runs = runs.to_owned();
-        let store = Store { runs, id: id.to_owned(), journal: Arc::default() };
+        let mut store = Store::at(runs, id);
         fs::create_dir_all(&store.runs).map_err(|error| StoreError::at(&store.runs, error))?;
         let folder = store.folder();
-        // `create_dir`, not `_all`: a run is written once, and an id that is taken must not be written into.
-        fs::create_dir(&folder).map_err(|error| StoreError::at(&folder, error))?;
+        // Not with all above it: a run is written once, and an id that is taken must not be written into.
+        whole::create_private(&folder).map_err(|error| StoreError::at(&folder, error))?;
+        store._held = Arc::new(hold(&folder)?);
         store.link_latest()?;
         Ok(store)
     }
 
     /// The folder of a run that is there already.
     pub fn open(home: &Home, id: &str) -> Result<Store, StoreError> {
-        let store = Store { runs: home.path().join("runs"), id: id.to_owned(), journal: Arc::default() };
-        match store.folder().is_dir() {
-            true => Ok(store),
-            false => Err(StoreError::other(&store.folder(), &"no such run")),
+        let mut store = Store::at(&home.path().join("runs"), id);
+        if !store.folder().is_dir() {
+            return Err(StoreError::other(&store.folder(), &"no such run"));
         }
+        store._held = Arc::new(hold(&store.folder())?);
+        Ok(store)
+    }
+
+    fn at(runs: &Path, id: &str) -> Store {
+        let redactor = Arc::new(redactor());
+        Store {
+            runs: runs.to_owned(),
+            id: id.to_owned(),
+            journal: Arc::default(),
+            redactor,
+            secrets: Arc::default(),
+            _held: Arc::default(),
+        }
+    }
+
+    /// Keeps these values for the run's jobs, and writes none of them from here on.
+    pub fn hiding(mut self, secrets: Secrets) -> Store {
+        self.redactor = Arc::new(Redactor::clone(&self.redactor).and(&secrets));
+        self.secrets = Arc::new(secrets);
+        self
+    }
+
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     pub fn id(&self) -> &str {
@@ -106,14 +144,49 @@ impl Store {
     }
 
     pub fn write_json<T: Serialize>(&self, path: &Path, value: &T) -> Result<(), StoreError> {
-        let mut text = serde_json::to_vec_pretty(value)
-            .map_err(|error| StoreError::at(path, io::Error::other(error)))?;
+        let bad = |error| StoreError::at(path, io::Error::other(error));
+        let mut text = serde_json::to_vec_pretty(value).map_err(bad)?;
+        if let Some(clean) = self.clean(value, &text).map_err(bad)? {
+            text = serde_json::to_vec_pretty(&clean).map_err(bad)?;
+        }
         text.push(b'\n');
         self.write(path, &text)
     }
 
+    /// A text that was made of artefacts, such as a report.
+    pub fn write_text(&self, path: &Path, text: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let clean = self.redactor.bytes(text).bytes;
+        self.write(path, &clean)?;
+        Ok(clean)
+    }
+
+    /// Bytes in which there is no secret any more: whoever brings them has seen to that.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-        write_whole(path, bytes)
+        write_private_by(path, &mut |file| file.write_all(bytes))
+    }
+
+    /// The value without its secrets, where there are any in its text.
+    fn clean<T: Serialize>(
+        &self,
+        value: &T,
+        text: &[u8],
+    ) -> Result<Option<serde_json::Value>, serde_json::Error> {
+        if self.redactor.first(text).is_none() {
+            return Ok(None);
+        }
+        let mut value = serde_json::to_value(value)?;
+        self.redactor.value(&mut value);
+        Ok(Some(value))
+    }
+
+    fn append<T: Serialize>(&self, name: &str, entry: &T) -> Result<(), StoreError> {
+        let path = self.folder().join(name);
+        let bad = |error| StoreError::at(&path, io::Error::other(error));
+        let text = serde_json::to_vec(entry).map_err(bad)?;
+        match self.clean(entry, &text).map_err(bad)? {
+            Some(clean) => self.journal.append(&path, &clean),
+            None => self.journal.append(&path, entry),
+        }
     }
 
     /// Says of a file that it was written no later than the others. The profiler writes a report before its tables, and
@@ -128,17 +201,29 @@ impl Store {
 
     /// Appends one line to `events.jsonl`: what happened.
     pub fn event<T: Serialize>(&self, event: &T) -> Result<(), StoreError> {
-        self.journal.append(&self.folder().join("events.jsonl"), event)
+        self.append("events.jsonl", event)
     }
 
     /// Appends one line to `pretend.jsonl`: what the pretend cluster was asked.
     pub fn pretend<T: Serialize>(&self, entry: &T) -> Result<(), StoreError> {
-        self.journal.append(&self.folder().join("pretend.jsonl"), entry)
+        self.append("pretend.jsonl", entry)
     }
 
     /// The lines of a file that is only appended to.
     pub fn lines<T: DeserializeOwned>(&self, name: &str) -> Result<Vec<T>, StoreError> {
         journal::read(&self.folder().join(name))
+    }
+
+    /// What processes that were ended left in the run's folder, under names that say so. They go, if that is wanted.
+    pub fn unfinished(&self, removes: bool) -> Result<Vec<PathBuf>, StoreError> {
+        let parts = carry::unfinished(&self.folder())?;
+        if removes {
+            for part in &parts {
+                let path = self.folder().join(part);
+                fs::remove_file(&path).map_err(|error| StoreError::at(&path, error))?;
+            }
+        }
+        Ok(parts)
     }
 
     fn link_latest(&self) -> Result<(), StoreError> {
@@ -148,6 +233,15 @@ impl Store {
             .and_then(|()| fs::rename(&fresh, &link))
             .map_err(|error| StoreError::at(&link, error))
     }
+}
+
+/// What this process knows to be secret without being told.
+pub fn redactor() -> Redactor {
+    // A name or a value that is no text is looked for nowhere: no artefact could hold it.
+    let variables = std::env::vars_os();
+    Redactor::of_environment(
+        variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
+    )
 }
 
 /// A folder for runs that nobody keeps; it goes with this value.
@@ -161,32 +255,6 @@ impl Scratch {
     pub fn path(&self) -> &Path {
         self.0.path()
     }
-}
-
-/// How the names of files begin that are not written to their end.
-const UNFINISHED: &str = ".part-";
-
-/// Writes a file whole or not at all: under a temporary name beside it, then renamed.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    write_whole_by(path, &mut |file| file.write_all(bytes))
-}
-
-/// The same for what is too large to be held at once.
-pub fn write_whole_by(
-    path: &Path,
-    write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), StoreError> {
-    let written = (|| {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
-        let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
-        write(&mut file)?;
-        let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-        file.as_file().set_permissions(permissions)?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
-    })();
-    written.map_err(|error| StoreError::at(path, error))
 }
 
 /// Reads an artefact, and refuses one of a newer format by naming the version needed.

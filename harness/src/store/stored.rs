@@ -104,11 +104,16 @@ impl Stored {
     }
 }
 
-/// Whether a path leads below where it starts, by plain names alone.
+/// No file system has longer names, nor longer paths.
+const LONGEST_NAME: usize = 255;
+const LONGEST_PATH: usize = 4000;
+
+/// Whether a path leads below where it starts, by plain names alone, which a terminal can show.
 pub fn is_inside(path: &str) -> bool {
     !path.is_empty()
-        && !path.contains('\0')
-        && !path.split('/').any(str::is_empty)
+        && path.len() <= LONGEST_PATH
+        && !path.contains(char::is_control)
+        && !path.split('/').any(|name| name.is_empty() || name.len() > LONGEST_NAME)
         && Path::new(path).components().all(|component| matches!(component, Component::Normal(_)))
 }
 
@@ -148,8 +153,14 @@ mod tests {
         for path in ["a", "raw/j/x", "a.b", "..a"] {
             assert!(is_inside(path), "{path}");
         }
-        for path in ["", "/a", "..", "a/../b", "./a", "a//b", "a/", "a\0b", "a/.."] {
+        for path in
+            ["", "/a", "..", "a/../b", "./a", "a//b", "a/", "a\0b", "a/..", "a\nb", "\u{1b}[2J", "a\u{9b}"]
+        {
             assert!(!is_inside(path), "{path:?}");
         }
+        let long = "a".repeat(255);
+        assert!(
+            is_inside(&long) && !is_inside(&(long.clone() + "a")) && !is_inside(&vec![long; 16].join("/"))
+        );
     }
 }

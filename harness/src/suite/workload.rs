@@ -2,6 +2,7 @@
 
 use super::matrix::Combination;
 use super::{Algorithm, Command, MOST_SIZES, NcclTests, NicPairs, Step, Workload};
+use crate::redact::{Reference, reference};
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
 use recipes::op::Op;
@@ -12,6 +13,15 @@ const DTYPES: [&str; 12] = [
     "f8e5m2",
 ];
 const REDOPS: [&str; 6] = ["sum", "prod", "min", "max", "avg", "mulsum"];
+
+/// What bash does itself when it is told these, instead of running a program.
+const OF_SHELLS: [&str; 58] = [
+    "!", "[[", "{", "}", "if", "then", "elif", "else", "fi", "case", "esac", "for", "select", "while",
+    "until", "do", "done", "in", "function", "time", "coproc", ".", ":", "alias", "bg", "bind", "break",
+    "builtin", "caller", "cd", "command", "continue", "declare", "disown", "eval", "exec", "exit", "export",
+    "fg", "getopts", "hash", "jobs", "let", "local", "mapfile", "popd", "pushd", "read", "readonly",
+    "return", "set", "shift", "source", "times", "trap", "typeset", "unset", "wait",
+];
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -134,12 +144,49 @@ fn read_nic_pairs(table: &Table<'_>) -> Option<NicPairs> {
 }
 
 fn read_command(table: &Table<'_>) -> Option<Command> {
-    let program = table.need("program").and_then(|value| value.words());
+    let program = table.need("program").and_then(|value| program_of(&value));
     let args = table.get("args").and_then(|value| value.list()).unwrap_or_default();
-    let args = args.iter().filter_map(|value| value.text()).collect();
+    let args = args.iter().filter_map(argument).collect();
     let environment = environment(table);
     let tasks_per_node = table.get("tasks_per_node").map_or(Some(1), |value| value.small(1..=1024));
     Some(Command { program: program?, args, environment, tasks_per_node: tasks_per_node? })
+}
+
+/// A program that a shell would take for something of its own, or srun for an option, would not be what is run.
+fn program_of(value: &Value<'_>) -> Option<String> {
+    let text = value.words().filter(|_| argument(value).is_some())?;
+    let is_path = text.contains('/');
+    if text.starts_with('-') || (text.contains('=') && !is_path) {
+        value.mistake_with(format!("no name of a program: {text:?}"), "write its path");
+        return None;
+    }
+    if !is_path && OF_SHELLS.contains(&text.as_str()) {
+        value.mistake_with(
+            format!("a word of the shell, and no program: `{text}`"),
+            "write the path of a program",
+        );
+        return None;
+    }
+    Some(text)
+}
+
+fn argument(value: &Value<'_>) -> Option<String> {
+    let text = value.text().filter(|text| refers_well(value, text))?;
+    if text.contains('\0') {
+        value.mistake(format!("no argument can hold a zero byte: {text:?}"));
+        return None;
+    }
+    Some(text)
+}
+
+/// A mistake where a value begins like the name of a variable, and is none.
+fn refers_well(value: &Value<'_>, text: &str) -> bool {
+    let is_broken = reference(text) == Reference::Broken;
+    if is_broken {
+        let message = format!("no name of a variable behind `env:`: `{}`", text.escape_debug());
+        value.mistake_with(message, "write `env:NAME`, the variable whose value is handed to the job");
+    }
+    !is_broken
 }
 
 fn environment(table: &Table<'_>) -> BTreeMap<String, String> {
@@ -163,6 +210,9 @@ pub fn variables(table: &Table<'_>) -> BTreeMap<String, String> {
         let Some(text) = value.text() else { continue };
         if text.contains(['\0', '\n']) {
             value.mistake(format!("an environment variable is one line: `{name}`"));
+            continue;
+        }
+        if !refers_well(&value, &text) {
             continue;
         }
         variables.insert(name.to_owned(), text);

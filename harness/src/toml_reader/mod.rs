@@ -2,6 +2,7 @@
 //! at the first. What the keys mean is told by the readers of suites, inventories and baselines.
 
 mod inner;
+mod literal;
 pub mod quantity;
 mod source;
 mod table;
@@ -24,6 +25,7 @@ pub fn read<T>(text: &str, file: &str, body: impl FnOnce(&Table<'_>) -> Option<T
     let source = Source::new(text, file, &errors);
     let table = Table::root(&source, document.get_ref(), document.span());
     let read = body(&table);
+    literal::secrets(document.get_ref(), &source);
     match (source.into_mistakes(), read) {
         (mistakes, Some(read)) if mistakes.is_empty() => Ok(read),
         (mistakes, _) if !mistakes.is_empty() => Err(Mistakes(mistakes)),

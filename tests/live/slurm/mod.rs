@@ -5,6 +5,7 @@ mod bench;
 mod discover;
 mod failures;
 mod probe;
+mod left;
 mod whole;
 
 use crate::fact::{Fact, trials};
@@ -12,6 +13,6 @@ use crate::slurm_cluster;
 use libtest_mimic::Trial;
 
 pub fn tests() -> Vec<Trial> {
-    let facts: Vec<Fact> = [whole::FACTS, failures::FACTS, discover::FACTS, probe::FACTS].concat();
+    let facts: Vec<Fact> = [whole::FACTS, failures::FACTS, discover::FACTS, probe::FACTS, left::FACTS].concat();
     trials("slurm", &facts, slurm_cluster::absent())
 }

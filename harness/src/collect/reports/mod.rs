@@ -1,7 +1,8 @@
 //! The reports of profiled ranks: the tables that were exported on the nodes, held against the digests that the nodes
 //! took of them; and, once the case is judged, those reports that are to be kept whole.
 
-use super::{missing, put_home, why};
+use super::home::put_home;
+use super::{missing, redacted_before, why};
 use crate::artefact::{
     CaseEnd, Collected, ExpectedFile, FORMAT, FileKind, Kept, PlannedCase, PlannedJob, PlannedProfile,
 };
@@ -16,21 +17,36 @@ use std::time::Duration;
 /// How long the removal of a job's reports may take.
 const REMOVAL: Duration = Duration::from_secs(120);
 
+/// A profiled rank of a job, by its account.
+pub struct Rank<'a> {
+    pub case: &'a PlannedCase,
+    pub planned: &'a PlannedJob,
+    pub expected: &'a ExpectedFile,
+}
+
 /// The tables that a rank's account names. An account that cannot be read is told by who reads it again (`analyze`).
 pub async fn tables(
-    case: &PlannedCase,
-    planned: &PlannedJob,
-    rank: &ExpectedFile,
+    rank: Rank<'_>,
     text: &[u8],
     folder: &Folder<'_>,
+    before: Option<&Collected>,
     store: &Store,
     collected: &mut Collected,
 ) -> Result<(), StoreError> {
+    let Rank { case, planned, expected } = rank;
     let Ok(account) = account::read(&String::from_utf8_lossy(text)) else { return Ok(()) };
     for table in &account.tables {
-        let file = of_rank(rank, FileKind::ProfileTable, &table.name);
-        match fetch(folder, table).await {
-            Ok(bytes) => collected.files.push(put_home(case, planned, &file, &bytes, store)?),
+        let file = of_rank(expected, FileKind::ProfileTable, &table.name);
+        let path = format!("raw/{}/{}", planned.name, table.name);
+        // One that came home with a secret in it has been another since.
+        let was =
+            before.and_then(|before| before.files.iter().find(|was| was.path == path && was.redacted > 0));
+        match fetch(folder, table, was.map(|was| was.sha256.as_str())).await {
+            Ok(bytes) => {
+                let (mut home, _) = put_home(case, planned, &file, &bytes, store)?;
+                home.redacted += redacted_before(before, &home);
+                collected.files.push(home);
+            }
             Err(why) => collected.missing.push(missing(&planned.name, &file, why)),
         }
     }
@@ -63,11 +79,11 @@ pub async fn keep(
                 let home = std::fs::read(store.raw(&case.name, &planned.name).join(&report.name)).ok();
                 let fetched = match home.filter(|bytes| sha256(bytes) == report.sha256) {
                     Some(bytes) => Ok(bytes),
-                    None => fetch(&folder, report).await,
+                    None => fetch(&folder, report, None).await,
                 };
                 match fetched {
                     Ok(bytes) => {
-                        kept.files.push(put_home(case, planned, &file, &bytes, store)?);
+                        kept.files.push(put_home(case, planned, &file, &bytes, store)?.0);
                         let raw = store.raw(&case.name, &planned.name);
                         let tables: Vec<_> =
                             account.tables.iter().map(|table| raw.join(&table.name)).collect();
@@ -125,13 +141,13 @@ fn of_rank(rank: &ExpectedFile, kind: FileKind, name: &str) -> ExpectedFile {
     ExpectedFile { name: name.to_owned(), kind, ..rank.clone() }
 }
 
-/// A file as its node saw it: other bytes are a broken copy, and are asked for once more.
-async fn fetch(folder: &Folder<'_>, file: &account::File) -> Result<Vec<u8>, String> {
+/// A file as its node saw it, or as it has been since: other bytes are a broken copy, and are asked for once more.
+async fn fetch(folder: &Folder<'_>, file: &account::File, since: Option<&str>) -> Result<Vec<u8>, String> {
     let mut seen = String::new();
     for _ in 0..2 {
         let bytes = folder.get(&file.name).await.map_err(|error| why(&error))?;
         let digest = sha256(&bytes);
-        if digest == file.sha256 {
+        if digest == file.sha256 || since == Some(digest.as_str()) {
             return Ok(bytes);
         }
         seen = format!(

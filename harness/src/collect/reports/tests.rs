@@ -97,6 +97,7 @@ fn case(keep: Keep) -> PlannedCase {
             expected: vec![expected(0), expected(1)],
             estimate_s: 1,
             limit_s: 1,
+            secrets: Vec::new(),
             profile: Some(PlannedProfile {
                 version: NsysVersion::new(2025, 3),
                 ranks: vec![rank(0), rank(1)],
@@ -131,7 +132,7 @@ fn brought(nodes: &Nodes, how: Keep, end: CaseEnd) -> (Collected, Kept, Vec<Stri
     let folders = Folders { reach: nodes, launcher: Launcher::Slurm, nodes: &[] };
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
     runtime.block_on(async {
-        let collected = super::super::collect(&case, &jobs, folders, &store).await.expect("collected");
+        let collected = super::super::collect(&case, &jobs, folders, None, &store).await.expect("collected");
         let kept = keep(&case, &collected, end, folders, &store).await.expect("kept").expect("profiled");
         for file in collected.files.iter().chain(&kept.files) {
             assert!(store.case("c").join(&file.path).is_file(), "{}", file.path);

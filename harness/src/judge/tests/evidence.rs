@@ -12,6 +12,7 @@ fn file(name: &str, kind: FileKind, node: Option<&str>, part: Option<&str>) -> C
         rank: None,
         bytes: 1,
         sha256: String::new(),
+        redacted: 0,
     }
 }
 

@@ -83,6 +83,7 @@ impl World {
             expected: Vec::new(),
             estimate_s: 1,
             limit_s: 60,
+            secrets: Vec::new(),
             profile: None,
         };
         World {
@@ -682,6 +683,7 @@ fn evidence_names_the_files_of_the_job() {
         rank: None,
         bytes: 1,
         sha256: String::new(),
+        redacted: 0,
     });
     let verdict = world.one();
     assert_eq!(verdict.evidence[0].file, "cases/c/raw/j/stdout");

@@ -28,6 +28,7 @@ fn job() -> PlannedJob {
         expected: Vec::new(),
         estimate_s: 1,
         limit_s: 1,
+        secrets: Vec::new(),
         profile: Some(profile()),
     }
 }
@@ -42,6 +43,7 @@ fn file(kind: FileKind, name: &str) -> CollectedFile {
         rank: Some(3),
         bytes: 1,
         sha256: DIGEST.into(),
+        redacted: 0,
     }
 }
 

@@ -9,6 +9,7 @@ use bytes::BytesMut;
 use openssh::{Child, Session, Stdio};
 use openssh_sftp_client::error::SftpErrorKind;
 use openssh_sftp_client::file::File;
+use openssh_sftp_client::metadata::Permissions;
 use openssh_sftp_client::{Error, Sftp, SftpOptions};
 use std::io::SeekFrom;
 use std::pin::Pin;
@@ -209,6 +210,7 @@ async fn send(
         told => told?,
     };
     sent.begun = true;
+    channel.step(place, "cannot close to others", file.set_permissions(private())).await?;
     let lies = channel.step(place, "cannot write", file.metadata()).await?.len().unwrap_or_default();
     let mut at = match usize::try_from(lies) {
         Ok(lies) if lies <= bytes.len() => lies,
@@ -231,6 +233,13 @@ async fn send(
     }
     channel.close(Some(file)).await;
     Ok(())
+}
+
+/// For the user alone.
+fn private() -> Permissions {
+    let mut permissions = Permissions::new();
+    permissions.set_read_by_owner(true).set_write_by_owner(true);
+    permissions
 }
 
 /// Reading moves on by what was asked for, not by what came: the place is set each time.
@@ -338,8 +347,8 @@ async fn make_folder(reach: &OpenSsh, node: &Node, place: Place<'_>) -> Result<(
         Some(("", _)) | None => "/",
         Some((folder, _)) => folder,
     };
-    let answer =
-        reach.exec_on(&node.name, &Command::new(["mkdir", "-p", "--", folder], FOLDER_LIMIT)).await?;
+    let argv = ["sh", "-c", "umask 077 && mkdir -p -- \"$1\"", "sh", folder];
+    let answer = reach.exec_on(&node.name, &Command::new(argv, FOLDER_LIMIT)).await?;
     match answer.succeeded() {
         true => Ok(()),
         false => Err(place.failed("cannot make the folder of", answer.complaint())),

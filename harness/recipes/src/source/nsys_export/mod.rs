@@ -5,6 +5,7 @@
 mod arrow;
 #[cfg(test)]
 mod bytes_tests;
+mod cleaned;
 mod parquet_folder;
 mod rows;
 mod shared;
@@ -15,6 +16,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use cleaned::cleaned;
 pub use rows::{MaybeInts, Rows};
 pub use shared::Decoded;
 

@@ -70,7 +70,7 @@ pub(super) fn table(
 
 /// What a file says of itself, in which these columns are bytes where it calls them texts; `None` where it calls none of
 /// them so. Exports call bytes a text that is none, and no text is read that is not sound.
-fn with_bytes(metadata: &FileMetadata, raw: impl Fn(&str) -> bool) -> Option<FileMetadata> {
+pub(super) fn with_bytes(metadata: &FileMetadata, raw: impl Fn(&str) -> bool) -> Option<FileMetadata> {
     let mut fields = metadata.schema_descr.fields().to_vec();
     let mut any = false;
     for field in &mut fields {

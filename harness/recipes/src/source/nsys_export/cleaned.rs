@@ -1,0 +1,126 @@
+//! A table in a Parquet file, with other texts where somebody wants other texts. What is wanted is told by the caller.
+
+use super::parquet_folder::with_bytes;
+use polars::prelude::*;
+use polars_parquet::parquet::schema::types::{ParquetType, PhysicalType};
+use std::io::Cursor;
+use std::sync::Arc;
+
+/// What stands for a text, where it is to be another.
+pub type Clean<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
+
+/// The file anew, where any of its texts is to be another; and how many are. A file that is no table is an error: whether
+/// anything stands in it is not known.
+pub fn cleaned(bytes: &[u8], clean: Clean<'_>) -> Result<Option<(Vec<u8>, u64)>, String> {
+    let failed = |error: PolarsError| error.to_string();
+    let mut reader = ParquetReader::new(Cursor::new(bytes));
+    let metadata = reader.get_metadata().map_err(failed)?.clone();
+    let texts: Vec<String> = metadata.schema_descr.fields().iter().filter_map(text).collect();
+    if texts.is_empty() {
+        return Ok(None);
+    }
+    let open = || {
+        let mut reader = ParquetReader::new(Cursor::new(bytes));
+        // What is called a text need not be one.
+        if let Some(metadata) = with_bytes(&metadata, |name| texts.iter().any(|text| text == name)) {
+            reader.set_metadata(Arc::new(metadata));
+        }
+        reader
+    };
+    let frame = open().with_columns(Some(texts.clone())).finish().map_err(failed)?;
+    let mut count = 0;
+    let mut others = Vec::new();
+    for column in frame.columns() {
+        let before = count;
+        let values = column.binary().map_err(failed)?;
+        let values: Vec<Option<Vec<u8>>> = values
+            .iter()
+            .map(|value| {
+                let value = value?;
+                let other = clean(value);
+                count += u64::from(other.is_some());
+                Some(other.unwrap_or_else(|| value.to_vec()))
+            })
+            .collect();
+        if count > before {
+            others.push(Column::new(column.name().clone(), values));
+        }
+    }
+    if others.is_empty() {
+        return Ok(None);
+    }
+    let mut whole = open().finish().map_err(failed)?;
+    for other in others {
+        whole.with_column(other).map_err(failed)?;
+    }
+    let names: Vec<PlSmallStr> = whole.get_column_names_owned();
+    for name in names {
+        let column = whole.column(&name).map_err(failed)?;
+        if column.dtype() == &DataType::Binary
+            && let Ok(text) = column.strict_cast(&DataType::String)
+        {
+            whole.with_column(text).map_err(failed)?;
+        }
+    }
+    let mut written = Vec::new();
+    ParquetWriter::new(&mut written)
+        .with_compression(ParquetCompression::Snappy)
+        .finish(&mut whole)
+        .map_err(failed)?;
+    Ok(Some((written, count)))
+}
+
+fn text(field: &ParquetType) -> Option<String> {
+    match field {
+        ParquetType::PrimitiveType(column) if column.physical_type == PhysicalType::ByteArray => {
+            Some(column.field_info.name.to_string())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Vec<u8> {
+        let texts = ["a", "the secret", "b"];
+        let bytes: [Option<&[u8]>; 3] = [Some(b"\xff\x00"), None, Some(b"the secret")];
+        let columns = vec![
+            Column::new("id".into(), [1i64, 2, 3]),
+            Column::new("text".into(), texts),
+            Column::new("raw".into(), bytes.to_vec()),
+        ];
+        let mut frame = DataFrame::new(3, columns).expect("a frame");
+        let mut bytes = Vec::new();
+        ParquetWriter::new(&mut bytes).finish(&mut frame).expect("written");
+        bytes
+    }
+
+    fn hide(text: &[u8]) -> Option<Vec<u8>> {
+        (text == b"the secret").then(|| b"hidden".to_vec())
+    }
+
+    #[test]
+    fn only_the_texts_that_are_meant_are_others_and_a_file_without_them_stays_as_it_is() {
+        let bytes = table();
+        assert_eq!(cleaned(&bytes, &|_| None), Ok(None));
+        let (clean, count) = cleaned(&bytes, &hide).expect("read").expect("others");
+        assert_eq!(count, 2);
+        let frame = ParquetReader::new(Cursor::new(&clean)).finish().expect("a table");
+        let texts: Vec<_> = frame.column("text").expect("there").str().expect("texts").iter().collect();
+        assert_eq!(texts, [Some("a"), Some("hidden"), Some("b")]);
+        let raw: Vec<_> = frame.column("raw").expect("there").binary().expect("bytes").iter().collect();
+        assert_eq!(raw, [Some(b"\xff\x00".as_slice()), None, Some(b"hidden")]);
+        let ids: Vec<_> = frame.column("id").expect("there").i64().expect("numbers").iter().collect();
+        assert_eq!(ids, [Some(1), Some(2), Some(3)]);
+        assert_eq!(cleaned(&clean, &hide), Ok(None));
+    }
+
+    #[test]
+    fn what_is_no_table_is_told() {
+        assert!(cleaned(b"PAR1 and nothing else", &hide).is_err());
+        let bytes = table();
+        assert!(cleaned(&bytes[..bytes.len() - 20], &hide).is_err());
+    }
+}

@@ -1,0 +1,175 @@
+//! `harness clean`: ends what is left of runs, and shows that nothing is.
+
+use super::reached::Reached;
+use super::{home, no_home, resume, run_suites, usage};
+use crate::artefact::{Launcher, Plan};
+use crate::clean::{self, Cleaned, Left};
+use crate::exit_code;
+use crate::reach::openssh;
+use crate::reach::process::ProcessReach;
+use crate::store::{Home, Named, Store, Stored};
+use clap::{ArgGroup, Parser};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+const ABOUT: &str =
+    "End what is left of a run in the queue, on its nodes and in its folders, and show that nothing is.";
+const CODES: &str = "\
+Exit codes: 0 nothing is left; 1 something is, and could not be ended (or was not to be, with --dry-run);
+2 wrong usage; 3 somebody could not be asked, so it is not known.";
+
+/// `harness clean`
+#[derive(Debug, Parser)]
+#[command(name = "harness clean", about = ABOUT, after_help = CODES, group(ArgGroup::new("which").required(true)))]
+pub struct CleanArgs {
+    /// The run: its id, the beginning of it, `latest`, or its folder
+    #[arg(long, value_name = "ID|PATH", group = "which")]
+    run: Option<String>,
+    /// Every run in `runs/` that no harness goes on with
+    #[arg(long, group = "which")]
+    all: bool,
+    /// Only tell
+    #[arg(long)]
+    dry_run: bool,
+    /// The cluster of the run, where its inventory lies outside of the project
+    #[arg(long, value_name = "NAME|PATH", env = "HARNESS_INVENTORY", default_value = "default")]
+    inventory: String,
+    /// Connect to at most so many hosts by ssh at the same time
+    #[arg(long, value_name = "N", default_value_t = openssh::FANOUT as u32, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    ssh_fanout: u32,
+}
+
+pub fn run(args: &CleanArgs) -> i32 {
+    let Some(home) = home() else { return no_home() };
+    let folders = match folders(&home, args) {
+        Ok(folders) => folders,
+        Err(why) => return usage(&why),
+    };
+    if folders.is_empty() {
+        println!("there is no run here: nothing is left");
+    }
+    let codes: BTreeSet<i32> = folders.iter().map(|folder| one(&home, folder, args)).collect();
+    let worst = [exit_code::FAILED, exit_code::COULD_NOT_TELL, exit_code::USAGE];
+    worst.into_iter().find(|code| codes.contains(code)).unwrap_or(exit_code::PASSED)
+}
+
+fn folders(home: &Home, args: &CleanArgs) -> Result<Vec<PathBuf>, String> {
+    let Some(word) = &args.run else { return Ok(home.runs()) };
+    match home.find_run(word).map_err(|why| format!("--run: {why}"))? {
+        Named::Folder(folder) => Ok(vec![folder]),
+        Named::Archive(_) => {
+            Err(format!("--run: a bundle is a copy, and has nothing anywhere else: `{word}`"))
+        }
+    }
+}
+
+fn one(home: &Home, folder: &Path, args: &CleanArgs) -> i32 {
+    let plan = match Stored::open(folder) {
+        Ok(stored) => stored.plan,
+        Err(error) => return run_suites::machinery(&error.to_string()),
+    };
+    let id = plan.run_id.clone();
+    // It is held until the end: nobody goes on with the run meanwhile.
+    let store = match Store::open(home, &id) {
+        Ok(store) => store,
+        Err(error) => {
+            return run_suites::machinery(&format!(
+                "{error}; Ctrl-C there ends the run and all that it started"
+            ));
+        }
+    };
+    if plan.replayed_from.is_some() {
+        println!("{id}: it launched nothing");
+        return exit_code::PASSED;
+    }
+    let cleaned = match cleaned(home, &plan, &store, args) {
+        Ok(cleaned) => cleaned,
+        Err(why) => return run_suites::machinery(&format!("{id}: {why}")),
+    };
+    let parts = match store.unfinished(!args.dry_run) {
+        Ok(parts) => parts,
+        Err(error) => return run_suites::machinery(&error.to_string()),
+    };
+    print(&plan, &cleaned, &parts, args.dry_run);
+    let is_left = !cleaned.left.is_empty() || (args.dry_run && !parts.is_empty());
+    match (is_left, cleaned.unasked.is_empty()) {
+        (true, _) => exit_code::FAILED,
+        (false, false) => exit_code::COULD_NOT_TELL,
+        (false, true) => exit_code::PASSED,
+    }
+}
+
+fn cleaned(home: &Home, plan: &Plan, store: &Store, args: &CleanArgs) -> Result<Cleaned, String> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(plan.simulated).build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let ends = !args.dry_run;
+    runtime.block_on(async {
+        if plan.simulated {
+            let inventory = resume::inventory(home, plan, &args.inventory)?;
+            let past = resume::past(store)?;
+            let reach = run_suites::pretend_cluster(plan, &inventory, store, Some(&past)).await?;
+            return Ok(clean::clean(plan, &reach, ends).await);
+        }
+        let reached = match plan.launcher {
+            Launcher::Slurm | Launcher::Local => Reached::Processes(ProcessReach),
+            Launcher::Ssh => {
+                let inventory = resume::inventory(home, plan, &args.inventory)?;
+                Reached::of(&inventory, plan.seed, args.ssh_fanout as usize)?
+            }
+        };
+        reached.begin().await;
+        let cleaned = clean::clean(plan, reached.reach(), ends).await;
+        reached.end().await;
+        Ok(cleaned)
+    })
+}
+
+fn print(plan: &Plan, cleaned: &Cleaned, parts: &[PathBuf], dry_run: bool) {
+    let launcher = match plan.launcher {
+        Launcher::Slurm => "slurm",
+        Launcher::Ssh => "ssh",
+        Launcher::Local => "local",
+    };
+    let simulated = if plan.simulated { ", SIMULATED" } else { "" };
+    println!("{}: launched by {launcher}, on nodes: {}{simulated}", plan.run_id, plan.nodes.len());
+    let now = |left: &Left| match (dry_run, cleaned.left.contains(left)) {
+        (true, _) => "is there",
+        (false, true) => "could not be ended",
+        (false, false) => "ended",
+    };
+    let later = cleaned.left.difference(&cleaned.found);
+    let mut rows: Vec<[String; 5]> = cleaned
+        .found
+        .iter()
+        .chain(later)
+        .map(|left| {
+            [
+                left.at.clone(),
+                left.what.name().to_owned(),
+                left.which.clone(),
+                left.job.clone(),
+                now(left).to_owned(),
+            ]
+        })
+        .collect();
+    let gone = if dry_run { "is there" } else { "removed" };
+    rows.extend(parts.iter().map(|part| {
+        let which = part.display().to_string();
+        ["run's folder".to_owned(), "unfinished file".to_owned(), which, String::new(), gone.to_owned()]
+    }));
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or_default();
+    let widths = [0, 1, 2, 3].map(width);
+    for row in &rows {
+        let cells = row.iter().zip(widths.iter().chain([&0])).map(|(cell, &width)| format!("{cell:width$}"));
+        println!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
+    }
+    for (who, why) in &cleaned.unasked {
+        println!("  {who} could not be asked: {why}");
+    }
+    match (cleaned.left.len() + if dry_run { parts.len() } else { 0 }, cleaned.unasked.len()) {
+        (0, 0) => println!("nothing is left: {} found, all ended", rows.len()),
+        (0, n) => println!("not known to be clean: {n} could not be asked"),
+        (n, _) => println!("left: {n}"),
+    }
+}

@@ -1,0 +1,47 @@
+//! The world without its secrets: what commands print and what went wrong reaches messages and artefacts only so. Files
+//! come as they are, since who collects them counts what was taken out.
+
+use super::Redactor;
+use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
+
+pub struct Clean<'a> {
+    pub reach: &'a dyn Reach,
+    pub redactor: &'a Redactor,
+}
+
+impl Clean<'_> {
+    fn answer(&self, answer: Answer) -> Answer {
+        let clean = |bytes: Vec<u8>| self.redactor.bytes(&bytes).bytes;
+        Answer { status: answer.status, stdout: clean(answer.stdout), stderr: clean(answer.stderr) }
+    }
+
+    fn error(&self, error: ReachError) -> ReachError {
+        let clean = |text: String| self.redactor.text(&text);
+        match error {
+            ReachError::NoProgram { host, program } => {
+                ReachError::NoProgram { host, program: clean(program) }
+            }
+            ReachError::NotFound { path } => ReachError::NotFound { path: clean(path) },
+            ReachError::Unreachable { host, why } => ReachError::Unreachable { host, why: clean(why) },
+            ReachError::TimedOut { what, limit_s } => ReachError::TimedOut { what: clean(what), limit_s },
+            ReachError::Failed { what, why } => ReachError::Failed { what: clean(what), why: clean(why) },
+        }
+    }
+}
+
+impl Reach for Clean<'_> {
+    fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+        Box::pin(async move {
+            let told = self.reach.exec(host, command).await;
+            told.map(|answer| self.answer(answer)).map_err(|error| self.error(error))
+        })
+    }
+
+    fn put<'a>(&'a self, host: &'a Host, path: &'a str, bytes: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+        Box::pin(async move { self.reach.put(host, path, bytes).await.map_err(|error| self.error(error)) })
+    }
+
+    fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+        Box::pin(async move { self.reach.get(host, path).await.map_err(|error| self.error(error)) })
+    }
+}

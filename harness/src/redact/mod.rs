@@ -1,0 +1,136 @@
+//! Keeps secrets out of everything that a run leaves: by what they look like (`shapes`), and by their values where these
+//! are known (`secrets`). Who writes a file, or shows a message, asks here first; what jobs are given is their true value.
+
+mod body;
+mod clean;
+mod known;
+mod secrets;
+mod shapes;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use clean::Clean;
+pub use secrets::{Reference, Secrets, reference};
+pub use shapes::{is_secret_name, is_secret_pair};
+pub use stream::{How, Stream};
+
+use known::Known;
+use serde_json::Value;
+
+/// How much of a file is looked at to see whether it is text.
+const HEAD: usize = 8 << 10;
+
+/// What is secret, as far as one process knows.
+#[derive(Debug, Clone, Default)]
+pub struct Redactor {
+    known: Known,
+}
+
+/// Bytes without their secrets, and how many these were.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redacted {
+    pub bytes: Vec<u8>,
+    pub count: u64,
+}
+
+impl Redactor {
+    /// What looks like a secret, and the values of these variables, where their names are those of secrets.
+    pub fn of_environment(variables: impl IntoIterator<Item = (String, String)>) -> Redactor {
+        let mut redactor = Redactor::default();
+        for (name, value) in variables {
+            if is_secret_name(&name).is_some() && secrets::is_unmistakable(&value) {
+                redactor.known.add(&name, &value);
+            }
+        }
+        redactor
+    }
+
+    /// These values too, whatever they look like.
+    pub fn and(mut self, secrets: &Secrets) -> Redactor {
+        for (name, value) in secrets.values() {
+            self.known.add(name, value);
+        }
+        self
+    }
+
+    pub fn stream(&self, how: How) -> Stream<'_> {
+        Stream::new(&self.known, how)
+    }
+
+    /// A whole file: in what is no text everything stays in its place.
+    pub fn bytes(&self, bytes: &[u8]) -> Redacted {
+        let is_text = !bytes.get(..HEAD).unwrap_or(bytes).contains(&0);
+        let mut stream = self.stream(if is_text { How::Word } else { How::Mask });
+        let mut out = Vec::with_capacity(bytes.len());
+        for chunk in bytes.chunks(64 << 10) {
+            stream.push(chunk, &mut out);
+        }
+        stream.finish(&mut out);
+        Redacted { bytes: out, count: stream.count() }
+    }
+
+    pub fn text(&self, text: &str) -> String {
+        String::from_utf8_lossy(&self.bytes(text.as_bytes()).bytes).into_owned()
+    }
+
+    /// A text that stands in an artefact, where there is a secret in it.
+    pub fn changed(&self, text: &str) -> Option<String> {
+        self.first(text.as_bytes())?;
+        Some(self.text(text))
+    }
+
+    /// Takes the secrets out of every text of an artefact.
+    pub fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Some(changed) = self.changed(text) {
+                    *text = changed;
+                }
+            }
+            Value::Array(list) => list.iter_mut().for_each(|inner| self.value(inner)),
+            Value::Object(map) => {
+                for (key, inner) in map.iter_mut() {
+                    match inner {
+                        Value::String(text) if is_secret_pair(key, text) => {
+                            *text = String::from_utf8_lossy(stream::INSTEAD).into_owned();
+                        }
+                        inner => self.value(inner),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// By what the first secret in there is known, and its line.
+    pub fn first(&self, bytes: &[u8]) -> Option<(u64, String)> {
+        let mut stream = self.stream(How::Mask);
+        let mut out = Vec::new();
+        for chunk in bytes.chunks(64 << 10) {
+            stream.push(chunk, &mut out);
+            out.clear();
+        }
+        stream.finish(&mut out);
+        stream.first().map(|(line, what)| (line, what.to_owned()))
+    }
+
+    /// Where in an artefact a secret stands, and by what it is known: for what must be written as it is or not at all.
+    pub fn first_within(&self, value: &Value) -> Option<(String, String)> {
+        let within = |key: String, inner: &Value| {
+            let (path, what) = self.first_within(inner)?;
+            Some((if path.is_empty() { key } else { format!("{key}.{path}") }, what))
+        };
+        match value {
+            Value::String(text) => self.first(text.as_bytes()).map(|(_, what)| (String::new(), what)),
+            Value::Array(list) => {
+                list.iter().enumerate().find_map(|(at, inner)| within(at.to_string(), inner))
+            }
+            Value::Object(map) => map.iter().find_map(|(key, inner)| match inner {
+                Value::String(text) if is_secret_pair(key, text) => Some((key.clone(), key.clone())),
+                inner => within(key.clone(), inner),
+            }),
+            _ => None,
+        }
+    }
+}

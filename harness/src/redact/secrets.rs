@@ -1,0 +1,81 @@
+//! Values that a suite or an inventory names and does not hold: `env:NAME` is the value of the variable `NAME` where the
+//! harness is started. They are looked up when a run starts, handed to its jobs, and written into no artefact.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+const MARK: &str = "env:";
+/// A shorter value stands in many a text by accident, and could not be kept out of any.
+const LEAST: usize = 6;
+
+/// What a value that begins with `env:` refers to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reference<'a> {
+    /// It refers to nothing: it is its own value.
+    None,
+    To(&'a str),
+    /// It begins so, and what follows is no name of a variable.
+    Broken,
+}
+
+pub fn reference(value: &str) -> Reference<'_> {
+    let Some(name) = value.strip_prefix(MARK) else { return Reference::None };
+    let is_name = !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if is_name { Reference::To(name) } else { Reference::Broken }
+}
+
+/// The values of a run, by the names of their variables. They are shown nowhere.
+#[derive(Clone, Default)]
+pub struct Secrets(BTreeMap<String, String>);
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl Secrets {
+    /// Looks up each name once; or says what is wrong with each that cannot be used.
+    pub fn resolve<'a>(
+        names: impl IntoIterator<Item = &'a str>,
+        look_up: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Secrets, Vec<String>> {
+        let mut secrets = Secrets::default();
+        let mut mistakes = Vec::new();
+        for name in names.into_iter().collect::<BTreeSet<_>>() {
+            match look_up(name) {
+                None => mistakes.push(format!("not set here, and the plan needs its value: `{MARK}{name}`")),
+                Some(value) if value.contains('\0') => {
+                    mistakes.push(format!("a zero byte cannot be handed to a job: `{MARK}{name}`"));
+                }
+                Some(value) if value.len() < LEAST => mistakes.push(format!(
+                    "shorter than {LEAST} characters, it cannot be told from other text and kept out of it: `{MARK}{name}`"
+                )),
+                Some(value) => {
+                    secrets.0.insert(name.to_owned(), value);
+                }
+            }
+        }
+        if mistakes.is_empty() { Ok(secrets) } else { Err(mistakes) }
+    }
+
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    pub fn values(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+/// Whether a value of the environment can be looked for everywhere: not a path, a word or a number, which stand in many a
+/// text without being secret there.
+pub fn is_unmistakable(value: &str) -> bool {
+    value.len() >= 8
+        && !value.starts_with(['/', '~', '.', '$'])
+        && !value.contains(char::is_whitespace)
+        && value.chars().any(|c| c.is_ascii_digit())
+        && value.chars().any(|c| c.is_ascii_alphabetic())
+}

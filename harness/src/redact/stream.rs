@@ -1,0 +1,125 @@
+//! Goes through bytes that come piece by piece, and puts something else in the place of each secret: with the same memory
+//! for any length, and the same result however the bytes were cut. What a secret is, is told in `shapes.rs` and by the
+//! values that are known.
+
+use super::body::Body;
+use super::known::Known;
+use super::shapes::{self, LOOKS_AHEAD, LOOKS_BACK};
+
+/// What stands where a secret stood.
+pub const INSTEAD: &[u8] = b"[redacted]";
+
+/// What is put in the place of a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// A word that says so.
+    Word,
+    /// As many asterisks, where what follows must stay where it is.
+    Mask,
+}
+
+pub struct Stream<'a> {
+    known: &'a Known,
+    how: How,
+    /// What has come, from a little before that which is not told yet: what begins there may not have come whole.
+    waiting: Vec<u8>,
+    told: usize,
+    body: Option<Body>,
+    count: u64,
+    lines: u64,
+    /// The line of the first secret, and by what it was known.
+    first: Option<(u64, String)>,
+}
+
+impl<'a> Stream<'a> {
+    pub fn new(known: &'a Known, how: How) -> Stream<'a> {
+        Stream { known, how, waiting: Vec::new(), told: 0, body: None, count: 0, lines: 1, first: None }
+    }
+
+    /// Takes the next bytes, and writes what can be told behind `out`.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        self.waiting.extend_from_slice(bytes);
+        self.go_on(false, out);
+    }
+
+    /// There is no more: writes what is left.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        self.go_on(true, out);
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub fn first(&self) -> Option<(u64, &str)> {
+        self.first.as_ref().map(|(line, what)| (*line, what.as_str()))
+    }
+
+    /// How many bytes are held.
+    #[cfg(test)]
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    fn go_on(&mut self, is_end: bool, out: &mut Vec<u8>) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let ahead = LOOKS_AHEAD.max(self.known.longest());
+        let end = if is_end { waiting.len() } else { waiting.len().saturating_sub(ahead) };
+        let mut at = self.told;
+        // What stays is written in one go.
+        let mut stays = at;
+        while at < end {
+            let rest = &waiting[at..];
+            if let Some(body) = &mut self.body {
+                // Known values may go further than what they stand in seems to.
+                let eaten = self.known.at(rest).map_or_else(|| body.eats(rest), |(length, _)| length);
+                if eaten == 0 {
+                    self.body = None;
+                }
+                self.hide(eaten, out);
+                at += eaten;
+                stays = at;
+                continue;
+            }
+            let before = &waiting[at.saturating_sub(LOOKS_BACK)..at];
+            let Some(found) = self.found(before, rest) else {
+                at += 1;
+                continue;
+            };
+            out.extend_from_slice(&waiting[stays..at + found.keep]);
+            if self.how == How::Word {
+                out.extend_from_slice(INSTEAD);
+            }
+            self.hide(found.skip, out);
+            if self.first.is_none() {
+                let before = waiting[self.told..at].iter().filter(|byte| **byte == b'\n').count();
+                self.first = Some((self.lines + before as u64, found.what));
+            }
+            self.count += 1;
+            self.body = found.body;
+            at += found.keep + found.skip;
+            stays = at;
+        }
+        out.extend_from_slice(&waiting[stays..at]);
+        if self.first.is_none() {
+            self.lines += waiting[self.told..at].iter().filter(|byte| **byte == b'\n').count() as u64;
+        }
+        let left = at.saturating_sub(LOOKS_BACK);
+        self.waiting = waiting;
+        self.waiting.drain(..left);
+        self.told = at - left;
+    }
+
+    fn found(&self, before: &[u8], rest: &[u8]) -> Option<shapes::Found> {
+        match self.known.at(rest) {
+            Some((skip, what)) => Some(shapes::Found { keep: 0, skip, body: None, what: what.to_owned() }),
+            None => shapes::at(before, rest),
+        }
+    }
+
+    fn hide(&self, bytes: usize, out: &mut Vec<u8>) {
+        if self.how == How::Mask {
+            out.extend(std::iter::repeat_n(b'*', bytes));
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! What is taken for a secret and what is not, in whatever it stands; and that nothing depends on how bytes were cut.
+
+use super::*;
+use proptest::prelude::*;
+
+fn redacted(text: &str) -> String {
+    Redactor::default().text(text)
+}
+
+/// Secrets of no one, put together here so that nothing in this file looks like one.
+fn made(prefix: &str, length: usize) -> String {
+    prefix.chars().chain("x1Y2".chars().cycle().take(length)).collect()
+}
+
+#[test]
+fn values_are_known_by_their_names_wherever_they_stand() {
+    for (text, wanted) in [
+        ("HF_TOKEN=abc\n", "HF_TOKEN=[redacted]\n"),
+        ("HF_TOKEN=two words, all of it\nNEXT=1", "HF_TOKEN=[redacted]\nNEXT=1"),
+        ("export WANDB_API_KEY=abc def\n", "export WANDB_API_KEY=[redacted]\n"),
+        ("export DB_PASSWORD='it'\\''s' && x", "export DB_PASSWORD='[redacted]' && x"),
+        (
+            r#"{"a": "{\"secret\": \"ab\\\\\", \"c\": 1}"}"#,
+            r#"{"a": "{\"secret\": \"[redacted]\", \"c\": 1}"}"#,
+        ),
+        ("export WANDB_API_KEY='a b' && x", "export WANDB_API_KEY='[redacted]' && x"),
+        ("run -e NGC_API_KEY=abc123 image", "run -e NGC_API_KEY=[redacted] image"),
+        (
+            "{\"env\": [\"A=1\", \"DB_PASSWORD=it's \\\"so\\\"\", \"B=2\"]}",
+            "{\"env\": [\"A=1\", \"DB_PASSWORD=[redacted]\", \"B=2\"]}",
+        ),
+        ("{\"password\": \"a\\\\\", \"b\": 1}", "{\"password\": \"[redacted]\", \"b\": 1}"),
+        ("{\"apiKey\":12345678,\"n\":2}", "{\"apiKey\":[redacted],\"n\":2}"),
+        (r#"{"line": "export X_SECRET='abc'\nB=1"}"#, r#"{"line": "export X_SECRET='[redacted]'\nB=1"}"#),
+        (r#"{"line": "A\nPASSWORD=abc\nB"}"#, r#"{"line": "A\nPASSWORD=[redacted]\nB"}"#),
+        (
+            r#"{"a": "{\"secret\": \"a\\\"b\", \"c\": 1}"}"#,
+            r#"{"a": "{\"secret\": \"[redacted]\", \"c\": 1}"}"#,
+        ),
+        ("prog --token abc --size 8", "prog --token [redacted] --size 8"),
+        ("prog --api-key=abc --size 8", "prog --api-key=[redacted] --size 8"),
+        (r#"["prog", "--token", "abc", "x"]"#, r#"["prog", "--token", "[redacted]", "x"]"#),
+        (r#"["prog", "--token=a b", "x"]"#, r#"["prog", "--token=[redacted]", "x"]"#),
+        ("AWS_SECRET_ACCESS_KEY = abc", "AWS_SECRET_ACCESS_KEY = [redacted]"),
+        ("aws_session_token=abc/+=", "aws_session_token=[redacted]"),
+        ("SECRET_KEY=\"abc", "SECRET_KEY=\"[redacted]"),
+        ("Authorization: Basic-abc", "Authorization: [redacted]"),
+        ("x&password=abc&next", "x&password=[redacted]&next"),
+        ("<a password=\"p&amp;q\" b=\"1\"/>", "<a password=\"[redacted]\" b=\"1\"/>"),
+        ("MY_KEY=abc", "MY_KEY=[redacted]"),
+    ] {
+        assert_eq!(redacted(text), wanted, "{text}");
+        assert_eq!(redacted(wanted), wanted, "twice is once: {wanted}");
+    }
+}
+
+#[test]
+fn values_are_known_by_their_forms() {
+    for secret in [
+        format!("AKIA{}", "ABCD1234".repeat(2)),
+        format!("ASIA{}", "ABCD1234".repeat(2)),
+        made("ghp_", 36),
+        made("github_pat_", 60),
+        made("hf_", 34),
+        made("nvapi-", 60),
+        made("sk-", 48),
+        made("glpat-", 20),
+        made("xoxb-", 24),
+        format!("{}.{}.{}", made("eyJ", 33), made("eyJ", 40), made("", 43)),
+        format!("-----BEGIN RSA {0}-----\nMIIEow+/\nabc=\n-----END RSA {0}-----", "PRIVATE KEY"),
+    ] {
+        for (left, right) in [("", ""), ("said: ", " and more"), ("{\"a\": \"", "\", \"b\": 1}"), ("(", ")")]
+        {
+            let told = redacted(&format!("{left}{secret}{right}"));
+            assert_eq!(told, format!("{left}[redacted]{right}"), "{secret}");
+        }
+        let within = serde_json::to_string(&format!("a {secret}\nb")).expect("text");
+        assert_eq!(redacted(&within), "\"a [redacted]\\nb\"", "{within}");
+    }
+    let bearer = made("", 24);
+    assert_eq!(redacted(&format!("x: Bearer {bearer}\n")), "x: Bearer [redacted]\n");
+    assert_eq!(redacted("https://me:pa55@host/x"), "https://me:[redacted]@host/x");
+    let cut = format!("-----BEGIN {}-----\nMIIE\n\"next\"", "PRIVATE KEY");
+    assert_eq!(redacted(&cut), "[redacted]\"next\"");
+}
+
+#[test]
+fn what_only_resembles_a_secret_stays() {
+    for text in [
+        "tokens per second: 123.4, TOKENIZERS_PARALLELISM=false",
+        "ms_per_token=12.5 pad_token_id: 0, \"max_token\": 4096,",
+        "NCCL_SOMETHING_KEY=abc FI_UNIVERSE_KEY=7",
+        "the bearer of bad news, a token: nothing",
+        "password=$PASSWORD token=${TOKEN} secret='' HF_TOKEN=env:HF_TOKEN",
+        "\"token\": null, \"secret\": false",
+        "task-0123456789012345678901234567890123456789",
+        "http://host:8080/a@b tcp://host:1234",
+        "AKIA and AKIA1234 and xAKIAABCD1234ABCD1234",
+        "key: all_reduce/p5/2x8, \"key\": \"busbw\"",
+        "sha256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----",
+        "sk-learn-is-a-library-with-a-long-name",
+        "1073741824  268435456  float  sum  -1  5000.0  214.75  375.81  0",
+    ] {
+        assert_eq!(redacted(text), text);
+    }
+}
+
+fn knowing(values: &[(&str, &str)]) -> Redactor {
+    let look_up =
+        |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    let names = values.iter().map(|(name, _)| *name);
+    Redactor::default().and(&Secrets::resolve(names, &look_up).expect("values"))
+}
+
+#[test]
+fn a_known_value_is_found_in_every_form_in_which_artefacts_hold_it() {
+    let value = "p\u{e4}ss \"word'\\ <&> tail";
+    let redactor = knowing(&[("X", value)]);
+    let json = serde_json::to_string(value).expect("text");
+    let twice = serde_json::to_string(&json).expect("text");
+    let shell = format!("export A='{}'", value.replace('\'', r"'\''"));
+    let xml = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    let in_json = serde_json::to_string(&shell).expect("text");
+    for text in [format!("a{value}b"), json, twice, shell, format!("{value:?}"), xml, in_json] {
+        let told = redactor.text(&text);
+        assert!(told.contains("[redacted]") && !told.contains("tail"), "{text}: {told}");
+    }
+    assert_eq!(redactor.text(&format!("X_PASSWORD={value}, B=1")), "X_PASSWORD=[redacted]");
+    assert_eq!(redactor.text(&format!("a X_PASSWORD={value}, B=1")), "a X_PASSWORD=[redacted] B=1");
+}
+
+#[test]
+fn what_is_no_text_keeps_its_length() {
+    let token = made("ghp_", 36);
+    let bytes = [b"PAR1\0\0\xff", token.as_bytes(), b"\0HF_TOKEN=abc\0rest"].concat();
+    let Redacted { bytes: masked, count } = Redactor::default().bytes(&bytes);
+    assert_eq!(masked, [b"PAR1\0\0\xff", "*".repeat(40).as_bytes(), b"\0HF_TOKEN=***\0rest"].concat());
+    assert_eq!(count, 2);
+}
+
+#[test]
+fn the_first_secret_is_told_by_its_line_and_what_it_is_known_by() {
+    let redactor = Redactor::default();
+    assert_eq!(redactor.first(b"a\nb\n"), None);
+    let long = "a line\n".repeat(20_000) + "DB_PASSWORD=abc\nX_SECRET=2";
+    assert_eq!(redactor.first(long.as_bytes()), Some((20_001, "DB_PASSWORD".to_owned())));
+    let value = serde_json::json!({"a": [1, {"b": "--token abc"}]});
+    assert_eq!(redactor.first_within(&value), Some(("a.1.b".to_owned(), "token".to_owned())));
+}
+
+#[test]
+fn secrets_that_cannot_be_used_are_all_told_by_name_alone() {
+    let look_up = |name: &str| match name {
+        "SHORT" => Some("abc".to_owned()),
+        "ZERO" => Some("abcdef\0".to_owned()),
+        _ => None,
+    };
+    let mistakes = Secrets::resolve(["SHORT", "ZERO", "ABSENT"], &look_up).expect_err("refused");
+    assert_eq!(mistakes.len(), 3);
+    assert!(mistakes.iter().all(|why| !why.contains("abc")), "{mistakes:?}");
+    assert_eq!(reference("env:A_1"), Reference::To("A_1"));
+    for text in ["env:", "env:1A", "env:A B", "env:$A"] {
+        assert_eq!(reference(text), Reference::Broken, "{text}");
+    }
+    assert_eq!(reference("environment"), Reference::None);
+}
+
+#[test]
+fn variables_of_the_environment_are_known_by_value_unless_that_is_an_everyday_word() {
+    let variables =
+        [("A_TOKEN", "q9w8e7r6"), ("B_SECRET", "/home/me/1"), ("C_KEY", "production"), ("D", "a1b2c3d4e5")];
+    let own = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let redactor = Redactor::of_environment(own);
+    assert_eq!(
+        redactor.text("q9w8e7r6 /home/me/1 production a1b2c3d4e5"),
+        "[redacted] /home/me/1 production a1b2c3d4e5"
+    );
+}
+
+/// Pieces of which texts are made: plain ones, and what begins and ends secrets.
+fn pieces() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        "[ -~\n\t]{0,20}",
+        Just("HF_TOKEN=".to_owned()),
+        Just("\"password\": \"".to_owned()),
+        Just("--token ".to_owned()),
+        Just(made("ghp_", 36)),
+        Just("the known value".to_owned()),
+        Just(format!("-----BEGIN {}-----\nabc", "PRIVATE KEY")),
+        Just(format!("-----END {}-----", "PRIVATE KEY")),
+        Just("\\".repeat(70)),
+        Just("it'\\''s".to_owned()),
+        Just("\\\"".to_owned()),
+        Just("a".repeat(900)),
+        Just("://me:secret@".to_owned()),
+        Just("\0".to_owned()),
+    ];
+    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn however_bytes_are_cut_the_result_is_the_same(text in pieces(), cuts in prop::collection::vec(1usize..1500, 1..40)) {
+        let redactor = knowing(&[("X", "the known value")]);
+        for how in [How::Word, How::Mask] {
+            let mut whole = Vec::new();
+            let mut stream = redactor.stream(how);
+            stream.push(text.as_bytes(), &mut whole);
+            stream.finish(&mut whole);
+            let count = stream.count();
+            let mut cut = Vec::new();
+            let mut stream = redactor.stream(how);
+            let mut rest = text.as_bytes();
+            for length in cuts.iter().cycle() {
+                if rest.is_empty() { break; }
+                let (now, later) = rest.split_at((*length).min(rest.len()));
+                stream.push(now, &mut cut);
+                prop_assert!(stream.waiting() <= 1500 + 1024, "{}", stream.waiting());
+                rest = later;
+            }
+            stream.finish(&mut cut);
+            prop_assert_eq!(&cut, &whole);
+            prop_assert_eq!(stream.count(), count);
+            if how == How::Mask {
+                prop_assert_eq!(whole.len(), text.len());
+            }
+            prop_assert!(!String::from_utf8_lossy(&whole).contains("the known value"));
+        }
+    }
+
+    // Marks and backslashes that nobody counted may close what they did not open: of such texts nothing is promised.
+    #[test]
+    fn what_was_json_is_json_afterwards(text in pieces().prop_map(|text| text.replace(['\\', '"', '\''], ""))) {
+        let json = serde_json::json!({"a": text, "b": [text, 1], "c": serde_json::to_string(&text).expect("text")});
+        let told = knowing(&[("X", "the known value")]).text(&serde_json::to_string_pretty(&json).expect("text"));
+        prop_assert!(serde_json::from_str::<serde_json::Value>(&told).is_ok(), "{}", told);
+    }
+}

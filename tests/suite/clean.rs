@@ -1,0 +1,245 @@
+//! `harness clean`: what a harness that was killed leaves is found by what it wrote down, ended by number, and gone.
+
+use crate::project::{Project, Ran};
+use harness::script::{CLEAN_SH, LEASE_SH};
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+fn suite(instance: &str, program: &str, args: &str) -> String {
+    format!(
+        "instance = \"{instance}\"\nabout = \"x\"\n[[case]]\nname = \"one\"\nplacement = \"each\"\nlimit_s = 600\n\
+         workload = {{ kind = \"command\", program = \"{program}\", args = [{args}], environment = {{ A_TOKEN = \"env:PLANTED\" }} }}\n\
+         recipes = [\"command\"]\n[[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n"
+    )
+}
+
+fn here(project: &Project) {
+    let shared = project.path().join("shared");
+    project.write(
+        "inventory/here.toml",
+        &format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"here-1\"\n[reach]\nvia = \"local\"\n[paths]\nshared = \"{}\"\n",
+            shared.display()
+        ),
+    );
+}
+
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let from = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(from.elapsed() < Duration::from_secs(60), "it does not come: {what}");
+        std::thread::sleep(Duration::from_millis(30));
+    }
+}
+
+fn is_there(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
+}
+
+fn pids(file: &Path, many: usize) -> Vec<i32> {
+    until("the processes", || {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let pids: Vec<i32> = text.lines().filter_map(|line| line.parse().ok()).collect();
+        (pids.len() == many).then_some(pids)
+    })
+}
+
+fn clean(project: &Project, more: &[&str]) -> Ran {
+    project.harness(&[&["clean", "--run", "latest"], more].concat())
+}
+
+/// A job that starts processes of its own which heed no signal that can be ignored, and the harness that runs it.
+fn running(project: &Project) -> (Child, Vec<i32>) {
+    here(project);
+    let pid = project.path().join("pid");
+    let program = format!(
+        "trap '' TERM INT HUP; echo $$ >> {0}; bash -c 'trap \\\"\\\" TERM; echo $$ >> {0}; while :; do sleep 1; done' & while :; do sleep 1; done",
+        pid.display()
+    );
+    project.write("suites/test.toml", &suite("p5", "bash", &format!("\"-c\", \"{program}\"")));
+    let mut command = project.command(&["--suite", "test", "--inventory", "here"]);
+    let child = command.env("PLANTED", "planted-1").stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let child = child.expect("the harness starts");
+    let pids = pids(&pid, 2);
+    (child, pids)
+}
+
+#[test]
+fn what_a_killed_harness_left_on_this_machine_is_told_then_ended_then_gone() {
+    let project = Project::new();
+    let (mut child, pids) = running(&project);
+    // As long as it goes on nobody cleans up after it.
+    let refused = clean(&project, &[]);
+    assert_eq!(refused.code, Some(3), "{}", refused.all());
+    assert!(refused.stderr.contains("another harness goes on with this run"), "{}", refused.all());
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    assert!(pids.iter().all(|pid| is_there(*pid)), "{pids:?}");
+    project.write("runs/latest/cases/.part-abc", "half");
+    let told = clean(&project, &["--dry-run"]);
+    assert_eq!(told.code, Some(1), "{}", told.all());
+    for pid in &pids {
+        assert!(
+            told.stdout.lines().any(|line| line.contains(&format!(" {pid} ")) && line.ends_with("is there")),
+            "{}",
+            told.all()
+        );
+    }
+    assert!(pids.iter().all(|pid| is_there(*pid)), "telling ends nothing");
+    let ended = clean(&project, &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.all());
+    assert!(ended.stdout.contains("nothing is left"), "{}", ended.all());
+    assert!(!pids.iter().any(|pid| is_there(*pid)), "{}", ended.all());
+    let again = project.harness(&["clean", "--all"]);
+    assert_eq!(again.code, Some(0), "{}", again.all());
+    assert!(again.stdout.contains("nothing is left: 0 found"), "{}", again.all());
+    // What was cleaned away has ended: the run can still be brought to its end.
+    let resumed = project.command(&["--run", "latest", "--resume"]).env("PLANTED", "planted-1").output();
+    let resumed = crate::project::ran(resumed.expect("the harness starts"));
+    assert_eq!(resumed.code, Some(3), "{}", resumed.all());
+}
+
+#[test]
+fn a_number_that_another_process_has_by_now_is_nobodys() {
+    let project = Project::new();
+    let (mut child, pids) = running(&project);
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    let group =
+        project.path().join("shared").join(fs::read_link(project.path().join("runs/latest")).expect("a run"));
+    let group =
+        group.join("one").read_dir().expect("jobs").flatten().next().expect("a job").path().join("group");
+    let text = fs::read_to_string(&group).expect("a record");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert_eq!(words.len(), 3, "{text}");
+    for other in [
+        format!("{} {} {}\n", words[0], "1", words[2]),
+        format!("{} {} another-boot\n", words[0], words[1]),
+        format!("{} {} {}\n", std::process::id(), "1", words[2]),
+        "-1 1 x\n".to_owned(),
+        String::new(),
+    ] {
+        fs::write(&group, &other).expect("written");
+        let cleaned = clean(&project, &[]);
+        assert!(pids.iter().all(|pid| is_there(*pid)), "{other}: {}", cleaned.all());
+    }
+    fs::write(&group, &text).expect("written");
+    let cleaned = clean(&project, &[]);
+    assert_eq!(cleaned.code, Some(0), "{}", cleaned.all());
+    assert!(!pids.iter().any(|pid| is_there(*pid)), "{}", cleaned.all());
+}
+
+#[test]
+fn what_was_given_and_not_read_and_files_that_are_not_whole_go() {
+    let project = Project::new();
+    here(&project);
+    project.write("suites/test.toml", &suite("p5", "true", ""));
+    let output =
+        project.command(&["--suite", "test", "--inventory", "here"]).env("PLANTED", "planted-1").output();
+    let ran = crate::project::ran(output.expect("the harness starts"));
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    let run = fs::read_link(project.path().join("runs/latest")).expect("a run");
+    let job = project.path().join("shared").join(run).join("one").read_dir().expect("jobs").flatten().next();
+    let job = job.expect("a job").path();
+    assert!(!job.join("secrets").exists(), "the job has read and removed it");
+    for (name, text) in
+        [("secrets", "export A_TOKEN='planted-1'\n"), ("job.sh.part", "#!"), ("job.sh", "#!/bin/ba")]
+    {
+        fs::write(job.join(name), text).expect("written");
+    }
+    let told = clean(&project, &["--dry-run"]);
+    assert_eq!(told.code, Some(1), "{}", told.all());
+    for what in ["unread secret", "unfinished file", "broken file"] {
+        assert!(told.stdout.contains(what), "{what}: {}", told.all());
+    }
+    let cleaned = clean(&project, &[]);
+    assert_eq!(cleaned.code, Some(0), "{}", cleaned.all());
+    for name in ["secrets", "job.sh.part", "job.sh"] {
+        assert!(!job.join(name).exists(), "{name}: {}", cleaned.all());
+    }
+}
+
+#[test]
+fn what_a_killed_harness_left_on_a_pretend_cluster_is_ended_there() {
+    for inventory in ["default", "sim-ssh"] {
+        let project = Project::new();
+        project.write("suites/test.toml", &suite("sim-p5", "sleep", "\"500\""));
+        let mut found = 0;
+        for at in [9, 14, 19] {
+            let mut command = project.command(&["--suite", "test", "--inventory", inventory]);
+            command.env("PLANTED", "planted-1").env("HARNESS_TEST_KILL_AT_WRITE", at.to_string());
+            assert_eq!(command.output().expect("the harness starts").status.code(), None, "it was killed");
+            let told = clean(&project, &["--dry-run"]);
+            let cleaned = clean(&project, &[]);
+            assert_eq!(cleaned.code, Some(0), "{inventory} {at}: {}", cleaned.all());
+            assert!(cleaned.stdout.contains("SIMULATED"), "{}", cleaned.all());
+            assert_eq!(
+                told.code,
+                Some(i32::from(!told.stdout.contains("nothing is left"))),
+                "{}",
+                told.all()
+            );
+            found += told.stdout.matches("is there").count();
+            let again = clean(&project, &["--dry-run"]);
+            assert_eq!(again.code, Some(0), "{inventory} {at}: {}", again.all());
+        }
+        assert!(found > 3, "{inventory}: {found}");
+    }
+}
+
+#[test]
+fn a_run_that_is_none_and_words_that_do_not_go_together_are_refused() {
+    let project = Project::new();
+    for (args, told) in [
+        (&["clean"][..], "--run"),
+        (&["clean", "--run", "nothing"], "no run here"),
+        (&["clean", "--run", "x", "--all"], "cannot be used with"),
+    ] {
+        let ran = project.harness(args);
+        assert_eq!(ran.code, Some(2), "{}", ran.all());
+        assert!(ran.stderr.contains(told), "{told}: {}", ran.all());
+    }
+    let none = project.harness(&["clean", "--all"]);
+    assert_eq!(none.code, Some(0), "{}", none.all());
+}
+
+/// The script by itself, on what `lease.sh` leaves: over ssh it is sent to each node.
+#[test]
+fn a_job_under_a_lease_is_found_and_ended_with_its_keeper_and_a_stale_mark_goes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = folder.path().join("one job");
+    fs::create_dir(&job).expect("made");
+    fs::write(job.join("lease.sh"), LEASE_SH).expect("written");
+    fs::write(job.join("job.sh"), "#!/bin/bash\nsleep 600 &\necho $! > pid\nwait\n").expect("written");
+    let shown = job.display().to_string();
+    let bash = |args: &[&str]| {
+        let output = Command::new("bash").args(args).stdin(Stdio::null()).output().expect("bash");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let lease = format!("{shown}/lease.sh");
+    let clean = |verb: &str| bash(&["-c", CLEAN_SH, "clean", verb, "n1", "/no/such/folder", &shown]);
+    assert_eq!(bash(&[&lease, "start", &shown, "n1", "300"]), "running\n");
+    let pid = pids(&job.join("pid"), 1)[0];
+    let count = |text: &str, kind: &str| {
+        text.lines().filter(|line| line.starts_with(&format!("1\t{kind}\t"))).count()
+    };
+    let told = clean("look");
+    assert!(told.ends_with("told\n") && count(&told, "process") >= 3, "{told}");
+    assert!(told.contains(&format!("1\tprocess\t{pid}\n")), "{told}");
+    let ended = clean("end");
+    assert_eq!((count(&ended, "process"), count(&ended, "lease")), (0, 0), "{ended}");
+    assert!(!is_there(pid));
+    assert!(bash(&[&lease, "look", &shown, "n1"]).starts_with("ended "), "what waits for it is told");
+    // One whose keeper died with all it kept, and has told nobody.
+    fs::remove_file(job.join("lease.n1/status")).expect("there");
+    assert_eq!(count(&clean("look"), "lease"), 1);
+    assert_eq!(count(&clean("end"), "lease"), 0);
+    assert_eq!(bash(&[&lease, "look", &shown, "n1"]), "ended 137 asked\n");
+}
