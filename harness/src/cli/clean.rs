@@ -11,12 +11,16 @@ use crate::store::{Home, Named, Store, Stored};
 use clap::{ArgGroup, Parser};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const ABOUT: &str =
     "End what is left of a run in the queue, on its nodes and in its folders, and show that nothing is.";
 const CODES: &str = "\
 Exit codes: 0 nothing is left; 1 something is, and could not be ended (or was not to be, with --dry-run);
 2 wrong usage; 3 somebody could not be asked, so it is not known.";
+
+/// Pretend time that has passed since anybody told of the cluster: what was ending then has ended.
+const MEANWHILE: Duration = Duration::from_secs(60);
 
 /// `harness clean`
 #[derive(Debug, Parser)]
@@ -109,6 +113,7 @@ fn cleaned(home: &Home, plan: &Plan, store: &Store, args: &CleanArgs) -> Result<
             let inventory = resume::inventory(home, plan, &args.inventory)?;
             let past = resume::past(store)?;
             let reach = run_suites::pretend_cluster(plan, &inventory, store, Some(&past)).await?;
+            tokio::time::sleep(MEANWHILE).await;
             return Ok(clean::clean(plan, &reach, ends).await);
         }
         let reached = match plan.launcher {
