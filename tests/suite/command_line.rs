@@ -182,3 +182,31 @@ fn suites_of_another_instance_and_simulated_baselines_for_real_nodes_are_refused
     let ran = project.harness(&["--suite", "nccl-p5", "--inventory", "real", "--list"]);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
 }
+
+#[test]
+fn a_reservation_that_is_given_is_the_one_that_jobs_run_in() {
+    let project = Project::new();
+    project.write(
+        "inventory/mine.toml",
+        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-002]\"\n[reach]\nvia = \"slurm\"\nreservation = \"of-the-file\"\n",
+    );
+    let shown = |more: &[&str]| {
+        let args = [&["--suite", "nccl-p5", "--inventory", "mine", "--dry-run"], more].concat();
+        project.harness(&args)
+    };
+    let plain = shown(&[]);
+    assert!(plain.stdout.contains("#SBATCH --reservation=of-the-file\n"), "{}", plain.all());
+    let given = shown(&["--reservation", "maintenance_1"]);
+    assert_eq!(given.code, Some(0), "{}", given.all());
+    assert!(given.stdout.contains("#SBATCH --reservation=maintenance_1\n"), "{}", given.all());
+    assert!(!given.stdout.contains("of-the-file"), "{}", given.all());
+    for (inventory, name, told) in [
+        ("sim-ssh", "x", "only Slurm has reservations"),
+        ("mine", "--x y", "no name of a reservation: \"--x y\""),
+    ] {
+        let flag = format!("--reservation={name}");
+        let ran = project.harness(&["--suite", "nccl-p5", "--inventory", inventory, "--dry-run", &flag]);
+        assert_eq!(ran.code, Some(2), "{}", ran.all());
+        assert!(ran.stderr.contains(told), "{}", ran.all());
+    }
+}
