@@ -49,6 +49,11 @@ impl Known {
         Some((form.len(), name))
     }
 
+    /// Whether any of them begins so.
+    pub fn begins(&self, byte: u8) -> bool {
+        self.firsts[usize::from(byte)]
+    }
+
     pub fn longest(&self) -> usize {
         self.longest
     }

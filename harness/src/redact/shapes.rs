@@ -27,6 +27,8 @@ const SECRET_WORDS: [&str; 9] = [
 ];
 /// The same, but that numbers stand for counts: language models have tokens too.
 const TOKEN: &str = "TOKEN";
+/// Every such word holds one of these, and few other names do.
+const MARKS: [&[u8; 2]; 4] = [b"KE", b"SS", b"CR", b"TH"];
 /// What stands before `KEY` in names of keys that are secret, in whatever case they are written.
 const KEYS: [&str; 7] = ["API", "ACCESS", "SECRET", "PRIVATE", "AUTH", "SIGNING", "ENCRYPTION"];
 /// Libraries whose variables are settings, `..._KEY` or not.
@@ -65,19 +67,27 @@ pub const LOOKS_BACK: usize = 16;
 
 /// What begins at the first byte of `rest`, where that is the beginning of something.
 pub fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
-    let (first, prev) = (*rest.first()?, before.last().copied());
+    let first = *rest.first()?;
+    if !may_begin(before.last().copied().unwrap_or(b' '), first) {
+        return None;
+    }
     match first {
         b'-' => private_key(rest),
         b':' => userinfo(rest),
-        _ if first.is_ascii_alphabetic() && !prev.is_some_and(is_word) => {
-            value(rest).or_else(|| bearer(rest)).or_else(|| named(before, rest))
-        }
-        _ => None,
+        _ => value(rest).or_else(|| bearer(rest)).or_else(|| named(before, rest)),
     }
+}
+
+/// Whether anything can begin at a byte, which stands behind another.
+pub fn may_begin(before: u8, byte: u8) -> bool {
+    matches!(byte, b'-' | b':') || (byte.is_ascii_alphabetic() && !is_word(before))
 }
 
 /// Whether a name is that of something secret; and if so, whether a number may stand for it.
 pub fn is_secret_name(name: &str) -> Option<bool> {
+    if !name.as_bytes().windows(2).any(|two| MARKS.iter().any(|mark| two.eq_ignore_ascii_case(*mark))) {
+        return None;
+    }
     let words = words(name.as_bytes());
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
     if SECRET_WORDS.iter().any(|word| has(word)) {
@@ -304,4 +314,24 @@ fn tells_nothing(value: &[u8]) -> bool {
 
 fn is_number(value: &[u8]) -> bool {
     value.len() < 16 && value.iter().all(|byte| byte.is_ascii_digit() || b".,eE+-%".contains(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_that_makes_a_name_secret_does() {
+        for word in SECRET_WORDS {
+            assert_eq!(is_secret_name(word), Some(false), "{word}");
+            assert_eq!(is_secret_name(&format!("my-{}-x", word.to_lowercase())), Some(false), "{word}");
+        }
+        assert_eq!(is_secret_name("HF_TOKEN"), Some(true));
+        for kind in KEYS {
+            assert_eq!(is_secret_name(&format!("{kind}_KEY_ID")), Some(false), "{kind}");
+        }
+        for name in ["KEY", "sort_key", "NCCL_X_KEY", "TOKENS", "tokenizer", "threads", "class", "across"] {
+            assert_eq!(is_secret_name(name), None, "{name}");
+        }
+    }
 }

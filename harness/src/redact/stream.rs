@@ -84,6 +84,9 @@ impl<'a> Stream<'a> {
             let before = &waiting[at.saturating_sub(LOOKS_BACK)..at];
             let Some(found) = self.found(before, rest) else {
                 at += 1;
+                while at < end && self.is_dull(waiting[at - 1], waiting[at]) {
+                    at += 1;
+                }
                 continue;
             };
             out.extend_from_slice(&waiting[stays..at + found.keep]);
@@ -108,6 +111,11 @@ impl<'a> Stream<'a> {
         self.waiting = waiting;
         self.waiting.drain(..left);
         self.told = at - left;
+    }
+
+    /// Whether nothing can begin at a byte, by what it is and what stands before it: most bytes are such.
+    fn is_dull(&self, before: u8, byte: u8) -> bool {
+        !self.known.begins(byte) && !shapes::may_begin(before, byte)
     }
 
     fn found(&self, before: &[u8], rest: &[u8]) -> Option<shapes::Found> {
