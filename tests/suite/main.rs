@@ -51,6 +51,7 @@ mod small_export;
 mod spread;
 mod ssh;
 mod ssh_launcher;
+mod stand_in_launchers;
 mod stand_ins;
 mod stats;
 mod stats_files;

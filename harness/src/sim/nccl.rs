@@ -98,7 +98,8 @@ pub fn group_of(table: &Table, rank: usize) -> usize {
     }
 }
 
-fn bus(gpus: u32, gpu: usize) -> usize {
+/// The bus on which a GPU is.
+pub fn bus(gpus: u32, gpu: usize) -> usize {
     // As such nodes number them: far apart, in the order of the GPUs.
     0x53 + 0x11 * gpu % (0x11 * gpus.max(1) as usize)
 }
@@ -113,7 +114,8 @@ fn row_line(table: &Table, row: &Row) -> String {
     format!("{:12}  {:12}  {:>8}  {redop:>6}  {root:>6}{out}{inside}\n", row.bytes, row.count, options.dtype)
 }
 
-fn words(options: &Options) -> (&str, &'static str) {
+/// The reduction and the root, where the operation has them.
+pub fn words(options: &Options) -> (&str, &'static str) {
     match options.op {
         Op::AllReduce | Op::ReduceScatter => (&options.redop, "-1"),
         Op::Reduce => (&options.redop, "0"),
@@ -128,17 +130,24 @@ fn half(table: &Table, bytes: u64, time_us: f64, wrong: Option<u64>) -> String {
     format!("  {:>7}  {:>6}  {:>6}  {wrong:>6}", fitted(time_us, 7), fitted(algbw, 6), fitted(busbw, 6))
 }
 
-fn bandwidth(table: &Table, bytes: u64, time_us: f64) -> (f64, f64) {
+/// Of the operation, and of the bus.
+pub fn bandwidth(table: &Table, bytes: u64, time_us: f64) -> (f64, f64) {
     let op = table.options.op;
     let algbw = op.algbw_gb_s(bytes, table.world.group.ranks, time_us);
     (algbw, algbw * op.bus_factor(table.world.group.ranks))
 }
 
-fn foot(table: &Table) -> String {
+/// Values that came out wrong, in both places together, and the mean bandwidth of all rows.
+pub fn closing(table: &Table) -> (u64, f64) {
     let wrong: u64 = table.rows.iter().map(|row| row.wrong * 2).sum();
     let both =
         |row: &Row| bandwidth(table, row.bytes, row.out_us).1 + bandwidth(table, row.bytes, row.in_us).1;
     let mean = table.rows.iter().map(both).sum::<f64>() / (2 * table.rows.len().max(1)) as f64;
+    (wrong, mean)
+}
+
+fn foot(table: &Table) -> String {
+    let (wrong, mean) = closing(table);
     let word = if wrong == 0 { "OK" } else { "FAILED" };
     format!(
         "# Out of bounds values : {wrong} {word}\n# Avg bus bandwidth    : {} \n#\n# Collective test concluded: {}\n#\n\n",

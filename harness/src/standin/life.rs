@@ -63,7 +63,7 @@ impl Life {
 
     fn of(state: &State, course: Course, begin_ns: i64) -> Life {
         let whole_s = course.work_to_s - course.work_from_s;
-        let lived_s = (whole_s * state.time_factor).max(state.floor_s).min(whole_s);
+        let lived_s = (whole_s * state.time_factor).max(state.floor_s(&course.case)).min(whole_s);
         let from_s = course.work_to_s - lived_s;
         let run_s = course.ends_s.unwrap_or(course.work_to_s).max(course.work_to_s);
         let start_ns = begin_ns - (from_s * 1e9) as i64;
@@ -98,10 +98,6 @@ impl Life {
     pub fn at_s(&self) -> f64 {
         let passed_s = (world::now_ns() - self.begin_ns) as f64 * 1e-9;
         (self.from_s + passed_s.max(0.0)).min(self.course().work_to_s)
-    }
-
-    pub fn is_over(&self) -> bool {
-        self.at_s() >= self.course().work_to_s
     }
 
     pub async fn tick(&self) {

@@ -10,6 +10,8 @@
 mod fabric;
 mod flows;
 mod life;
+mod mpirun;
+mod nccl_json;
 mod nccl_tests;
 mod nsys;
 mod nvidia_smi;
@@ -35,8 +37,17 @@ use std::io::Write;
 use std::path::PathBuf;
 
 /// The programs that there are, beside those of nccl-tests.
-const OTHERS: [&str; 8] =
-    ["nsys", "fi_rma_bw", "ib_write_bw", "ib_read_bw", "torchrun", "nvidia-smi", "fi_info", "ibv_devices"];
+const OTHERS: [&str; 9] = [
+    "nsys",
+    "fi_rma_bw",
+    "ib_write_bw",
+    "ib_read_bw",
+    "mpirun",
+    "torchrun",
+    "nvidia-smi",
+    "fi_info",
+    "ibv_devices",
+];
 
 /// Every name by which the executable can be called.
 pub fn names() -> Vec<String> {
@@ -93,6 +104,7 @@ fn answer(state: &State, call: &Call) -> Result<i32, String> {
             "fi_rma_bw" | "ib_write_bw" | "ib_read_bw" => {
                 flows::answer(state, &call.program, &call.words).await
             }
+            "mpirun" => mpirun::answer(state, &call.words).await,
             "torchrun" => torchrun::answer(state, &call.words).await,
             "nvidia-smi" => Ok(nvidia_smi::answer(state, &call.words)),
             "fi_info" => Ok(fabric::answer(state, &call.words)),

@@ -2,6 +2,7 @@
 //! host's counters.
 
 use super::life::{Counters, Life};
+use super::nccl_json;
 use super::place::Place;
 use super::rank::{self, Part};
 use super::state::State;
@@ -23,7 +24,8 @@ pub async fn answer(state: &State, op: Op, words: &[String]) -> Result<i32, Stri
         false => world::alone(&place),
     };
     let nodes = place.nodes.clone().unwrap_or_else(|| world::nodes(&met.hosts));
-    let argv = std::iter::once(op.program()).chain(words.iter().cloned()).collect();
+    let (json, told) = nccl_json::asked(words)?;
+    let argv = std::iter::once(op.program()).chain(told).collect();
     let steps = match of_gpu {
         Some(_) => vec![Step::Gpus(Gpus { argv, gpus: state.cluster.gpus, container: None })],
         None => ranks(&place, nodes.len(), argv),
@@ -51,6 +53,13 @@ pub async fn answer(state: &State, op: Op, words: &[String]) -> Result<i32, Stri
         let so_far = at_s - course.work_from_s;
         move |table: &Table| table.ends().iter().filter(|end| **end <= so_far + 1e-6).count()
     };
+    let json = match (found, json) {
+        (Some(table), Some(name)) => {
+            let all = std::iter::once(op.program()).chain(words.iter().cloned()).collect();
+            Some(nccl_json::Output::begin(&name, &nccl_json::Told { state, life: &life, table, argv: all })?)
+        }
+        _ => None,
+    };
     let moves = of_gpu.is_none() && place.local == 0;
     let counters = if moves { life.counters(state, &place.node, None) } else { Counters::default() };
     let locals = place.tasks / course.nodes.len().max(1) as u32;
@@ -62,7 +71,11 @@ pub async fn answer(state: &State, op: Op, words: &[String]) -> Result<i32, Stri
         text: &|at_s| text(&at(at_s), false),
         last: text(&at(course.work_to_s), breaks_off(&course.ailments)),
     };
-    rank::live(&life, part).await
+    let code = rank::live(&life, part).await?;
+    if let (Some(json), None) = (json, course.ailments.ending) {
+        json.end()?;
+    }
+    Ok(code)
 }
 
 /// The one GPU that a process was told to use, where nothing wires it to others.

@@ -6,6 +6,7 @@ use crate::sim::cluster::Cluster;
 use crate::sim::fault::{Fault, NodeFault};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 /// The variable that names the folder. Without it the folder is the one above the folder of the program's own path.
@@ -16,7 +17,8 @@ pub struct State {
     pub cluster: Cluster,
     /// The part of a workload's time that is lived through, and the seconds that it has at least.
     pub time_factor: f64,
-    pub floor_s: f64,
+    floor_s: f64,
+    case_floor_s: BTreeMap<String, f64>,
     pub nsys_version: String,
 }
 
@@ -40,6 +42,9 @@ struct Told {
     time_factor: f64,
     #[serde(default = "floor_s")]
     floor_s: f64,
+    /// By case: where rates are read off the machine's clock there must be enough of it.
+    #[serde(default)]
+    case_floor_s: BTreeMap<String, f64>,
     #[serde(default = "nsys_version")]
     nsys_version: String,
 }
@@ -112,8 +117,12 @@ impl State {
                 told.time_factor
             ));
         }
-        if !(told.floor_s >= 0.0 && told.floor_s <= 3600.0) {
-            return Err(format!("{shown}: `floor_s` is a number from 0 to 3600: {}", told.floor_s));
+        for (key, floor_s) in iter::once(("floor_s", &told.floor_s))
+            .chain(told.case_floor_s.iter().map(|(case, s)| (case.as_str(), s)))
+        {
+            if !(0.0..=3600.0).contains(floor_s) {
+                return Err(format!("{shown}: `{key}` is a number from 0 to 3600: {floor_s}"));
+            }
         }
         let cluster = told.cluster().map_err(|why| format!("{shown}: {why}"))?;
         Ok(State {
@@ -121,8 +130,14 @@ impl State {
             cluster,
             time_factor: told.time_factor,
             floor_s: told.floor_s,
+            case_floor_s: told.case_floor_s,
             nsys_version: told.nsys_version,
         })
+    }
+
+    /// The seconds that a job of a case is lived through at least.
+    pub fn floor_s(&self, case: &str) -> f64 {
+        self.case_floor_s.get(case).copied().unwrap_or(self.floor_s)
     }
 
     /// The tree of a host's devices, as the kernel would show it.

@@ -82,6 +82,7 @@ fn a_cluster_that_cannot_be_stood_in_for_is_refused_by_name() {
         ("faults = [\"n3:hang\"]", "unknown node"),
         ("time_factor = 0.0", "time_factor"),
         ("floor_s = -1.0", "floor_s"),
+        ("[case_floor_s]\nsome = 1e9", "`some`"),
         ("stray = 1", "stray"),
         ("[case_faults]\na = [\"n1:nic-missing@rdmap79s0\"]", "in all cases or in none"),
     ] {
