@@ -195,7 +195,10 @@ fn launcher_blame(
         .map(|(node, bytes)| (node, String::from_utf8_lossy(&bytes).into_owned()))
         .collect();
     let all: String = texts.iter().map(|(_, text)| text.as_str()).collect();
-    chatter::first_blamed(&all, &planned.nodes)
+    let alone = planned.nodes.first().filter(|_| planned.nodes.len() == 1);
+    alone
+        .and_then(|node| chatter::full_disk(&all, node))
+        .or_else(|| chatter::first_blamed(&all, &planned.nodes))
         .or_else(|| texts.iter().find_map(|(node, text)| chatter::first_of_node(text, (*node)?)))
 }
 

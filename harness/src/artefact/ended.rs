@@ -40,6 +40,10 @@ pub enum Ended {
     LaunchFailed {
         why: String,
     },
+    /// What it needs could not be put into the folder that this machine shares with the nodes: the fault of none of them.
+    FolderFailed {
+        why: String,
+    },
     /// A host gave no answer: it could not be launched there, or nothing more was heard of it.
     HostUnreachable {
         why: String,
@@ -91,6 +95,7 @@ impl Ended {
             Ended::Cancelled => "CANCELLED".to_owned(),
             Ended::QueueStuck { .. } => "queue-stuck".to_owned(),
             Ended::LaunchFailed { .. } => "launch-failed".to_owned(),
+            Ended::FolderFailed { .. } => "folder-failed".to_owned(),
             Ended::HostUnreachable { .. } => "host-unreachable".to_owned(),
             Ended::Lost { .. } => "lost".to_owned(),
             Ended::Interrupted { .. } => "interrupted".to_owned(),

@@ -95,7 +95,9 @@ fn never_ran(record: &JobRecord) -> Option<String> {
     match &record.end {
         Ended::NotRun { why } => Some(format!("the job was not run: {why}")),
         Ended::LeftOut { node, .. } => Some(format!("the job was not launched: {node} was left out")),
-        Ended::LaunchFailed { .. } => Some("the job was not launched".to_owned()),
+        Ended::LaunchFailed { .. } | Ended::FolderFailed { .. } => {
+            Some("the job was not launched".to_owned())
+        }
         Ended::HostUnreachable { .. } if record.handle.is_none() => {
             Some("the job was not launched".to_owned())
         }

@@ -160,6 +160,11 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
             &format!("the job could not be launched: {why}"),
             "run --dry-run and try its command by hand",
         ),
+        Ended::FolderFailed { why } => error(
+            &end.cause(),
+            &format!("the job's folder could not be filled: {why}"),
+            "look at the room and the rights of `paths.shared` on this machine",
+        ),
         Ended::HostUnreachable { why } => {
             error(&end.cause(), why, "try `ssh` to it by hand; leave the node out with --exclude-nodes")
         }
@@ -335,12 +340,13 @@ pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdi
             }
         }
     }
-    // What somebody stopped speaks against no node, nor what waited for none that was named.
+    // What somebody stopped speaks against no node, nor what waited for none that was named, nor this machine's trouble.
     let ran = |record: &JobRecord| match &record.end {
         Ended::NotRun { .. }
         | Ended::Interrupted { .. }
         | Ended::Cancelled
         | Ended::Requeued { .. }
+        | Ended::FolderFailed { .. }
         | Ended::Deadline => false,
         Ended::QueueStuck { .. } => record.blamed.is_some(),
         _ => true,

@@ -27,6 +27,15 @@ pub fn first_of_node(text: &str, node: &str) -> Option<WorkloadFailure> {
     })
 }
 
+/// The line of a job on one node alone that says that a disk there is full: it need not name the node, and says more than
+/// srun's line on the exit code that comes of it.
+pub fn full_disk(text: &str, node: &str) -> Option<WorkloadFailure> {
+    text.lines().find_map(|line| {
+        let evidence = line.trim().chars().take(300).collect::<String>();
+        Some(WorkloadFailure { cause: disk_full(line)?.to_owned(), node: Some(node.to_owned()), evidence })
+    })
+}
+
 const NODE_FAIL: &str = "NODE_FAIL";
 
 fn disk_full(line: &str) -> Option<&'static str> {
@@ -82,6 +91,15 @@ mod tests {
     fn blamed(text: &str) -> Option<(String, String)> {
         let nodes = ["p5-001", "p5-002"].map(str::to_owned);
         first_blamed(text, &nodes).map(|failure| (failure.cause, failure.node.unwrap_or_default()))
+    }
+
+    #[test]
+    fn a_full_disk_of_the_only_node_is_told_before_the_exit_code_that_comes_of_it() {
+        let text = "head: error writing 'standard output': No space left on device\n\
+                    srun: error: p5-001: tasks 0-7: Exited with exit code 1\n";
+        let failure = full_disk(text, "p5-001").expect("told");
+        assert_eq!((failure.cause.as_str(), failure.node.as_deref()), ("disk-full", Some("p5-001")));
+        assert_eq!(full_disk("srun: error: p5-001: task 0: Exited with exit code 1\n", "p5-001"), None);
     }
 
     #[test]

@@ -96,8 +96,20 @@ impl NotLaunched {
 
     pub fn why(&self) -> &str {
         match &self.end {
-            Ended::LaunchFailed { why } | Ended::HostUnreachable { why } => why,
+            Ended::LaunchFailed { why } | Ended::FolderFailed { why } | Ended::HostUnreachable { why } => why,
             _ => "",
+        }
+    }
+}
+
+impl NotLaunched {
+    /// The job's folder, by whoever fills it: a node over ssh, else this machine.
+    pub fn on_folder(launcher: Launcher, error: &ReachError, job: &PlannedJob) -> NotLaunched {
+        match launcher {
+            Launcher::Ssh => ssh::on_folder(error, job),
+            Launcher::Slurm | Launcher::Local => {
+                NotLaunched { end: Ended::FolderFailed { why: error.to_string() }, blamed: None }
+            }
         }
     }
 }

@@ -401,7 +401,7 @@ impl<'a> Runner<'a> {
             folder
                 .put(&file.name, text.as_bytes())
                 .await
-                .map_err(|error| launch::ssh::on_folder(&error, job))?;
+                .map_err(|error| NotLaunched::on_folder(self.plan.launcher, &error, job))?;
         }
         let given = job.secrets.iter().map(|secret| (secret.variable.as_str(), secret.from.as_str()));
         let text = script::secrets::assignments(given, self.secrets)?;

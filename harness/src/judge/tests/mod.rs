@@ -348,6 +348,7 @@ fn a_job_that_did_not_end_well_makes_errors_and_never_failures() {
         (Ended::Cancelled, "CANCELLED"),
         (Ended::QueueStuck { reason: "r".into() }, "queue-stuck"),
         (Ended::LaunchFailed { why: "w".into() }, "launch-failed"),
+        (Ended::FolderFailed { why: "w".into() }, "folder-failed"),
         (Ended::HostUnreachable { why: "w".into() }, "host-unreachable"),
         (Ended::Lost { why: "w".into() }, "lost"),
         (Ended::Interrupted { why: "w".into() }, "interrupted"),
