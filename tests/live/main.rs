@@ -4,6 +4,9 @@
 // Tests wait for real processes by the machine's clock; what they test must not.
 #![allow(clippy::disallowed_methods)]
 
+#[path = "../stand_ins/mod.rs"]
+#[allow(dead_code)]
+mod bed;
 mod fact;
 #[path = "../pages/mod.rs"]
 mod pages;
@@ -15,6 +18,7 @@ mod project;
 mod slurm;
 mod slurm_cluster;
 mod ssh;
+mod table;
 #[path = "../words/mod.rs"]
 mod words;
 
@@ -25,7 +29,11 @@ fn main() {
     let own = libtest_mimic::run(&arguments, [pages::tests(), ssh::tests()].into_iter().flatten().collect());
     // Jobs mostly wait: more of them at a time than there are cores.
     let waiting = Arguments { test_threads: arguments.test_threads.or(Some(6)), ..arguments };
-    let waiting = libtest_mimic::run(&waiting, slurm::tests());
+    let waiting = libtest_mimic::run(
+        &waiting,
+        [slurm::tests(), ssh::waiting()].into_iter().flatten().collect(),
+    );
+    table::print();
     if own.has_failed() {
         own.exit();
     }

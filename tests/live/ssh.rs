@@ -4,10 +4,11 @@
 mod commands;
 mod failing;
 mod files;
-mod hosts;
+pub mod hosts;
 mod probe;
 mod left;
 mod suites;
+mod worn;
 
 use crate::fact::trials;
 use libtest_mimic::Trial;
@@ -15,4 +16,9 @@ use libtest_mimic::Trial;
 pub fn tests() -> Vec<Trial> {
     let facts = [commands::FACTS, files::FACTS, failing::FACTS, suites::FACTS, probe::FACTS, left::FACTS].concat();
     trials("ssh", &facts, hosts::absent())
+}
+
+/// Those that mostly wait.
+pub fn waiting() -> Vec<Trial> {
+    trials("ssh", worn::FACTS, hosts::absent())
 }

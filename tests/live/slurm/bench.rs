@@ -3,6 +3,7 @@
 
 use crate::project::{Project, Ran, ran};
 use crate::slurm_cluster::Cluster;
+use crate::table::{self, Row};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -62,11 +63,11 @@ impl Bench {
 
     /// A run that goes on while the test does something to it.
     pub fn start(&self) -> Running {
-        self.start_with(&[])
+        self.start_with(&RUN)
     }
 
-    pub fn start_with(&self, more: &[&str]) -> Running {
-        let mut command = self.command(&[RUN.as_slice(), more].concat());
+    pub fn start_with(&self, args: &[&str]) -> Running {
+        let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let run = Running(Some(command.spawn().expect("the harness starts")));
         self.cluster.script("own", &[&run.id().to_string()]);
@@ -108,6 +109,14 @@ impl Bench {
             format!("{name} {} {}", word(verdict, "status"), word(verdict, "cause")).trim_end().to_owned()
         };
         judged.iter().map(told).collect()
+    }
+
+    /// Takes down what the newest run has come to after a failure: its verdicts that are no pass, who is blamed, how many
+    /// pass. Nothing may be left of it.
+    #[track_caller]
+    pub fn came_to(&self, failure: &'static str, ran: &Ran, [verdict, culprit, others]: [&str; 3]) {
+        let seen = Row::seen(&self.project, ran, &self.cluster.what_is_left());
+        table::note(failure, seen, &Row::new(verdict, culprit, others), ran);
     }
 
     /// The events of the newest run.

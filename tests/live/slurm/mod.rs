@@ -6,13 +6,15 @@ mod discover;
 mod failures;
 mod probe;
 mod left;
+mod killed;
 mod whole;
+mod worn;
 
 use crate::fact::{Fact, trials};
 use crate::slurm_cluster;
 use libtest_mimic::Trial;
 
 pub fn tests() -> Vec<Trial> {
-    let facts: Vec<Fact> = [whole::FACTS, failures::FACTS, discover::FACTS, probe::FACTS, left::FACTS].concat();
+    let facts: Vec<Fact> = [whole::FACTS, failures::FACTS, discover::FACTS, probe::FACTS, left::FACTS, worn::FACTS, killed::FACTS].concat();
     trials("slurm", &facts, slurm_cluster::absent())
 }

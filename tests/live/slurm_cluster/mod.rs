@@ -89,17 +89,23 @@ impl Cluster {
         said(command.args(&argv[1..]).env("SLURM_CONF", self.configuration()), argv[0])
     }
 
-    /// Asked again and again, since Slurm lets the last processes of a job end in their own time.
     #[track_caller]
     pub fn assert_nothing_is_left(&self) {
+        let left = self.what_is_left();
+        assert!(left.is_empty(), "left:\n{left}");
+    }
+
+    /// The jobs in the queue and the processes on nodes, one to a line. Asked again and again, since Slurm lets the last
+    /// processes of a job end in their own time.
+    #[track_caller]
+    pub fn what_is_left(&self) -> String {
         let from = Instant::now();
         loop {
-            let queue = self.ask(&["squeue", "--noheader", "--format=%i %j %T %N"]);
+            let queue = self.ask(&["squeue", "--noheader", "--format=job %i %j %T %N"]);
             let left = self.script("left", &[]);
-            if queue.is_empty() && left.is_empty() {
-                return;
+            if from.elapsed() > Duration::from_secs(20) || queue.is_empty() && left.is_empty() {
+                return format!("{queue}\n{left}").trim().to_owned();
             }
-            assert!(from.elapsed() < Duration::from_secs(20), "queue:\n{queue}\nprocesses:\n{left}");
             std::thread::sleep(Duration::from_millis(100));
         }
     }

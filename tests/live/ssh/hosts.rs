@@ -182,6 +182,20 @@ impl Hosts {
         connections.len()
     }
 
+    /// Bytes that the servers of a host's connections have read so far, from its disk and from the network.
+    pub fn sent(&self, nth: usize) -> u64 {
+        let sshd = self.sshds.lock().expect("whole")[nth - 1].as_ref().map(Child::id);
+        let serves = |process: &i32| {
+            fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.trim() == "sshd")
+        };
+        let read = |process: i32| {
+            let text = fs::read_to_string(format!("/proc/{process}/io")).unwrap_or_default();
+            let line = text.lines().find_map(|line| line.strip_prefix("rchar: "));
+            line.and_then(|bytes| bytes.trim().parse::<u64>().ok()).unwrap_or(0)
+        };
+        sshd.map_or(0, |sshd| descendants(sshd).into_iter().filter(serves).map(read).sum())
+    }
+
     /// Ends a host's sshd and every process below it.
     pub fn down(&self, nth: usize) {
         let sshd = self.sshds.lock().expect("whole")[nth - 1].take();

@@ -3,6 +3,7 @@
 use super::hosts::{Hosts, processes_with, wait_until};
 use crate::fact::Fact;
 use crate::project::{Project, Ran, ran};
+use crate::table::{self, Row};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
@@ -20,21 +21,26 @@ pub const FACTS: &[Fact] = &[
 ];
 
 /// A bench of hosts and a project whose one suite runs `program`, a text for bash, on each of them.
-struct Bench {
-    hosts: Hosts,
-    project: Project,
+pub struct Bench {
+    pub hosts: Hosts,
+    pub project: Project,
 }
 
 const ARGS: [&str; 4] = ["--suite", "test", "--inventory", "live"];
 
 impl Bench {
     fn new(many: usize, placements: &[&str], program: &str) -> Bench {
-        let bench = Bench { hosts: Hosts::start(many), project: Project::new() };
+        Bench::of(Hosts::start(many), placements, program, "limit_s = 120")
+    }
+
+    /// `more` are further lines of each case.
+    pub fn of(hosts: Hosts, placements: &[&str], program: &str, more: &str) -> Bench {
+        let bench = Bench { hosts, project: Project::new() };
         bench.project.write("inventory/live.toml", &bench.hosts.inventory("lease_s = 30"));
         let mut suite = "instance = \"p5\"\nabout = \"over real ssh\"\n".to_owned();
         for placement in placements {
             suite += &format!(
-                "[[case]]\nname = \"on-{placement}\"\nplacement = \"{placement}\"\nlimit_s = 120\n\
+                "[[case]]\nname = \"on-{placement}\"\nplacement = \"{placement}\"\n{more}\n\
                  workload = {{ kind = \"command\", program = \"bash\", args = [\"-c\", '''{program}'''] }}\n\
                  recipes = [\"command\"]\n[[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n"
             );
@@ -43,12 +49,12 @@ impl Bench {
         bench
     }
 
-    fn start(&self) -> Child {
+    pub fn start(&self) -> Child {
         self.project.command(&ARGS).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts")
     }
 
     /// Writes its process id, and waits to be told to go on.
-    fn program_that_waits(folder: &str) -> String {
+    pub fn program_that_waits(folder: &str) -> String {
         format!(
             "echo $$ >> {folder}/pid.$HARNESS_NODE; until [ -e {folder}/go ]; do sleep 0.1; done; echo went on"
         )
@@ -56,12 +62,28 @@ impl Bench {
 
     /// Nothing runs that this bench's run has started: no job, no keeper, no connection.
     fn is_quiet(&self) -> bool {
-        let config = self.hosts.path("ssh_config").display().to_string();
-        let shared = self.hosts.path("shared").display().to_string();
-        processes_with(&config).is_empty() && processes_with(&shared).is_empty()
+        self.left().is_empty()
     }
 
-    fn told_quiet(&self, within_s: u64) {
+    /// What runs of it, one process to a line.
+    fn left(&self) -> String {
+        let texts = ["ssh_config", "shared"].map(|name| self.hosts.path(name).display().to_string());
+        let found = texts.iter().flat_map(|text| processes_with(text));
+        found.map(|(id, line)| format!("{id} {line}\n")).collect()
+    }
+
+    /// Takes down what the newest run has come to after a failure. Nothing may be left of it.
+    #[track_caller]
+    pub fn came_to(&self, failure: &'static str, ran: &Ran, [verdict, culprit, others]: [&str; 3]) {
+        let began = Instant::now();
+        while !self.is_quiet() && began.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let seen = Row::seen(&self.project, ran, &self.left());
+        table::note(failure, seen, &Row::new(verdict, culprit, others), ran);
+    }
+
+    pub fn told_quiet(&self, within_s: u64) {
         let shared = self.hosts.path("shared").display().to_string();
         wait_until(within_s, &format!("nothing is left: {:?}", processes_with(&shared)), || self.is_quiet());
     }
@@ -120,7 +142,11 @@ fn a_dead_host_costs_its_own_verdicts_only() {
         ran.all()
     );
     assert!(ran.stdout.contains("culprit h3") && ran.stdout.contains("Connection refused"), "{}", ran.all());
-    bench.told_quiet(5);
+    bench.came_to(
+        "a host that refuses connections, ssh",
+        &ran,
+        ["1 error host-unreachable", "culprit h3 node", "3 pass"],
+    );
 }
 
 fn a_connection_that_breaks_costs_nothing() {
@@ -137,7 +163,7 @@ fn a_connection_that_breaks_costs_nothing() {
     fs::write(&go, "").expect("written");
     let ran = ran(child.wait_with_output().expect("ends"));
     assert_eq!(ran.code, Some(0), "{}", ran.all());
-    bench.told_quiet(5);
+    bench.came_to("a connection cut while a job runs, ssh", &ran, ["pass", "nobody", "1 pass"]);
 }
 
 fn waiting(many: usize) -> (Bench, String) {
@@ -147,7 +173,7 @@ fn waiting(many: usize) -> (Bench, String) {
 }
 
 /// The folder in which jobs tell that they run, which goes with the test.
-struct Folder(String);
+pub struct Folder(pub String);
 
 impl Drop for Folder {
     fn drop(&mut self) {
@@ -155,7 +181,7 @@ impl Drop for Folder {
     }
 }
 
-fn pids_in(folder: &str, many: usize) -> Vec<i32> {
+pub fn pids_in(folder: &str, many: usize) -> Vec<i32> {
     let mut pids = Vec::new();
     wait_until(60, "the jobs run", || {
         let text = |nth: usize| fs::read_to_string(format!("{folder}/pid.h{nth}")).unwrap_or_default();
@@ -200,6 +226,7 @@ fn a_run_that_was_killed_goes_on() {
         assert_eq!(begun, 1, "the job ran {begun} times on h{nth}");
     }
     bench.told_quiet(30);
+    bench.came_to("the harness killed by force and resumed, ssh", &ran, ["pass", "nobody", "1 pass"]);
 }
 
 fn what_a_killed_run_started_ends_by_its_lease() {
