@@ -15,6 +15,7 @@ mod planted;
 #[allow(dead_code)]
 #[path = "../suite/project.rs"]
 mod project;
+mod same;
 mod slurm;
 mod slurm_cluster;
 mod ssh;
@@ -31,7 +32,7 @@ fn main() {
     let waiting = Arguments { test_threads: arguments.test_threads.or(Some(6)), ..arguments };
     let waiting = libtest_mimic::run(
         &waiting,
-        [slurm::tests(), ssh::waiting()].into_iter().flatten().collect(),
+        [same::tests(), slurm::tests(), ssh::waiting()].into_iter().flatten().collect(),
     );
     table::print();
     if own.has_failed() {

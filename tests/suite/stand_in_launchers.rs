@@ -50,7 +50,9 @@ fn mpirun_tells_every_rank_who_it_is_and_hands_on_what_is_exported() {
 #[test]
 fn ranks_of_mpirun_print_what_those_of_srun_print() {
     let bed = StandIns::new("n[1-2]", "seed = 7");
-    let argv = ["all_gather_perf", "-b", "1K", "-e", "1M", "-f", "4"];
+    // Where it lies is told, since ssh brings no PATH along.
+    let program = bed.programs().join("all_gather_perf").display().to_string();
+    let argv = [&program, "-b", "1K", "-e", "1M", "-f", "4"];
     let (folder, command) = mpirun(&bed, &argv);
     let (code, stdout, stderr) = ended(command);
     assert_eq!((code, stderr.as_str()), (Some(0), ""));

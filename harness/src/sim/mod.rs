@@ -63,7 +63,7 @@ mod model;
 pub(crate) mod nccl;
 pub(crate) mod noise;
 pub(crate) mod nsys;
-mod options;
+pub(crate) mod options;
 pub(crate) mod outputs;
 mod over_ssh;
 mod probed;
