@@ -7,6 +7,7 @@ pub mod busy;
 pub mod figures;
 pub mod finding;
 pub mod huge_pages;
+mod known;
 pub mod metric;
 pub mod nccl;
 pub mod op;

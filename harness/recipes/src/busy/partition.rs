@@ -2,6 +2,7 @@
 
 use super::{Kind, Operation};
 use crate::spans::{Spans, partition};
+use serde::{Deserialize, Serialize};
 
 /// The moments at which each kind of operation ran.
 #[derive(Debug, Clone, Default)]
@@ -51,7 +52,7 @@ const MEMORY: usize = 4;
 const GRAPHS: usize = 8;
 
 /// Nanoseconds, each moment of the window in one part alone: the seven, the graphs of which nothing is known, and idle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Shares {
     pub window: u64,
     pub idle: u64,

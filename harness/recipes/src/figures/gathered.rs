@@ -2,6 +2,7 @@
 //! reports' values can be added to; where only a mean is told, their number and sum alone.
 
 use super::{Stats, Tally};
+use serde::{Deserialize, Serialize};
 
 /// Figures, or what figures can be made of later.
 pub trait Keeps: Sized + Send {
@@ -33,7 +34,7 @@ impl Keeps for Tally {
 }
 
 /// Of at least one value.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Gathered<K> {
     All(K),
     Sum { count: u64, total: u128 },

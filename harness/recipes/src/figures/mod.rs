@@ -15,9 +15,10 @@ pub use shape::{MODES_FROM, modes, quantile};
 pub use tally::Tally;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// In the unit of the values.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
     pub count: u64,
     pub total: u128,

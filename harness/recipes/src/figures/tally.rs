@@ -3,8 +3,9 @@
 //! rows.
 
 use super::Stats;
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Tally {
     /// Each value once, ascending, with its count.
     counted: Vec<(u64, u64)>,

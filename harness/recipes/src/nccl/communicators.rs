@@ -4,9 +4,10 @@
 use super::events::{Event, Events, Name};
 use super::payload::Payload;
 use crate::trace::process_of;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Communicator {
     pub process: i64,
     /// Not recorded before NCCL 2.25.

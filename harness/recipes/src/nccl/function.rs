@@ -2,10 +2,11 @@
 //! with. How a payload is read is told in `payload`.
 
 use crate::op::Op;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// By the name of the C function without `nccl`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Function {
     AllReduce,
     AllGather,
@@ -120,7 +121,7 @@ impl fmt::Display for Function {
 }
 
 /// What a reduction does with two values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Reduction {
     Sum,
     Product,

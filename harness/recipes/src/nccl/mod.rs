@@ -24,6 +24,7 @@ use crate::tables::{
     KERNEL, NVTX_EVENTS, NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS, NVTX_PAYLOAD_SCHEMA_ENTRIES,
     NVTX_PAYLOAD_SCHEMAS, RUNTIME, STRING_IDS, TableSpec,
 };
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// The tables that `NcclCalls::read` looks at.
@@ -39,7 +40,7 @@ pub const TABLES: &[&TableSpec] = &[
 ];
 
 /// Of one report. What was left out, and what could not be read, is said in notes of the trace.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NcclCalls {
     /// The earlier first, of those that begin together by thread.
     pub calls: Vec<Call>,
@@ -55,7 +56,7 @@ pub struct NcclCalls {
 }
 
 /// One call on one thread. `None` is what its payload does not tell.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     pub function: Function,
     pub start: i64,
@@ -78,7 +79,7 @@ pub struct Call {
 }
 
 /// Calls between an outermost `ncclGroupStart` and its `ncclGroupEnd`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     /// From the begin of the one to the end of the other; of one that did not end, to the end of what is in it.
     pub start: i64,
@@ -88,7 +89,7 @@ pub struct Group {
     pub kernels: Range<u32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kernel {
     pub start: i64,
     pub end: i64,

@@ -2,11 +2,12 @@
 //! not. Payloads do not tell; the order in which the program calls does. It looks at numbers alone: what calls took, and
 //! what that is worth, is for recipes to say.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What the program was asked for. A call is one call of NCCL; where a test is made of sends and receives in groups, one
 /// group.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The size of one call at each row of the output, in their order, as payloads count it.
     pub rows: Vec<u64>,
@@ -23,7 +24,7 @@ pub struct Plan {
     pub cycles: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Placement {
     OutOfPlace,
     InPlace,

@@ -189,6 +189,15 @@ impl Together for OfReports {
         self.declaration.results()
     }
 
+    fn to_bytes(&self, taken: &Taken) -> Result<Vec<u8>, String> {
+        let frame = taken.downcast_ref::<DataFrame>().ok_or("it was taken by another recipe")?;
+        frames::to_bytes(frame.clone())
+    }
+
+    fn of_bytes(&self, bytes: &[u8]) -> Result<Taken, String> {
+        Ok(Box::new(frames::from_bytes(bytes.to_vec())?))
+    }
+
     fn take(&self, trace: &Trace, arguments: &Arguments, _: &Mutex<Taken>) -> Share<Taken> {
         let taken = of_report(self.declaration, self.engine, trace, &self.literals(arguments))?;
         Ok(taken.map(|(frame, rows)| (Box::new(frame) as Taken, rows)))

@@ -3,17 +3,18 @@
 
 use crate::figures::{Figure, Gathered, Stats, Told};
 use crate::sheet::{Column, Quantity};
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
 /// What names a group.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Word {
     Number(i64),
     Text(String),
 }
 
 /// A group of the rows of a report, and of each measure what is kept of its values.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Group<K> {
     pub words: Vec<Word>,
     pub measures: Vec<Option<Gathered<K>>>,

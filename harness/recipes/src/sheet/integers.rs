@@ -1,6 +1,7 @@
 //! The whole numbers of a column in little room: traces have millions of rows, and in most of their columns few values, or
 //! such as lie near to those of the rows around them. What they count is told by the column.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
 /// What is held together. So few rows that what the columns are made of is still near when the next column is made.
@@ -98,6 +99,19 @@ impl Integers {
         let block =
             Block { end: self.len() + values.len(), rows: values.len(), numbers: Numbers::of(values) };
         self.blocks.push(block);
+    }
+}
+
+/// As plain numbers: how they are held is found anew where they are read.
+impl Serialize for Integers {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.iter())
+    }
+}
+
+impl<'a> Deserialize<'a> for Integers {
+    fn deserialize<D: Deserializer<'a>>(from: D) -> Result<Integers, D::Error> {
+        Ok(Vec::<Option<i64>>::deserialize(from)?.into_iter().collect())
     }
 }
 

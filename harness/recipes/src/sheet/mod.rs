@@ -24,19 +24,23 @@ pub use integers::Integers;
 pub use texts::Texts;
 pub use visible::visible;
 
+use crate::known::Known;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Every column is as long as every other.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sheet {
     /// As the report or recipe that it belongs to is called.
-    pub name: &'static str,
+    #[serde(with = "crate::known")]
+    pub name: Known,
     /// For a person.
-    pub title: &'static str,
+    #[serde(with = "crate::known")]
+    pub title: Known,
     pub columns: Vec<Column>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Column {
     /// Without its unit.
     pub name: String,
@@ -45,7 +49,7 @@ pub struct Column {
 }
 
 /// What the numbers of a column are, in their own unit: forms turn them into the unit that is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Quantity {
     /// Numbers and words as they stand.
     Plain,
@@ -62,7 +66,7 @@ pub enum Quantity {
 }
 
 /// `None` is a cell without a value, which is never a zero.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Values {
     Integers(Integers),
     /// Shown with one decimal, or as their quantity has it.
@@ -73,7 +77,7 @@ pub enum Values {
 }
 
 /// Numbers, and how they look where a cell holds text: `[6, 7]`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct List {
     numbers: Arc<[i64]>,
     shown: Arc<str>,

@@ -2,14 +2,35 @@
 //! which it is.
 
 use super::Integers;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
 /// `None` is a cell without a word.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct Texts {
     words: Vec<Arc<str>>,
     of_row: Integers,
+}
+
+/// The same as it is read back, before it is known that each row has a word that is there.
+#[derive(Deserialize)]
+struct Written {
+    words: Vec<Arc<str>>,
+    of_row: Integers,
+}
+
+impl TryFrom<Written> for Texts {
+    type Error = String;
+
+    fn try_from(Written { words, of_row }: Written) -> Result<Texts, String> {
+        let is_there = |number: &i64| usize::try_from(*number).is_ok_and(|number| number < words.len());
+        match of_row.iter().flatten().find(|number| !is_there(number)) {
+            None => Ok(Texts { words, of_row }),
+            Some(number) => Err(format!("a column has no word of this number: {number}")),
+        }
+    }
 }
 
 impl Texts {

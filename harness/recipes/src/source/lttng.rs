@@ -6,11 +6,12 @@
 //!
 //! Events of the network plugin of NCCL on AWS are taken, those of others counted. What they mean is for recipes to say.
 
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 const PROVIDER: &str = "nccl_ofi_plugin";
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Since midnight, or since 1970, as the clock was printed.
     pub ns: i64,

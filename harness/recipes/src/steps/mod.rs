@@ -2,6 +2,8 @@
 //! capture ranges or in the order of kernels, and what their times tell. Which rows of a report these are is told in
 //! `trace`; all else knows no report.
 
+use serde::{Deserialize, Serialize};
+
 mod capture;
 mod figures;
 mod kernels;
@@ -23,7 +25,7 @@ pub use trace::{Asked, of_trace};
 pub use window::{Window, window};
 
 /// One step, in nanoseconds of its report.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// As the range's name says, where it does.
     pub number: Option<u64>,
@@ -50,7 +52,7 @@ impl Step {
 
 const HALF: f64 = 0.5;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
     Ranges,
     Capture,
@@ -68,7 +70,7 @@ impl Source {
 }
 
 /// Steps in the order of their beginnings, at least one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Found {
     pub source: Source,
     /// The name of the ranges without a number, or of the kernel with which each step begins.

@@ -23,6 +23,7 @@ pub use rounds::Rounds;
 pub use series::Flaw;
 pub use verdict::{Cause, Culprit, Node, Verdict, Who};
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What the ranks of one job recorded.
@@ -54,7 +55,7 @@ pub struct Rank<'a> {
 }
 
 /// One kernel of communication, as the rank's own report tells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     pub communicator: Option<u64>,
     /// Which of the rank's streams it ran on, in the order of their first use.
@@ -67,7 +68,7 @@ pub struct Work {
 }
 
 /// What a kernel of communication does. No rank leaves the four that are named before every rank has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
     AllReduce,
     AllGather,
@@ -89,7 +90,7 @@ impl Kind {
 }
 
 /// The kernels of one name that compute.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compute {
     pub name: String,
     pub count: u64,

@@ -3,9 +3,10 @@
 
 use super::{Filter, Trace};
 use crate::source::nsys_export::ExportError;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Again {
     path: PathBuf,
     filter: Option<Filter>,

@@ -5,24 +5,25 @@ use super::launches::Calls;
 use super::{Trace, nvtx};
 use crate::source::nsys_export::{Export, ExportError, Rows};
 use crate::tables::TableSpec;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Filter {
     Time(TimeFilter),
     Range(RangeFilter),
 }
 
 /// `[start]/[end]`, in nanoseconds or with a unit; either side may be left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeFilter {
     pub start: Option<i64>,
     pub end: Option<i64>,
 }
 
 /// `range[@domain][/index]`; a backslash takes the meaning of `@`, `/`, `*` and itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RangeFilter {
     pub name: String,
     /// The default domain where it is not named.
@@ -31,7 +32,7 @@ pub struct RangeFilter {
     pub index: Option<usize>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Domain {
     Default,
     Any,

@@ -9,6 +9,7 @@ use crate::sheet::{Column, Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
 use crate::tables::{KERNEL, STRING_IDS};
 use crate::trace::{Part, Trace};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub(super) const CUDA_GPU_KERN_HIST: ReportRecipe = ReportRecipe {
@@ -53,6 +54,7 @@ const LINEAR: ArgumentSpec = ArgumentSpec {
     choice: None,
 };
 
+#[derive(Serialize, Deserialize)]
 struct Taken {
     /// Each duration with how often it came.
     durations: Vec<(u64, u64)>,

@@ -2,7 +2,7 @@
 //! are of all values, whatever the order in which reports were read.
 
 use super::together::{Share, Taken, Together};
-use super::{Made, Of};
+use super::{Made, Of, written};
 use crate::figures::{Gathered, Stats, Tally};
 use crate::report::{Arguments, Group, Shows, Word, measured_columns, sort_measured};
 use crate::sheet::{Column, Quantity, Sheet};
@@ -52,6 +52,29 @@ impl Together for Measures {
 
     fn begin(&self) -> Taken {
         Box::new(All::new())
+    }
+
+    fn join(&self, all: &mut Taken, more: Taken) {
+        let (Some(all), Ok(more)) = (all.downcast_mut::<All>(), more.downcast::<All>()) else { return };
+        for (words, measures) in *more {
+            add(all.entry(words).or_default(), measures);
+        }
+    }
+
+    fn to_bytes(&self, taken: &Taken) -> Result<Vec<u8>, String> {
+        written::taken_to_bytes::<Vec<Group<Stats>>>(taken)
+    }
+
+    fn of_bytes(&self, bytes: &[u8]) -> Result<Taken, String> {
+        written::taken_from_bytes::<Vec<Group<Stats>>>(bytes)
+    }
+
+    fn all_to_bytes(&self, all: &Taken) -> Result<Vec<u8>, String> {
+        written::taken_to_bytes::<All>(all)
+    }
+
+    fn all_of_bytes(&self, bytes: &[u8]) -> Result<Taken, String> {
+        written::taken_from_bytes::<All>(bytes)
     }
 
     fn take(&self, trace: &Trace, arguments: &Arguments, all: &Mutex<Taken>) -> Share<Taken> {

@@ -19,6 +19,8 @@ mod nvlink;
 mod overlap;
 mod pace;
 #[cfg(test)]
+pub(crate) mod part_tests;
+#[cfg(test)]
 mod pictures_tests;
 mod projections;
 #[cfg(test)]
@@ -35,10 +37,11 @@ mod survey;
 #[cfg(test)]
 mod tests;
 mod together;
+mod written;
 
 pub use groups::{COMPOSITE, GROUPS, Group, PICTURES, group_of};
 pub use seen::Seen;
-pub use survey::{Input, Outcome, Progress, SUMMARY_PICTURES, Survey, survey};
+pub use survey::{Input, Outcome, Part, Progress, SUMMARY_PICTURES, Survey, join, part, survey};
 pub use together::{Across, Made, Of, Together};
 pub(crate) use together::{Share, Taken};
 

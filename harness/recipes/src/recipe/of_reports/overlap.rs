@@ -10,6 +10,7 @@ use crate::source::nsys_export::ExportError;
 use crate::spans::Spans;
 use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, STRING_IDS};
 use crate::trace::Trace;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 pub(super) const NCCL_GPU_OVERLAP_TRACE: ReportRecipe = ReportRecipe {
@@ -39,12 +40,14 @@ const NCCL_ONLY: ArgumentSpec = ArgumentSpec {
     choice: None,
 };
 
+#[derive(Serialize, Deserialize)]
 struct Taken {
     gpus: Vec<Totals>,
     kernels: Vec<Row>,
     names: Vec<Arc<str>>,
 }
 
+#[derive(Serialize, Deserialize)]
 struct Totals {
     pid: Option<i64>,
     device: i64,
@@ -55,6 +58,7 @@ struct Totals {
     has_graphs: bool,
 }
 
+#[derive(Serialize, Deserialize)]
 struct Row {
     gpu: u32,
     communicates: bool,

@@ -2,26 +2,29 @@
 //! is named and does not stop the others.
 
 mod notes;
+mod part;
 mod pictures;
 mod sheets;
+mod taken;
 
+pub use part::{Part, part};
 pub use pictures::SUMMARY_PICTURES;
 pub(super) use pictures::of_summary;
 pub(super) use sheets::{below_each_other, sheet};
 
 use super::{Kind, Of, ReportRecipe, Seen, diff, shared, together};
-use crate::figures::{Grouped, Stats, Tally};
+use crate::figures::{Grouped, Tally};
 use crate::picture::Picture;
 use crate::report::Arguments;
 use crate::sheet::Sheet;
 use crate::source::nsys_export::ExportError;
 use crate::tables::{GENERIC_EVENTS, MPI_RANKS, NVTX_EVENTS};
 use crate::trace::{Filter, Trace};
-use rayon::prelude::*;
 use sheets::files;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+use taken::{OfAll, Report, Taken, Tallies};
 
 /// One report, in the order in which reports are numbered.
 #[derive(Debug, Clone)]
@@ -68,92 +71,40 @@ pub struct Outcome {
     pub seen: Seen,
 }
 
-/// What one recipe took from one report.
-enum Taken {
-    /// The figures of its groups; their values stand in the tallies of all reports.
-    Groups {
-        stats: Vec<(Vec<String>, Stats)>,
-        rows: u64,
-    },
-    Sheet(Sheet),
-    /// What a recipe over all reports keeps of it.
-    Part {
-        part: together::Taken,
-        rows: u64,
-    },
-    /// Its tables have rows, and none is of what is looked for; with the headings of what was looked for, where these are
-    /// not the recipe's own.
-    FoundNone {
-        rows: u64,
-        headings: Option<Sheet>,
-        absent: Vec<&'static str>,
-    },
-    /// These tables that it needs are absent or empty.
-    Nothing {
-        absent: Vec<&'static str>,
-    },
-    Unreadable(String),
-}
-
-#[derive(Default)]
-struct Report {
-    rank: Option<i64>,
-    host: Option<String>,
-    product: Option<String>,
-    schema: Option<String>,
-    simulated: bool,
-    utc_epoch_ns: Option<i64>,
-    /// Of each recipe, and what it left out.
-    taken: Vec<(Taken, Vec<String>)>,
-    /// What was left out before any recipe read.
-    notes: Vec<String>,
-}
-
-/// By input of a person and words of a group. Summaries make no difference between inputs.
-type Tallies = BTreeMap<(usize, Vec<String>), Tally>;
-
-/// What all reports add to.
-struct OfAll {
-    tallies: Mutex<Tallies>,
-    together: Mutex<together::Taken>,
-}
-
-impl OfAll {
-    fn begin(recipe: &ReportRecipe) -> OfAll {
-        let together = match &recipe.kind {
-            Kind::Together(recipe) => recipe.begin(),
-            Kind::Summary { .. } | Kind::Rows { .. } | Kind::Diff => Box::new(()),
-        };
-        OfAll { tallies: Mutex::default(), together: Mutex::new(together) }
-    }
-}
-
 /// All recipes over all reports. Each report is opened once for all of them.
 pub fn survey(survey: &Survey) -> Result<Vec<Outcome>, String> {
-    let done = Mutex::new(Progress { reports: 0, of: survey.inputs.len(), rows: 0 });
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(survey.jobs.max(1)).build();
-    let pool = pool.map_err(|error| format!("no threads to read with: {error}"))?;
-    let of_all: Vec<OfAll> = survey.asked.iter().map(|(recipe, _)| OfAll::begin(recipe)).collect();
-    let reports: Vec<Report> = pool.install(|| {
-        survey
-            .inputs
-            .par_iter()
-            .map(|input| {
-                let report = read(survey, input, &of_all);
-                let rows: u64 = report.taken.iter().map(|(taken, _)| taken.rows()).sum();
-                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-                done.reports += 1;
-                done.rows += rows;
-                (survey.progress)(&done);
-                report
-            })
-            .collect()
+    let all: Vec<usize> = (0..survey.inputs.len()).collect();
+    Ok(join(survey, vec![part(survey, &all)?], &BTreeMap::new()))
+}
+
+/// What parts make together, no two of which have one report; with why there is nothing of the reports that are in none.
+pub fn join(survey: &Survey, parts: Vec<Part>, lost: &BTreeMap<usize, String>) -> Vec<Outcome> {
+    let mut of_all: Vec<(Tallies, together::Taken)> =
+        survey.asked.iter().map(|(recipe, _)| OfAll::begin(recipe).end()).collect();
+    let mut read: BTreeMap<usize, Report> = BTreeMap::new();
+    for part in parts {
+        for (number, report) in part.reports {
+            read.insert(number, report);
+        }
+        for ((of_all, more), (recipe, _)) in of_all.iter_mut().zip(part.of_all).zip(survey.asked) {
+            for (words, tally) in more.0 {
+                of_all.0.entry(words).or_default().add(tally);
+            }
+            if let Kind::Together(recipe) = &recipe.kind {
+                recipe.join(&mut of_all.1, more.1);
+            }
+        }
+    }
+    let reports = (0..survey.inputs.len()).map(|number| {
+        let why = || lost.get(&number).map_or("nobody read it", String::as_str);
+        read.remove(&number).unwrap_or_else(|| Report::unread(why(), survey.asked.len()))
     });
+    let reports: Vec<Report> = reports.collect();
     let ranks = ranks(&reports);
     let outcomes = survey.asked.iter().zip(of_all).enumerate().map(|(at, ((recipe, arguments), all))| {
         outcome(survey, recipe, arguments, at, &reports, &ranks, all)
     });
-    Ok(outcomes.collect())
+    outcomes.collect()
 }
 
 fn read(survey: &Survey, input: &Input, of_all: &[OfAll]) -> Report {
@@ -168,10 +119,7 @@ fn read(survey: &Survey, input: &Input, of_all: &[OfAll]) -> Report {
     });
     let mut trace = match opened {
         Ok(trace) => trace,
-        Err(error) => {
-            let taken = survey.asked.iter().map(|_| (Taken::Unreadable(error.to_string()), Vec::new()));
-            return Report { taken: taken.collect(), ..Report::default() };
-        }
+        Err(error) => return Report::unread(&error.to_string(), survey.asked.len()),
     };
     let written = trace.export().written_by().unwrap_or_default();
     let notes = trace.take_notes();
@@ -290,16 +238,6 @@ fn looked_at(trace: &mut Trace, recipe: &ReportRecipe, arguments: &Arguments) ->
     Ok(Taken::FoundNone { rows, headings, absent })
 }
 
-impl Taken {
-    fn rows(&self) -> u64 {
-        match self {
-            Taken::Groups { rows, .. } | Taken::Part { rows, .. } => *rows,
-            Taken::Sheet(sheet) => sheet.height() as u64,
-            Taken::FoundNone { .. } | Taken::Nothing { .. } | Taken::Unreadable(_) => 0,
-        }
-    }
-}
-
 /// The rank that a report's own program had, where MPI says one.
 fn rank(trace: &Trace) -> Result<Option<i64>, ExportError> {
     let Some(rows) = trace.export().table(&MPI_RANKS)? else { return Ok(None) };
@@ -324,10 +262,8 @@ fn outcome(
     at: usize,
     reports: &[Report],
     (ranks, from): &(Vec<i64>, &'static str),
-    all: OfAll,
+    (all, together): (Tallies, together::Taken),
 ) -> Outcome {
-    let OfAll { tallies, together } = all;
-    let all = tallies.into_inner().unwrap_or_else(PoisonError::into_inner);
     let of = |report: usize| &reports[report].taken[at].0;
     let shown = |report: usize| survey.inputs[report].shown.as_str();
     let unreadable = (0..reports.len()).filter_map(|report| match of(report) {
@@ -385,8 +321,7 @@ fn outcome(
             });
             let parts: Vec<Of<&together::Taken>> = parts.collect();
             if !parts.is_empty() || (looked > 0 && across.tells_of_none()) {
-                let all = together.into_inner().unwrap_or_else(PoisonError::into_inner);
-                let made = across.make(all, parts, arguments);
+                let made = across.make(together, parts, arguments);
                 tables.extend(made.tables);
                 pictures.extend(made.pictures);
                 notes.extend(made.notes);

@@ -1,5 +1,6 @@
 //! Recipes over several small reports.
 
+use super::part_tests::both_ways;
 use super::*;
 use crate::sheet::Values;
 use crate::source::nsys_export::testing::{parquet, sqlite};
@@ -15,7 +16,7 @@ pub(super) fn surveyed(name: &str, words: &[&str], inputs: &[Input]) -> Outcome 
     let arguments = Arguments::read(recipe.name, recipe.arguments, words).expect("known");
     let asked = [(recipe, arguments)];
     let survey_of = Survey { asked: &asked, inputs, filter: None, jobs: 2, progress: &|_| {} };
-    survey(&survey_of).expect("threads").remove(0)
+    both_ways(&survey_of).remove(0)
 }
 
 pub(super) fn table<'a>(outcome: &'a Outcome, name: &str) -> &'a Sheet {

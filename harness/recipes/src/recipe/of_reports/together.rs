@@ -1,11 +1,14 @@
 //! Recipes over all reports at once: something is taken from each report while it is open, and tables are made of what was
 //! taken from all. What is taken must be small beside the report: it is kept until the last report is read.
 
+use super::written;
 use crate::picture::Picture;
 use crate::report::Arguments;
 use crate::sheet::Sheet;
 use crate::source::nsys_export::ExportError;
 use crate::trace::Trace;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::any::Any;
 use std::sync::Mutex;
 
@@ -25,6 +28,23 @@ pub trait Together: Sync {
     /// What all reports add to while they are read, one at a time and in no order; nothing for most recipes.
     fn begin(&self) -> Taken {
         Box::new(())
+    }
+
+    /// Puts what other reports added to, in another process, to what these added to.
+    fn join(&self, _all: &mut Taken, _more: Taken) {}
+
+    /// What was taken from one report, for another process.
+    fn to_bytes(&self, taken: &Taken) -> Result<Vec<u8>, String>;
+
+    fn of_bytes(&self, bytes: &[u8]) -> Result<Taken, String>;
+
+    /// The same of what all reports add to, which most recipes have none of.
+    fn all_to_bytes(&self, _all: &Taken) -> Result<Vec<u8>, String> {
+        Ok(Vec::new())
+    }
+
+    fn all_of_bytes(&self, _bytes: &[u8]) -> Result<Taken, String> {
+        Ok(Box::new(()))
     }
 
     /// Nothing where the report has nothing of what is looked for; else what was taken, and of how many rows.
@@ -82,13 +102,21 @@ pub struct Across<T> {
     pub make: fn(&[Of<&T>], &Arguments) -> Made,
 }
 
-impl<T: Any + Send + Sync> Together for Across<T> {
+impl<T: Any + Send + Sync + Serialize + DeserializeOwned> Together for Across<T> {
     fn tables(&self) -> &'static [&'static str] {
         self.tables
     }
 
     fn pictures(&self) -> &'static [(&'static str, &'static str)] {
         self.pictures
+    }
+
+    fn to_bytes(&self, taken: &Taken) -> Result<Vec<u8>, String> {
+        written::taken_to_bytes::<T>(taken)
+    }
+
+    fn of_bytes(&self, bytes: &[u8]) -> Result<Taken, String> {
+        written::taken_from_bytes::<T>(bytes)
     }
 
     fn take(&self, trace: &Trace, arguments: &Arguments, _: &Mutex<Taken>) -> Share<Taken> {

@@ -8,9 +8,10 @@ use crate::stragglers::robust::median;
 use crate::stragglers::{Compute, Evidence, Kind, Rank, Work};
 use crate::tables::KERNEL;
 use crate::trace::{Keys, Part, Trace};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Taken {
     /// By process and device.
     pub gpus: Vec<Gpu>,
@@ -18,7 +19,7 @@ pub struct Taken {
     pub sizes: BTreeMap<u64, u32>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Gpu {
     pub device: i64,
     /// In the largest communicator that it is part of.

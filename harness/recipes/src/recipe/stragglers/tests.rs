@@ -4,7 +4,8 @@ use super::*;
 use crate::nccl::testing;
 use crate::picture::Figure;
 use crate::recipe::Workload;
-use crate::recipe::of_reports::{self, Input, Outcome, Survey, survey};
+use crate::recipe::of_reports::part_tests::both_ways;
+use crate::recipe::of_reports::{self, Input, Outcome, Survey};
 use crate::report::Arguments;
 use crate::sheet::{Sheet, Values};
 use crate::stragglers::Kind;
@@ -103,7 +104,7 @@ fn surveyed(ranks: &[Small], words: &[&str]) -> Outcome {
     let arguments = Arguments::read(recipe.name, recipe.arguments, words).expect("known");
     let asked = [(recipe, arguments)];
     let of = Survey { asked: &asked, inputs: &inputs, filter: None, jobs: 2, progress: &|_| {} };
-    survey(&of).expect("threads").remove(0)
+    both_ways(&of).remove(0)
 }
 
 fn table<'a>(outcome: &'a Outcome, name: &str) -> &'a Sheet {

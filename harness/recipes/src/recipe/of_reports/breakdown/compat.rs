@@ -7,10 +7,11 @@ use crate::source::nsys_export::{ExportError, Rows};
 use crate::spans::Spans;
 use crate::tables::{ANALYSIS_DETAILS, KERNEL, MEMCPY, MEMSET, TableSpec};
 use crate::trace::Trace;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// In nanoseconds. Idle time is negative where more was recorded than the session lasted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Compat {
     pub session: i64,
     pub active: i64,

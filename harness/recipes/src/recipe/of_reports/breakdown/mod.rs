@@ -17,6 +17,7 @@ use crate::tables::{
 };
 use crate::trace::Trace;
 use compat::Compat;
+use serde::{Deserialize, Serialize};
 
 pub(super) const BREAKDOWN: ReportRecipe = ReportRecipe {
     name: "breakdown",
@@ -71,6 +72,7 @@ const STEP: ArgumentSpec = ArgumentSpec {
     choice: None,
 };
 
+#[derive(Serialize, Deserialize)]
 struct Taken {
     gpus: Vec<Row>,
     streams: Vec<Row>,
@@ -80,6 +82,7 @@ struct Taken {
 }
 
 /// Some operations of one GPU, and what they made of a window.
+#[derive(Serialize, Deserialize)]
 struct Row {
     pid: Option<i64>,
     device: i64,

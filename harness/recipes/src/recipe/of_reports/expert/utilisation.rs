@@ -4,11 +4,12 @@ use super::{note_none, overheads};
 use crate::busy::{Busy, Operation};
 use crate::picture::{Along, Axis, Figure, Line, Lines, Mark, Picture};
 use crate::recipe::of_reports::together::{Share, Taken};
-use crate::recipe::of_reports::{Kind, Made, Of, ReportRecipe, Together, labels};
+use crate::recipe::of_reports::{Kind, Made, Of, ReportRecipe, Together, labels, written};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, PROFILER_OVERHEAD};
 use crate::trace::Trace;
+use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 
 pub(in super::super) const GPU_TIME_UTIL: ReportRecipe = ReportRecipe {
@@ -29,6 +30,7 @@ pub(in super::super) const GPU_TIME_UTIL: ReportRecipe = ReportRecipe {
 struct Utilisation;
 
 /// Of one GPU.
+#[derive(Serialize, Deserialize)]
 struct Used {
     pid: Option<i64>,
     device: i64,
@@ -44,6 +46,14 @@ impl Together for Utilisation {
 
     fn pictures(&self) -> &'static [(&'static str, &'static str)] {
         &[("use", "how much of each chunk of time is used, one line per GPU, and the threshold")]
+    }
+
+    fn to_bytes(&self, taken: &Taken) -> Result<Vec<u8>, String> {
+        written::taken_to_bytes::<Vec<Used>>(taken)
+    }
+
+    fn of_bytes(&self, bytes: &[u8]) -> Result<Taken, String> {
+        written::taken_from_bytes::<Vec<Used>>(bytes)
     }
 
     fn take(&self, trace: &Trace, arguments: &Arguments, _: &Mutex<Taken>) -> Share<Taken> {
@@ -155,6 +165,7 @@ struct Chunks {
     wholly: Vec<i64>,
 }
 
+#[derive(Serialize, Deserialize)]
 struct Region {
     start: i64,
     end: i64,

@@ -17,6 +17,7 @@ use crate::spans::Spans;
 use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMCPY_OPER, MEMSET, RUNTIME, STRING_IDS};
 use crate::trace::Trace;
 use rule::Figures;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub(super) const KERNEL_CLASSES: ReportRecipe = ReportRecipe {
@@ -64,6 +65,7 @@ fn classes(compat: bool) -> &'static [&'static str] {
     if compat { &published::CLASSES } else { &CLASSES }
 }
 
+#[derive(Serialize, Deserialize)]
 struct Taken {
     /// By PID and device.
     gpus: Vec<((Option<i64>, i64), Classes)>,
@@ -74,13 +76,13 @@ struct Taken {
 }
 
 /// What each class took, in the order of the classes, and all of them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Classes {
     of: Vec<Time>,
     all: Time,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Time {
     runs: u64,
     sum: u128,
@@ -112,6 +114,7 @@ impl Classes {
 }
 
 /// A kernel by its whole name, with the figures of its runs in one report.
+#[derive(Serialize, Deserialize)]
 struct Named {
     class: usize,
     name: String,
@@ -119,7 +122,7 @@ struct Named {
 }
 
 /// Time of calls, and of those that wait for a GPU; and the same as a printed table has them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Calls {
     all: u128,
     waiting: u128,

@@ -11,6 +11,7 @@ use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::tables::{GENERIC_EVENTS, GPU_METRICS, TARGET_INFO_GPU_METRICS};
 use crate::trace::Trace;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(in super::super) const GPU_METRIC_UTIL_MAP: ReportRecipe = ReportRecipe {
@@ -65,11 +66,13 @@ fn plain(name: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+#[derive(Serialize, Deserialize)]
 struct Taken {
     seen: Seen,
     series: Vec<Series>,
 }
 
+#[derive(Serialize, Deserialize)]
 struct Series {
     gpu: i64,
     /// As the report spells it.

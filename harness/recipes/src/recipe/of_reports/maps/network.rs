@@ -14,6 +14,7 @@ use crate::tables::{
     NET_IB_SWITCH_METRIC, NET_NIC_METRIC, NIC_ID_MAP, TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO,
 };
 use crate::trace::{Trace, nics};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub(in super::super) const NETWORK_TRAFFIC_MAP: ReportRecipe = ReportRecipe {
@@ -78,7 +79,7 @@ fn sought(metric: &str) -> Option<usize> {
 }
 
 /// In what rates are shown.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Unit {
     BytesPerSecond,
     /// As the report states it.
@@ -103,11 +104,13 @@ impl Unit {
     }
 }
 
+#[derive(Serialize, Deserialize)]
 struct Taken {
     seen: Seen,
     series: Vec<Series>,
 }
 
+#[derive(Serialize, Deserialize)]
 struct Series {
     sought: usize,
     device: String,

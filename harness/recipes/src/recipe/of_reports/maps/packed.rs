@@ -2,9 +2,10 @@
 //! read and the window is known. What they are of is told by who packs them.
 
 use crate::spans::Spans;
+use serde::{Deserialize, Serialize};
 
 /// Whole numbers, seven bits to a byte.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Packed(Vec<u8>);
 
 impl Packed {
@@ -43,7 +44,7 @@ fn unfolded(number: u64) -> i64 {
 
 /// A set of moments: of each span its distance from the one before and its length, together some five bytes where
 /// kernels follow one another.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackedSpans(Packed);
 
 impl PackedSpans {
@@ -85,7 +86,7 @@ pub struct Sample {
 
 /// Samples in the order of time; among those of one time in the order of their values, so that sums are the same
 /// whatever the order in which rows stand.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackedSamples(Packed);
 
 /// Whole numbers below this are held as such, all else bit by bit.

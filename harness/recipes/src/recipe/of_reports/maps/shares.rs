@@ -9,6 +9,7 @@ use crate::report::Arguments;
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::spans::Spans;
 use crate::trace::{Trace, pid_of};
+use serde::{Deserialize, Serialize};
 
 /// What a map is called, and the kinds of its shares.
 pub(super) struct Shares {
@@ -39,11 +40,13 @@ pub(super) struct Place {
     pub unknown: Spans,
 }
 
+#[derive(Serialize, Deserialize)]
 pub(super) struct Taken {
     seen: Seen,
     places: Vec<Packed>,
 }
 
+#[derive(Serialize, Deserialize)]
 struct Packed {
     process: Option<i64>,
     device: Option<i64>,

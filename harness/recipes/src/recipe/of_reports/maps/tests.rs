@@ -1,8 +1,9 @@
 //! Maps of shares of time, held against counting moment by moment.
 
 use crate::picture::{Figure, Heatmap};
+use crate::recipe::of_reports::part_tests::both_ways;
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
-use crate::recipe::of_reports::{Input, Outcome, Survey, find, survey};
+use crate::recipe::of_reports::{Input, Outcome, Survey, find};
 use crate::report::Arguments;
 use crate::tables::{GRAPH_TRACE, MPI_P2P, SESSION_START, TableSpec, UCP_SUBMIT};
 use crate::trace::Filter;
@@ -34,7 +35,7 @@ fn filtered(name: &str, words: &[&str], inputs: &[Input], filter: &str) -> Outco
     let filter = Filter::Time(filter.parse().expect("a span"));
     let survey_of =
         Survey { asked: &[(recipe, arguments)], inputs, filter: Some(&filter), jobs: 2, progress: &|_| {} };
-    survey(&survey_of).expect("threads").remove(0)
+    both_ways(&survey_of).remove(0)
 }
 
 fn map<'a>(outcome: &'a Outcome, name: &str) -> &'a Heatmap {

@@ -4,6 +4,7 @@
 use crate::recipe::of_reports::Of;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::spans::Spans;
+use serde::{Deserialize, Serialize};
 
 pub(super) const BINS: ArgumentSpec = ArgumentSpec {
     name: "bins",
@@ -22,7 +23,7 @@ pub(super) const NO_SHIFT: ArgumentSpec = ArgumentSpec {
 const MOST_BINS: u64 = 10_000;
 
 /// When something was seen, all on the clock of its report, in nanoseconds since its beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Seen {
     /// From the first to the last of what the map shows.
     pub shown: (i64, i64),

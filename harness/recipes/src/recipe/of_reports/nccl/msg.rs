@@ -9,6 +9,7 @@ use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::source::nsys_export::ExportError;
 use crate::trace::Trace;
+use serde::{Deserialize, Serialize};
 
 pub const NCCL_MSG: ReportRecipe = ReportRecipe {
     name: "nccl_msg",
@@ -144,6 +145,7 @@ const PRINTED: ArgumentSpec = ArgumentSpec {
 };
 
 /// Of one report.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Taken {
     pub nccl: NcclCalls,
     pub printed: Option<Printed>,

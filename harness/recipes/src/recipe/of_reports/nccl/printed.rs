@@ -5,9 +5,10 @@ use crate::nccl::sequence::{Placement, Plan, doubled};
 use crate::op::Op;
 use crate::source::nccl_tests::{NcclRun, element_bytes, read};
 use crate::trace::Trace;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Printed {
     /// The output, as it is spoken of.
     pub file: String,
@@ -20,7 +21,7 @@ pub(super) struct Printed {
 }
 
 /// Of one size, as it is printed, and one placement.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Mean {
     pub size: u64,
     pub placement: Placement,

@@ -10,6 +10,7 @@ use crate::sheet::Quantity;
 use crate::source::nsys_export::ExportError;
 use crate::trace::Trace;
 use crate::trace::nvtx::{Ranges, Style};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub const NCCL_SUM: ReportRecipe = ReportRecipe {
@@ -33,6 +34,7 @@ pub const NCCL_SUM: ReportRecipe = ReportRecipe {
 /// Times by words.
 type Tallies = BTreeMap<Vec<String>, Tally>;
 
+#[derive(Serialize, Deserialize)]
 struct Taken {
     functions: Tallies,
     sizes: Tallies,

@@ -1,7 +1,8 @@
 //! Messages, sizes, classes and summaries over several small reports.
 
 use crate::nccl::testing::{call, communicator, domain, json, range};
-use crate::recipe::of_reports::{Input, Outcome, Survey, find, survey};
+use crate::recipe::of_reports::part_tests::both_ways;
+use crate::recipe::of_reports::{Input, Outcome, Survey, find};
 use crate::report::Arguments;
 use crate::sheet::Values;
 use crate::trace::testing::Made;
@@ -23,7 +24,7 @@ fn surveyed(name: &str, words: &[&str], reports: &[Made]) -> Outcome {
         inputs.map(|(side, made)| Input { path: made.path(), shown: format!("r{side}"), side }).collect();
     let asked = [(recipe, arguments)];
     let of = Survey { asked: &asked, inputs: &inputs, filter: None, jobs: 2, progress: &|_| {} };
-    let outcome = survey(&of).expect("threads").remove(0);
+    let outcome = both_ways(&of).remove(0);
     assert!(outcome.unreadable.is_empty(), "{:?}", outcome.unreadable);
     outcome
 }

@@ -6,6 +6,7 @@ use crate::trace::nesting::threads;
 use crate::trace::nvtx::Ranges;
 use crate::trace::projection::project;
 use crate::trace::{Keys, Part, Trace, pid_of, process_of};
+use serde::{Deserialize, Serialize};
 
 /// Reads them; nothing where a report has none.
 pub(super) type Source = fn(&Trace) -> Result<Option<Instances>, ExportError>;
@@ -17,7 +18,7 @@ pub(super) struct Instances {
 }
 
 /// How something is called, and how else it may be asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Name {
     pub shown: String,
     pub short: String,
@@ -32,14 +33,14 @@ impl Name {
 }
 
 /// Where instances follow one another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Place {
     pub pid: Option<i64>,
     /// None of a range.
     pub device: Option<i64>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Instance {
     pub name: u32,
     pub place: u32,

@@ -9,11 +9,13 @@ use crate::recipe::of_reports::together::Share;
 use crate::source::nsys_export::ExportError;
 use crate::trace::{Again, Trace};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Of a report so many instances are kept beside those of the name that takes most.
 const ALSO_KEPT: usize = 20_000;
 
+#[derive(Serialize, Deserialize)]
 pub(super) struct Taken {
     again: Again,
     names: Vec<Total>,
@@ -22,6 +24,7 @@ pub(super) struct Taken {
     kept: BTreeMap<u32, Vec<Instance>>,
 }
 
+#[derive(Serialize, Deserialize)]
 struct Total {
     name: Name,
     ns: u128,

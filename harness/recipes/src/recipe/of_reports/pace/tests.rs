@@ -3,8 +3,9 @@
 use super::KERNELS;
 use super::taken::{Asked, Taken, take};
 use crate::picture::{Figure, Lines, Picture};
+use crate::recipe::of_reports::part_tests::both_ways;
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table};
-use crate::recipe::of_reports::{Outcome, Survey, find, survey};
+use crate::recipe::of_reports::{Outcome, Survey, find};
 use crate::report::Arguments;
 use crate::tables::SESSION_START;
 use crate::trace::Filter;
@@ -148,7 +149,7 @@ fn a_report_that_kept_other_instances_is_looked_at_again_under_its_filter() {
     let recipe = find("cuda_gpu_kern_pace").expect("there");
     let asked = [(recipe, Arguments::default())];
     let of = Survey { asked: &asked, inputs: &paths, filter: Some(&filter), jobs: 1, progress: &|_| {} };
-    let outcome = survey(&of).expect("threads").remove(0);
+    let outcome = both_ways(&of).remove(0);
     assert_eq!(integers(table(&outcome, "stats"), "Count"), [Some(20_006), Some(1)]);
 }
 

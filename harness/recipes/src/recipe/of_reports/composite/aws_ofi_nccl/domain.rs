@@ -1,9 +1,11 @@
 //! What the name of a domain of the plugin tells: `aws-ofi-nccl s_comm 0x7f01_3`, `aws-ofi-nccl dev 2_1`.
 
+use serde::{Deserialize, Serialize};
+
 pub(super) const PREFIX: &str = "aws-ofi-nccl ";
 
 /// Where an event belongs. A slot is the number of a message, by eights.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Place {
     kind: Option<String>,
     pub handle: Option<String>,

@@ -5,9 +5,10 @@ use crate::source::nsys_export::ExportError;
 use crate::tables::NVTX_EVENTS;
 use crate::trace::nvtx::{Domains, MARK, PUSH_POP, START_END};
 use crate::trace::{Trace, process_of};
+use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Event {
     pub place: Place,
     pub name: String,

@@ -16,6 +16,7 @@ use crate::source::nsys_export::ExportError;
 use crate::tables::{NVTX_EVENTS, STRING_IDS};
 use crate::trace::{Trace, pid_of, tid_of};
 use events::Event;
+use serde::{Deserialize, Serialize};
 
 pub const AWS_OFI_NCCL: ReportRecipe = ReportRecipe {
     name: "AWS_OFI_NCCL",
@@ -37,6 +38,7 @@ pub const AWS_OFI_NCCL: ReportRecipe = ReportRecipe {
     }),
 };
 
+#[derive(Serialize, Deserialize)]
 struct Taken {
     events: Vec<Event>,
     requests: Vec<source::Event>,

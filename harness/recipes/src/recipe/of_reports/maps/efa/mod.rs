@@ -10,10 +10,11 @@ mod tests;
 use super::window::{BINS, Laid, NO_SHIFT, Seen, Window};
 use crate::recipe::of_reports::generic::GENERIC_TABLES;
 use crate::recipe::of_reports::together::{Share, Taken as AnyTaken, Together};
-use crate::recipe::of_reports::{Kind, Made, Of, ReportRecipe};
+use crate::recipe::of_reports::{Kind, Made, Of, ReportRecipe, written};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::source::efa_counters::{is_called_so, read_file};
 use crate::trace::Trace;
+use serde::{Deserialize, Serialize};
 use source::{Mode, Source, of_capture, of_events};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -53,6 +54,7 @@ const TOTAL: ArgumentSpec = ArgumentSpec {
 struct OverHosts;
 
 /// What a report has of its own, and which captures lie beside it.
+#[derive(Serialize, Deserialize)]
 struct Taken {
     events: Option<Source>,
     captures: Vec<PathBuf>,
@@ -62,6 +64,7 @@ struct Taken {
 /// Captures by their files: several reports lie beside one, and the first that comes reads it.
 type Captures = BTreeMap<PathBuf, Option<Arc<Captured>>>;
 
+#[derive(Serialize, Deserialize)]
 struct Captured {
     node: String,
     utc_epoch_ns: Option<i64>,
@@ -80,6 +83,33 @@ impl Together for OverHosts {
 
     fn begin(&self) -> AnyTaken {
         Box::new(Captures::new())
+    }
+
+    /// A file that two processes read is one file.
+    fn join(&self, all: &mut AnyTaken, more: AnyTaken) {
+        let (Some(all), Ok(more)) = (all.downcast_mut::<Captures>(), more.downcast::<Captures>()) else {
+            return;
+        };
+        for (path, captured) in *more {
+            let known = all.entry(path).or_default();
+            *known = known.take().or(captured);
+        }
+    }
+
+    fn to_bytes(&self, taken: &AnyTaken) -> Result<Vec<u8>, String> {
+        written::taken_to_bytes::<Taken>(taken)
+    }
+
+    fn of_bytes(&self, bytes: &[u8]) -> Result<AnyTaken, String> {
+        written::taken_from_bytes::<Taken>(bytes)
+    }
+
+    fn all_to_bytes(&self, all: &AnyTaken) -> Result<Vec<u8>, String> {
+        written::taken_to_bytes::<Captures>(all)
+    }
+
+    fn all_of_bytes(&self, bytes: &[u8]) -> Result<AnyTaken, String> {
+        written::taken_from_bytes::<Captures>(bytes)
     }
 
     fn take(&self, trace: &Trace, arguments: &Arguments, all: &Mutex<AnyTaken>) -> Share<AnyTaken> {

@@ -8,8 +8,10 @@ use crate::recipe::of_reports::generic::{generic_values, sources};
 use crate::source::efa_counters::{Capture, Step};
 use crate::source::nsys_export::ExportError;
 use crate::trace::Trace;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
+#[derive(Serialize, Deserialize)]
 pub(super) struct Source {
     pub seen: Seen,
     /// By device and place of the counter.
@@ -17,6 +19,7 @@ pub(super) struct Source {
     pub notes: Vec<String>,
 }
 
+#[derive(Serialize, Deserialize)]
 pub(super) struct Series {
     pub rates: PackedSamples,
     /// Samples at the most that the profiler's sampler can tell.

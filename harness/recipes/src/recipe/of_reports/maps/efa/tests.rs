@@ -2,8 +2,9 @@
 
 use crate::picture::{Figure, Heatmap};
 use crate::recipe::of_reports::Outcome;
+use crate::recipe::of_reports::part_tests::both_ways;
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
-use crate::recipe::of_reports::{Survey, find, survey};
+use crate::recipe::of_reports::{Survey, find};
 use crate::report::Arguments;
 use crate::source::efa_counters::{Capture, Clock, Device, End, Phase, Reading, Reason, render};
 use crate::tables::{
@@ -213,7 +214,7 @@ fn a_filter_by_time_is_told_on_the_clock_of_the_report_that_a_capture_lies_besid
         let (asked, inputs) = ([(recipe, arguments)], inputs(vec![made.path()]));
         let survey_of =
             Survey { asked: &asked, inputs: &inputs, filter: Some(&filter), jobs: 1, progress: &|_| {} };
-        survey(&survey_of).expect("threads").remove(0)
+        both_ways(&survey_of).remove(0)
     };
     let outcome = of("0s/1s");
     assert_eq!(texts(table(&outcome, "heatmap"), "Host"), ["a", "b"]);
