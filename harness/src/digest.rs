@@ -1,7 +1,41 @@
 //! The digest by which files are told to be the same here and there.
 
 use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 
 pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    shown(&Sha256::digest(bytes))
+}
+
+/// The same of a file that is too large to be held at once.
+pub fn sha256_of_file(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut digest = Sha256::new();
+    let mut some = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut some)? {
+            0 => return Ok(shown(&digest.finalize())),
+            read => digest.update(&some[..read]),
+        }
+    }
+}
+
+fn shown(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_the_digest_of_its_bytes() {
+        let bytes = vec![7u8; (1 << 20) + 5];
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("file");
+        std::fs::write(&path, &bytes).expect("written");
+        assert_eq!(sha256_of_file(&path).expect("read"), sha256(&bytes));
+    }
 }

@@ -62,4 +62,5 @@ pub mod suggest;
 pub mod suite;
 pub mod summary;
 pub mod sweep;
+pub mod tasks;
 pub mod toml_reader;

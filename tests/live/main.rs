@@ -18,6 +18,9 @@ mod project;
 mod same;
 mod slurm;
 mod slurm_cluster;
+#[allow(dead_code)]
+#[path = "../suite/small_export.rs"]
+mod small_export;
 mod ssh;
 mod table;
 #[path = "../words/mod.rs"]

@@ -4,6 +4,7 @@
 // Tests wait for real processes by the machine's clock; what they test must not.
 #![allow(clippy::disallowed_methods)]
 
+mod analyze_on;
 #[path = "../stand_ins/mod.rs"]
 mod bed;
 mod breakdown;

@@ -22,6 +22,7 @@ use crate::reach::openssh;
 use crate::recipe::own::worker;
 use crate::replay::From;
 use crate::store::Home;
+use crate::tasks::task;
 use crate::{check, exit_code, logs};
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use std::collections::BTreeMap;
@@ -194,6 +195,10 @@ pub fn main(args: Vec<OsString>) -> i32 {
         Some(worker::VERB) => {
             let words = args.iter().skip(2).map(|word| word.to_string_lossy().into_owned());
             worker::serve(&words.collect::<Vec<_>>())
+        }
+        Some(task::VERB) => {
+            let words = args.iter().skip(2).map(|word| word.to_string_lossy().into_owned());
+            task::serve(&words.collect::<Vec<_>>())
         }
         Some("provision") => match parse::<provision::ProvisionArgs>(verb_args(args)) {
             Ok(args) => provision::run(&args),

@@ -1,9 +1,11 @@
 //! `harness recipe`: tables that recipes make of reports.
 
+use super::load::load;
 use crate::exit_code;
 use crate::recipe::{self, Asked, Order, TableForm};
 use crate::stats::Exporting;
 use crate::store::Home;
+use crate::tasks::{Cluster, SLURM};
 use clap::{CommandFactory, Parser};
 use recipes::sheet::{Headings, Look, TimeUnit};
 use recipes::trace::Filter;
@@ -22,6 +24,10 @@ that answers without being told more, into a folder with a summary of what each 
 for together. An input is an export (a folder of Parquet or Arrow files, a file of SQLite or of
 Arrow streams), a `.nsys-rep` beside which an export stands or that your own nsys can export, a folder with such files,
 or `folder:n` for the first n of it. Reports are numbered in the order of their names, a number in a name by its value.
+
+With `--analyze-on slurm` reports are read where they lie: they, and this program, must be in folders that all nodes see
+(`paths.harness` of the inventory says where the program is). A task that is lost is started again, up to three times; then
+its reports are named, and it exits 3.
 
 Exits 0 if there is a table, 3 if no report has data for any recipe, 2 if an input cannot be read.";
 
@@ -78,6 +84,12 @@ pub struct RecipeArgs {
     /// So many reports are open at once; as many as there are cores where it is not given
     #[arg(short, long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
+    /// Read reports in tasks of the cluster's Slurm, one node's reports each, and join what they took: `slurm`
+    #[arg(long, value_name = "PLACE", value_parser = [SLURM])]
+    analyze_on: Option<String>,
+    /// With --analyze-on: the cluster, by name or path
+    #[arg(long, value_name = "NAME|PATH", env = "HARNESS_INVENTORY", default_value = "default")]
+    inventory: String,
     /// Export reports anew, whatever stands beside them
     #[arg(long)]
     force_export: bool,
@@ -116,7 +128,7 @@ pub fn run(args: &RecipeArgs) -> i32 {
             return recipe::index(&folders, args.quiet, &mut io::stderr());
         }
         (Some(name), true) => recipe::manual(name).map_err(|why| vec![why]),
-        (name, _) => match order(args, name.unwrap_or_default()) {
+        (name, _) => match order(args, name.unwrap_or_default(), home.as_ref()) {
             Ok(order) => return recipe::recipe(&order, &mut io::stdout(), &mut io::stderr()),
             Err(wrong) => Err(wrong),
         },
@@ -136,7 +148,7 @@ pub fn run(args: &RecipeArgs) -> i32 {
 }
 
 /// All that is wrong, at once.
-fn order(args: &RecipeArgs, name: &str) -> Result<Order, Vec<String>> {
+fn order(args: &RecipeArgs, name: &str, home: Option<&Home>) -> Result<Order, Vec<String>> {
     let mut wrong = Vec::new();
     let asked = recipe::asked(&[name.to_owned()], &args.sets).unwrap_or_else(|mistakes| {
         wrong.extend(mistakes);
@@ -194,6 +206,22 @@ fn order(args: &RecipeArgs, name: &str) -> Result<Order, Vec<String>> {
     if output.is_some() && !args.tables.is_empty() {
         wrong.push("`--table` chooses what is printed; a folder holds all tables".to_owned());
     }
+    let on = match (&args.analyze_on, home) {
+        (None, _) => None,
+        (Some(_), None) => {
+            wrong.push(format!(
+                "--analyze-on {SLURM}: no `inventory` here or above: run it inside the project's folder"
+            ));
+            None
+        }
+        (Some(_), Some(home)) => load(home, &[], &args.inventory, None)
+            .and_then(|loaded| {
+                let jobs = args.jobs.map(NonZeroUsize::get);
+                Cluster::of(&loaded.inventory, jobs).map_err(|why| vec![why])
+            })
+            .map_err(|mistakes| wrong.extend(mistakes))
+            .ok(),
+    };
     if !wrong.is_empty() {
         return Err(wrong);
     }
@@ -211,5 +239,6 @@ fn order(args: &RecipeArgs, name: &str) -> Result<Order, Vec<String>> {
         exporting: Exporting { anew: args.force_export, stale_ok: args.stale_ok, nsys: args.nsys.clone() },
         look: Look { headings: Headings::Today, unit: args.timeunit },
         quiet: args.quiet,
+        on,
     })
 }

@@ -88,6 +88,8 @@ pub struct Paths {
     /// The folder with the programs of nccl-tests.
     pub nccl_tests: String,
     pub nsys: Option<String>,
+    /// This program, where all nodes see it.
+    pub harness: Option<String>,
     /// Where devices and their counters lie; `{host}` in it is the node's name.
     pub counters: String,
 }

@@ -197,6 +197,7 @@ fn default_paths(shared: String) -> Paths {
         shared,
         nccl_tests: "/opt/nccl-tests/build".to_owned(),
         nsys: None,
+        harness: None,
         counters: "/sys/class/infiniband".to_owned(),
     }
 }
@@ -216,12 +217,14 @@ fn read_paths(table: &Table<'_>, kind: Option<Kind>) -> Option<Paths> {
     };
     let nccl_tests = table.get("nccl_tests").and_then(path);
     let nsys = table.get("nsys").and_then(path);
+    let harness = table.get("harness").and_then(path);
     let counters = table.get("counters").and_then(path);
     table.close();
     let default = default_paths(shared?);
     Some(Paths {
         nccl_tests: nccl_tests.unwrap_or(default.nccl_tests),
         nsys,
+        harness,
         counters: counters.unwrap_or(default.counters),
         shared: default.shared,
     })

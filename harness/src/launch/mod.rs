@@ -5,6 +5,7 @@ pub mod chatter;
 pub mod folder;
 pub mod local;
 pub mod slurm;
+pub mod slurm_array;
 mod slurm_end;
 pub mod slurm_json;
 pub mod slurm_state;

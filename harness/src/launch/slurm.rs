@@ -14,7 +14,7 @@ use std::time::Duration;
 pub struct Slurm;
 
 /// Between two tries to submit while the controller is away: some minutes together, as its restart takes.
-const PAUSES_S: [u64; 9] = [2, 5, 10, 20, 30, 30, 60, 60, 60];
+pub(super) const PAUSES_S: [u64; 9] = [2, 5, 10, 20, 30, 30, 60, 60, 60];
 
 /// Asked of squeue: fixed text, since its JSON differs between versions far more than this does.
 const FORMAT: &str = "--format=%i|%T|%r|%N";
@@ -143,7 +143,7 @@ impl Launch for Slurm {
 }
 
 /// What `--parsable` prints: the id, and after a semicolon the cluster's name where there are several.
-fn id(answer: &Answer) -> Result<String, NotLaunched> {
+pub(super) fn id(answer: &Answer) -> Result<String, NotLaunched> {
     let text = answer.stdout_text();
     let id = text.trim().split(';').next().unwrap_or_default();
     if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -153,7 +153,7 @@ fn id(answer: &Answer) -> Result<String, NotLaunched> {
 }
 
 /// Whether the controller gave no answer, as while it is started anew: what it was asked may or may not have been done.
-fn is_away(complaint: &str) -> bool {
+pub(super) fn is_away(complaint: &str) -> bool {
     [
         "Unable to contact slurm controller",
         "Unable to establish controller",
@@ -169,7 +169,7 @@ fn is_away(complaint: &str) -> bool {
 }
 
 /// False once somebody wants the run to end.
-async fn pause(seconds: u64) -> bool {
+pub(super) async fn pause(seconds: u64) -> bool {
     for _ in 0..seconds * 4 {
         if interrupt::asked().is_some() {
             return false;

@@ -18,6 +18,7 @@ pub use pages::index;
 
 use crate::report::SIMULATED;
 use crate::stats::{Chosen, Exporting, choose};
+use crate::tasks::{self, Cluster, Failed, Joined};
 use crate::{exit_code, store};
 use folder::Folder;
 use progress::Bar;
@@ -46,6 +47,8 @@ pub struct Order {
     pub exporting: Exporting,
     pub look: Look,
     pub quiet: bool,
+    /// The cluster whose nodes read the reports; this machine, where there is none.
+    pub on: Option<Cluster>,
 }
 
 /// How a table is written.
@@ -60,7 +63,7 @@ pub enum TableForm {
 }
 
 /// Tables go to `out` or to a folder, all else to `err`. The exit code is 2 where an input could not be read or a table
-/// not be written, then 0 where there is a table, then 3.
+/// not be written, then 0 where there is a table, then 3; and 3 before all where nodes were to read and could not.
 pub fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let mut told = Told { err, is_bad: false };
     let (inputs, _exports) = inputs(order, &mut told);
@@ -85,19 +88,24 @@ pub fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
         }
     };
     let bar = Bar::new(inputs.len(), order.quiet);
-    let outcomes = survey(&Survey {
+    let wanted = Survey {
         asked: &order.asked.recipes,
         inputs: &inputs,
         filter: order.filter.as_ref(),
         jobs: order.jobs,
         progress: &|progress| bar.show(progress),
-    });
+    };
+    let joined = match &order.on {
+        None => survey(&wanted).map(|outcomes| Joined { outcomes, lost: 0 }).map_err(Failed::Machinery),
+        Some(cluster) => tasks::survey(cluster, &wanted, &mut |what| told.note(what)),
+    };
     bar.end();
-    let outcomes = match outcomes {
-        Ok(outcomes) => outcomes,
-        Err(why) => {
+    let Joined { outcomes, lost } = match joined {
+        Ok(joined) => joined,
+        Err(Failed::Interrupted(code)) => return code,
+        Err(Failed::Machinery(why)) => {
             told.error(&why);
-            return exit_code::USAGE;
+            return if order.on.is_some() { exit_code::COULD_NOT_TELL } else { exit_code::USAGE };
         }
     };
     let labels = asked::labels(&order.asked.recipes);
@@ -127,6 +135,7 @@ pub fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
         Err(error) => told.error(&error.to_string()),
     }
     match () {
+        () if lost > 0 => exit_code::COULD_NOT_TELL,
         () if told.is_bad => exit_code::USAGE,
         () if any => exit_code::PASSED,
         () => exit_code::COULD_NOT_TELL,

@@ -1,6 +1,7 @@
 //! Runs over a real Slurm cluster, and what becomes of them when jobs, nodes, the controller or the harness fail: the
 //! right verdict, the right culprit, the other cases unharmed, nothing left.
 
+mod analysis;
 mod bench;
 mod discover;
 mod failures;
@@ -15,6 +16,6 @@ use crate::slurm_cluster;
 use libtest_mimic::Trial;
 
 pub fn tests() -> Vec<Trial> {
-    let facts: Vec<Fact> = [whole::FACTS, failures::FACTS, discover::FACTS, probe::FACTS, left::FACTS, worn::FACTS, killed::FACTS].concat();
+    let facts: Vec<Fact> = [whole::FACTS, failures::FACTS, discover::FACTS, probe::FACTS, left::FACTS, worn::FACTS, killed::FACTS, analysis::FACTS].concat();
     trials("slurm", &facts, slurm_cluster::absent())
 }

@@ -57,6 +57,7 @@ pub fn inventory(instance: &str, nodes: &str) -> Inventory {
             shared: "/fsx/harness".to_owned(),
             nccl_tests: "/opt/nccl-tests/build".to_owned(),
             nsys: None,
+            harness: None,
             counters: "/sys/class/infiniband".to_owned(),
         },
         container: None,

@@ -54,6 +54,11 @@ impl Part {
         self.reports.iter().map(|(number, _)| *number)
     }
 
+    pub fn rows(&self) -> u64 {
+        self.reports.iter().flat_map(|(_, report)| &report.taken).map(|(taken, _)| taken.rows()).sum()
+    }
+
+    /// Of the recipes that it was read for.
     pub fn to_bytes(self, asked: Asked) -> Result<Vec<u8>, String> {
         let name = |at: usize, why: String| format!("`{}`: {why}", asked[at].0.name);
         let reports = self.reports.into_iter().map(|(number, report)| {

@@ -1,0 +1,227 @@
+//! An array of small tasks in Slurm that hand over files: submitted, watched and ended as one. What a task does, and
+//! whether its file is whole, is for its caller to say; jobs of a run are launched in `slurm.rs`.
+
+use super::slurm::{PAUSES_S, id, is_away, pause};
+use super::slurm_state::{JobState, never_clears};
+use super::{NotLaunched, QUERY_LIMIT};
+use crate::reach::{Command, Host, Reach, ReachError};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How arrays are asked for.
+pub struct Arrays<'a> {
+    pub reach: &'a dyn Reach,
+    /// Where Slurm's commands are called.
+    pub host: &'a Host,
+    /// What stands behind `sbatch` for every array, such as its partition.
+    pub options: Vec<String>,
+    /// Of all nodes to be seen; a task's number in it stands as `SLURM_ARRAY_TASK_ID`.
+    pub script: String,
+}
+
+/// What Slurm knows of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Task {
+    /// `never`: the reason, where waiting does not clear it.
+    Waiting {
+        never: Option<String>,
+    },
+    Running,
+    /// How, and on which node.
+    Ended {
+        state: String,
+        completed: bool,
+        node: String,
+    },
+}
+
+impl Arrays<'_> {
+    /// `name` is this array's alone: by it the array is found again where the answer to `sbatch` was lost.
+    pub async fn submit(&self, name: &str, tasks: &BTreeSet<usize>) -> Result<String, String> {
+        let numbers: Vec<String> = tasks.iter().map(usize::to_string).collect();
+        let mut argv =
+            ["sbatch", "--parsable", "--no-requeue", "--nodes=1", "--ntasks=1"].map(str::to_owned).to_vec();
+        argv.extend([format!("--job-name={name}"), format!("--array={}", numbers.join(","))]);
+        argv.extend(self.options.iter().cloned());
+        argv.push(self.script.clone());
+        let submit = Command::new(argv, QUERY_LIMIT);
+        let mut pauses = PAUSES_S.iter();
+        let mut may_be_there = false;
+        loop {
+            let why = if may_be_there {
+                match self.find(name).await {
+                    Ok(Some(id)) => return Ok(id),
+                    Ok(None) => {
+                        may_be_there = false;
+                        continue;
+                    }
+                    Err(why) => why,
+                }
+            } else {
+                match self.reach.exec(self.host, &submit).await {
+                    Ok(answer) if answer.succeeded() => {
+                        return id(&answer).map_err(|not: NotLaunched| not.why().to_owned());
+                    }
+                    Ok(answer) => {
+                        let why = format!("`sbatch` ended with {}: {}", answer.status, answer.complaint());
+                        if !is_away(&answer.complaint()) {
+                            return Err(why);
+                        }
+                        why
+                    }
+                    Err(error @ (ReachError::TimedOut { .. } | ReachError::Unreachable { .. })) => {
+                        error.to_string()
+                    }
+                    Err(error) => return Err(error.to_string()),
+                }
+            };
+            may_be_there = true;
+            match pauses.next() {
+                Some(seconds) if pause(*seconds).await => {}
+                _ => return Err(why),
+            }
+        }
+    }
+
+    async fn find(&self, name: &str) -> Result<Option<String>, String> {
+        let by_name = format!("--name={name}");
+        let text = self.ask(&["squeue", "--noheader", "--states=all", "--format=%F", &by_name]).await?;
+        Ok(text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned))
+    }
+
+    /// Of the tasks of these arrays what is known of them, each array's by their numbers. Slurm forgets tasks some minutes
+    /// after their end: then they are not among them.
+    pub async fn poll(&self, ids: &BTreeSet<String>) -> Result<BTreeMap<(String, usize), Task>, String> {
+        let mut known = BTreeMap::new();
+        for id in ids {
+            // One id that is forgotten spoils the answer for all: each is asked for by itself.
+            let argv = ["squeue", "--noheader", "--states=all", "--array", FORMAT, &format!("--jobs={id}")];
+            match self.ask(&argv).await {
+                Ok(text) => {
+                    let tasks = text.lines().filter_map(line);
+                    known.extend(tasks.map(|(number, task)| ((id.clone(), number), task)));
+                }
+                Err(why) if why.contains("Invalid job id") => {}
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(known)
+    }
+
+    /// Ending what has ended already is no mistake.
+    pub async fn cancel(&self, ids: &BTreeSet<String>) {
+        for id in ids {
+            let _ = self.reach.exec(self.host, &Command::new(["scancel", id], QUERY_LIMIT)).await;
+        }
+    }
+
+    async fn ask(&self, argv: &[&str]) -> Result<String, String> {
+        let program = argv.first().copied().unwrap_or_default();
+        let command = Command::new(argv.iter().copied(), QUERY_LIMIT);
+        match self.reach.exec(self.host, &command).await {
+            Ok(answer) if answer.succeeded() => Ok(answer.stdout_text()),
+            Ok(answer) => Err(format!("`{program}` ended with {}: {}", answer.status, answer.complaint())),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// The task's number, its state, why it waits, and its node.
+const FORMAT: &str = "--format=%K|%T|%r|%N";
+
+/// A line that says nothing is left out: its task is asked for again.
+fn line(text: &str) -> Option<(usize, Task)> {
+    let mut fields = text.split('|').map(str::trim);
+    let (number, state, reason) = (fields.next()?, fields.next()?, fields.next()?);
+    let node = fields.next().unwrap_or_default();
+    let task = match JobState::of(state) {
+        JobState::Pending => Task::Waiting { never: never_clears(reason).then(|| reason.to_owned()) },
+        JobState::Running | JobState::Unknown(_) => Task::Running,
+        ended => Task::Ended {
+            state: state.to_owned(),
+            completed: ended == JobState::Completed,
+            node: node.to_owned(),
+        },
+    };
+    Some((number.parse().ok()?, task))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reach::{Answer, Wait};
+    use std::cell::RefCell;
+
+    /// Gives its answers one by one, and keeps what it was asked.
+    struct Answers(RefCell<Vec<Answer>>, RefCell<Vec<String>>);
+
+    impl Reach for Answers {
+        fn exec<'a>(&'a self, _: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+            Box::pin(async move {
+                self.1.borrow_mut().push(command.argv.join(" "));
+                Ok(self.0.borrow_mut().remove(0))
+            })
+        }
+        fn put<'a>(&'a self, _: &'a Host, _: &'a str, _: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+            Box::pin(async { Ok(()) })
+        }
+        fn get<'a>(&'a self, _: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+            Box::pin(async move { Err(ReachError::NotFound { path: path.to_owned() }) })
+        }
+    }
+
+    fn asked<T>(answers: Vec<Answer>, work: impl AsyncFnOnce(&Arrays) -> T) -> (T, Vec<String>) {
+        let reach = Answers(RefCell::new(answers), RefCell::default());
+        let options = vec!["--partition=gpu".to_owned()];
+        let arrays = Arrays { reach: &reach, host: &Host::Here, options, script: "/s/task.sh".to_owned() };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        let told = runtime.expect("a runtime").block_on(work(&arrays));
+        (told, reach.1.into_inner())
+    }
+
+    #[test]
+    fn an_array_is_submitted_with_the_numbers_of_its_tasks() {
+        let work = async |arrays: &Arrays| arrays.submit("a.1", &BTreeSet::from([2, 5])).await;
+        let (told, asked) = asked(vec![Answer::ok("77;cluster\n")], work);
+        assert_eq!(told, Ok("77".to_owned()));
+        assert_eq!(
+            asked,
+            [
+                "sbatch --parsable --no-requeue --nodes=1 --ntasks=1 --job-name=a.1 --array=2,5 --partition=gpu /s/task.sh"
+            ]
+        );
+    }
+
+    #[test]
+    fn where_the_controller_was_away_the_array_is_looked_for_before_it_is_submitted_again() {
+        let work = async |arrays: &Arrays| arrays.submit("a.1", &BTreeSet::from([1])).await;
+        let away = || Answer::failed(1, "sbatch: error: Batch job submission failed: Socket timed out");
+        let (told, asked_of) = asked(vec![away(), Answer::ok("78\n78\n")], work);
+        assert_eq!((told, asked_of.len()), (Ok("78".to_owned()), 2));
+        let (told, asked_of) = asked(vec![away(), Answer::ok(""), Answer::ok("79\n")], work);
+        assert_eq!((told, asked_of.len()), (Ok("79".to_owned()), 3));
+        let (told, _) = asked(vec![Answer::failed(1, "invalid partition specified: gpu")], work);
+        assert!(told.is_err_and(|why| why.contains("invalid partition")));
+    }
+
+    #[test]
+    fn states_of_tasks_are_told_apart_and_a_forgotten_array_is_no_failure() {
+        let text = "1|COMPLETED|None|n1\n2|RUNNING|None|n2\n3|PENDING|Resources|\n4|PENDING|JobHeldUser|\n\
+                    5|CANCELLED|None|n4\n6|ODD|None|n4\nnonsense\n";
+        let work =
+            async |arrays: &Arrays| arrays.poll(&BTreeSet::from(["7".to_owned(), "8".to_owned()])).await;
+        let forgotten = Answer::failed(1, "slurm_load_jobs error: Invalid job id specified");
+        let (told, _) = asked(vec![Answer::ok(text), forgotten], work);
+        let told = told.expect("an answer");
+        let of = |number: usize| told.get(&("7".to_owned(), number)).cloned();
+        let ended = |state: &str, completed, node: &str| {
+            Some(Task::Ended { state: state.to_owned(), completed, node: node.to_owned() })
+        };
+        assert_eq!(of(1), ended("COMPLETED", true, "n1"));
+        assert_eq!((of(2), of(6)), (Some(Task::Running), Some(Task::Running)));
+        assert_eq!(of(3), Some(Task::Waiting { never: None }));
+        assert_eq!(of(4), Some(Task::Waiting { never: Some("JobHeldUser".to_owned()) }));
+        assert_eq!((of(5), told.len()), (ended("CANCELLED", false, "n4"), 6));
+        let (told, _) = asked(vec![Answer::failed(1, "Unable to contact slurm controller")], work);
+        assert!(told.is_err());
+    }
+}

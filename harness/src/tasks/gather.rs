@@ -1,0 +1,194 @@
+//! Waits for tasks and takes in what they leave. A task that ends without a whole file is started again, so many times; then
+//! it is lost, and why is told.
+
+use super::order::Order;
+use super::{PART, Place, part};
+use crate::interrupt;
+use crate::launch::slurm_array::{Arrays, Task};
+use crate::reach::ReachError;
+use recipes::recipe::of_reports::{Part, Progress, Survey};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// So often a task is started.
+const TRIES: usize = 3;
+/// From one question to the next.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// A file that its task left may be seen elsewhere later than its end.
+const LATE: Duration = Duration::from_secs(60);
+/// Slurm may give no answer for so long.
+const AWAY: Duration = Duration::from_secs(600);
+
+pub struct Gathered {
+    pub parts: Vec<Part>,
+    /// By number of the task.
+    pub lost: BTreeMap<usize, String>,
+}
+
+/// A task that goes on, as far as is known.
+struct Open {
+    array: String,
+    tries: usize,
+    /// Since it is known to have ended.
+    ended: Duration,
+}
+
+/// What is seen of a task at one look.
+enum Seen {
+    GoesOn,
+    Done(Part),
+    /// It ended so, or its file is not whole; another start may help where nobody says `never`.
+    Lost {
+        why: String,
+        never: bool,
+    },
+}
+
+pub async fn gather(
+    arrays: &Arrays<'_>,
+    place: &Place<'_>,
+    digest: &str,
+    order: &Order,
+    survey: &Survey<'_>,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Gathered, super::Failed> {
+    let mut gathered = Gathered { parts: Vec::new(), lost: BTreeMap::new() };
+    let mut open: BTreeMap<usize, Open> = BTreeMap::new();
+    let mut to_start: BTreeMap<usize, usize> = (1..=order.shares.len()).map(|task| (task, 1)).collect();
+    let (mut started, mut pause, mut away) = (0, FIRST_PAUSE, Duration::ZERO);
+    let mut done = Progress { reports: 0, of: survey.inputs.len(), rows: 0 };
+    let name = place.folder.rsplit('/').next().unwrap_or_default();
+    while !to_start.is_empty() || !open.is_empty() {
+        if !to_start.is_empty() {
+            started += 1;
+            let tasks: BTreeSet<usize> = to_start.keys().copied().collect();
+            match arrays.submit(&format!("{name}.{started}"), &tasks).await {
+                Ok(array) => open.extend(std::mem::take(&mut to_start).into_iter().map(|(task, tries)| {
+                    (task, Open { array: array.clone(), tries, ended: Duration::ZERO })
+                })),
+                Err(why) if interrupt::asked().is_none() => {
+                    // Nothing runs yet: there is nothing that could be joined.
+                    if open.is_empty() && gathered.parts.is_empty() {
+                        return Err(why.into());
+                    }
+                    for task in tasks {
+                        gathered.lost.insert(task, format!("its task could not be started again: {why}"));
+                    }
+                    to_start.clear();
+                }
+                Err(_) => {}
+            }
+            pause = FIRST_PAUSE;
+        }
+        let ids: BTreeSet<String> = open.values().map(|open| open.array.clone()).collect();
+        wait(pause).await;
+        if let Some(code) = interrupt::asked() {
+            arrays.cancel(&ids).await;
+            return Err(super::Failed::Interrupted(code));
+        }
+        let known = arrays.poll(&ids).await;
+        away = if known.is_ok() { Duration::ZERO } else { away + pause };
+        for (task, mut of_task) in std::mem::take(&mut open) {
+            let state = known.as_ref().map(|known| known.get(&(of_task.array.clone(), task)));
+            match look(arrays, place, (digest, order, survey), task, &mut of_task, state, pause).await {
+                Seen::GoesOn if away > AWAY => {
+                    let why = known.as_ref().err().map_or("", String::as_str);
+                    gathered.lost.insert(task, format!("nobody can tell what became of its task: {why}"));
+                }
+                Seen::GoesOn => {
+                    open.insert(task, of_task);
+                }
+                Seen::Done(part) => {
+                    done.reports += part.reports().count();
+                    done.rows += part.rows();
+                    (survey.progress)(&done);
+                    gathered.parts.push(part);
+                }
+                Seen::Lost { why, never: false } if of_task.tries < TRIES => {
+                    tell(&format!("task {task} is started again, as it was lost: {why}"));
+                    to_start.insert(task, of_task.tries + 1);
+                }
+                Seen::Lost { why, .. } => {
+                    let why = format!("its task was lost, which was started {} times: {why}", of_task.tries);
+                    gathered.lost.insert(task, why);
+                }
+            }
+        }
+        if away > AWAY {
+            arrays.cancel(&ids).await;
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+    Ok(gathered)
+}
+
+async fn look(
+    arrays: &Arrays<'_>,
+    place: &Place<'_>,
+    of: (&str, &Order, &Survey<'_>),
+    task: usize,
+    open: &mut Open,
+    // Nothing of a task that Slurm does not know any more; an error where it gives no answer.
+    state: Result<Option<&Task>, &String>,
+    since: Duration,
+) -> Seen {
+    match state {
+        Ok(Some(Task::Running | Task::Waiting { never: None })) => return Seen::GoesOn,
+        Ok(Some(Task::Waiting { never: Some(reason) })) => {
+            arrays.cancel(&BTreeSet::from([format!("{}_{task}", open.array)])).await;
+            return Seen::Lost { why: format!("Slurm does not start it: {reason}"), never: true };
+        }
+        Ok(Some(Task::Ended { .. }) | None) | Err(_) => {}
+    }
+    let file = match place.reach.get(place.host, &place.path(&format!("{PART}{task}"))).await {
+        Ok(file) => file,
+        Err(ReachError::NotFound { .. }) => {
+            let why = match state {
+                // It may go on.
+                Err(_) => return Seen::GoesOn,
+                Ok(Some(Task::Ended { state, completed: false, node })) => format!("{state} on {node}"),
+                Ok(_) => {
+                    open.ended += since;
+                    if open.ended < LATE {
+                        return Seen::GoesOn;
+                    }
+                    "it ended and left no file".to_owned()
+                }
+            };
+            return Seen::Lost { why: format!("{why}{}", said(place, task).await), never: false };
+        }
+        Err(error) => return Seen::Lost { why: format!("its file: {error}"), never: false },
+    };
+    match taken(of, task, &file) {
+        Ok(part) => Seen::Done(part),
+        Err(why) => Seen::Lost { why: format!("its file: {why}"), never: false },
+    }
+}
+
+/// What is in the file of a task, which has the reports that it was to read and no other.
+fn taken((digest, order, survey): (&str, &Order, &Survey), task: usize, file: &[u8]) -> Result<Part, String> {
+    let part = Part::of_bytes(survey.asked, part::read(digest, task, file)?)?;
+    match part.reports().eq(order.shares[task - 1].iter().copied()) {
+        true => Ok(part),
+        false => Err("it is of other reports".to_owned()),
+    }
+}
+
+/// The last line that it said.
+async fn said(place: &Place<'_>, task: usize) -> String {
+    let log = place.reach.get(place.host, &place.path(&format!("task-{task}.log"))).await.unwrap_or_default();
+    let log = String::from_utf8_lossy(&log);
+    let last = log.lines().map(str::trim).rfind(|line| !line.is_empty());
+    last.map(|line| format!(": {line}")).unwrap_or_default()
+}
+
+/// Shorter where somebody wants it to end.
+async fn wait(long: Duration) {
+    let mut left = long;
+    while !left.is_zero() && interrupt::asked().is_none() {
+        let some = left.min(FIRST_PAUSE);
+        tokio::time::sleep(some).await;
+        left -= some;
+    }
+}

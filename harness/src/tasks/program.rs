@@ -1,0 +1,107 @@
+//! Which program nodes run: this very one. Another version may count otherwise, so that it is refused, here and there.
+
+use super::order::Program;
+use crate::digest::sha256_of_file;
+use crate::inventory::Paths;
+use std::path::{Path, PathBuf};
+
+/// This program.
+pub fn own() -> Result<(PathBuf, Program), String> {
+    let path =
+        std::env::current_exe().map_err(|error| format!("where this program lies is not known: {error}"))?;
+    let sha256 = sha256_of_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok((path, Program { version: env!("CARGO_PKG_VERSION").to_owned(), sha256 }))
+}
+
+/// Where nodes find it: where the inventory says, or where it lies, if that is in the folder that all nodes see.
+pub fn on_nodes(paths: &Paths, own: &(PathBuf, Program), inventory: &str) -> Result<String, String> {
+    let (here, program) = own;
+    let to_do = |there: &str| format!("copy this program there: `cp {} {there}`", here.display());
+    let Some(there) = &paths.harness else {
+        let shared = Path::new(&paths.shared);
+        let shared = shared.canonicalize().unwrap_or_else(|_| shared.to_owned());
+        if !here.starts_with(&shared) {
+            let there = format!("{}/harness", paths.shared);
+            return Err(format!(
+                "nodes may not see this program, which lies outside of `paths.shared`: {}; {}, and write \
+                 `paths.harness = \"{there}\"` in {inventory}",
+                here.display(),
+                to_do(&there)
+            ));
+        }
+        return here
+            .to_str()
+            .map(str::to_owned)
+            .ok_or_else(|| "the path of this program is no text".to_owned());
+    };
+    match sha256_of_file(Path::new(there)) {
+        Ok(sha256) if sha256 == program.sha256 => Ok(there.clone()),
+        Ok(_) => Err(format!(
+            "`paths.harness` of {inventory} is another program than this one: {there}; {}",
+            to_do(there)
+        )),
+        Err(error) => Err(format!("`paths.harness` of {inventory}: {there}: {error}; {}", to_do(there))),
+    }
+}
+
+/// Said by a task, of the program that it is.
+pub fn check(ordered: &Program) -> Result<(), String> {
+    let (path, program) = own()?;
+    if program == *ordered {
+        return Ok(());
+    }
+    Err(format!(
+        "this node has another program than the one that asks: {}: version {}, sha256 {}; wanted: version {}, sha256 {}",
+        path.display(),
+        program.version,
+        program.sha256,
+        ordered.version,
+        ordered.sha256
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(shared: &Path, harness: Option<&Path>) -> Paths {
+        let text = |path: &Path| path.display().to_string();
+        Paths {
+            shared: text(shared),
+            nccl_tests: String::new(),
+            nsys: None,
+            harness: harness.map(text),
+            counters: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_program_of_the_nodes_is_this_one_or_it_is_refused_with_what_to_do() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (same, other) = (folder.path().join("same"), folder.path().join("other"));
+        std::fs::write(&same, "program").expect("written");
+        std::fs::write(&other, "another").expect("written");
+        let sha256 = sha256_of_file(&same).expect("read");
+        let own = (same.clone(), Program { version: "1".to_owned(), sha256 });
+        let on = |paths: &Paths| on_nodes(paths, &own, "`live`");
+        assert_eq!(
+            on(&paths(folder.path(), None)),
+            Ok(same.display().to_string()),
+            "it lies in the shared folder"
+        );
+        assert_eq!(on(&paths(Path::new("/fsx"), Some(&same))), Ok(same.display().to_string()));
+        let why = on(&paths(Path::new("/fsx"), None)).expect_err("outside");
+        assert!(why.contains("cp ") && why.contains("paths.harness = \"/fsx/harness\""), "{why}");
+        let why = on(&paths(Path::new("/fsx"), Some(&other))).expect_err("another");
+        assert!(why.contains("another program") && why.contains("cp "), "{why}");
+        assert!(on(&paths(Path::new("/fsx"), Some(&folder.path().join("gone")))).is_err());
+    }
+
+    #[test]
+    fn a_task_says_which_program_it_is_where_another_is_wanted() {
+        let (_, program) = own().expect("read");
+        assert_eq!(check(&program), Ok(()));
+        let newer = Program { version: "99".to_owned(), ..program };
+        assert!(check(&newer).is_err_and(|why| why.contains("wanted: version 99")));
+    }
+}
