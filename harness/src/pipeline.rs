@@ -12,8 +12,11 @@ use crate::report::{Progress, REPORTERS, Report};
 use crate::run::{Clock, Event, History, Runner};
 use crate::store::{self, Store, StoreError};
 use crate::summary::summarise;
+use crate::tasks::{self, Cluster};
 use crate::{analyze, collect, interrupt};
 use recipes::metric::Metrics;
+use recipes::recipe::Kept;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A run that is over: what it showed, case by case and as a whole.
@@ -32,6 +35,8 @@ pub struct World<'a> {
     pub release: Release<'a>,
     /// What a process before this one had done of the run.
     pub history: Option<&'a History>,
+    /// The cluster whose nodes read the reports; this machine, where there is none.
+    pub on: Option<&'a Cluster>,
 }
 
 pub async fn run(
@@ -40,7 +45,7 @@ pub async fn run(
     store: &Store,
     progress: &mut Progress,
 ) -> Result<Finished, StoreError> {
-    let World { reach, clock, release, history } = world;
+    let World { reach, clock, release, history, on } = world;
     let mut record = RunRecord {
         format: FORMAT,
         started: clock.started(),
@@ -84,7 +89,9 @@ pub async fn run(
         };
         store.write_json(&folder.join("collected.json"), &collected)?;
         let fit = analyze::Unfit::new();
-        let (metrics, analysis) = analyze_case(plan, case, &finished.jobs, &collected, &fit, store)?;
+        let seen = Seen { jobs: &finished.jobs, collected: &collected, unfit: &fit };
+        let kept = kept(plan, case, &seen, on, store).await;
+        let (metrics, analysis) = analyze_case(plan, case, &seen, &kept, store)?;
         let of_case = judge_case(plan, case, &finished.jobs, &collected, &analysis, &metrics, store)?;
         if let Some(kept) = collect::keep(case, &collected, of_case.verdict.end, folders, store).await? {
             store.write_json(&folder.join("reports.json"), &kept)?;
@@ -124,17 +131,41 @@ pub fn write_record(record: &RunRecord, store: &Store) -> Result<(), StoreError>
     store.write_json(&store.folder().join("run.json"), record)
 }
 
+/// What came home of a case.
+pub struct Seen<'a> {
+    pub jobs: &'a CaseJobs,
+    pub collected: &'a Collected,
+    pub unfit: &'a analyze::Unfit,
+}
+
+/// What the nodes of a cluster take from the reports of a case; nothing where none is to.
+pub async fn kept(
+    plan: &Plan,
+    case: &PlannedCase,
+    seen: &Seen<'_>,
+    on: Option<&Cluster>,
+    store: &Store,
+) -> Arc<Kept> {
+    let Some(cluster) = on else { return Arc::default() };
+    let folder = store.case(&case.name);
+    let inputs = analyze::inputs(case, &plan.instance, seen.jobs, seen.collected, seen.unfit, &folder);
+    Arc::new(
+        tasks::kept(cluster, inputs, &case.recipes, &plan.recipes, &mut |what| eprintln!("note: {what}"))
+            .await,
+    )
+}
+
 /// What came home of a case to its numbers.
 pub fn analyze_case(
     plan: &Plan,
     case: &PlannedCase,
-    jobs: &CaseJobs,
-    collected: &Collected,
-    unfit: &analyze::Unfit,
+    seen: &Seen,
+    kept: &Arc<Kept>,
     store: &Store,
 ) -> Result<(Metrics, Analysis), StoreError> {
     let folder = store.case(&case.name);
-    let (metrics, analysis) = analyze::analyze(case, &plan.instance, jobs, collected, unfit, &folder);
+    let Seen { jobs, collected, unfit } = *seen;
+    let (metrics, analysis) = analyze::analyze(case, &plan.instance, jobs, collected, unfit, &folder, kept);
     let table = recipes::parquet::to_parquet(&metrics).map_err(|error| StoreError::other(&folder, &error))?;
     store.write(&folder.join("metrics.parquet"), &table)?;
     store.write_json(&folder.join("analysis.json"), &analysis)?;

@@ -7,9 +7,10 @@ use crate::artefact::{
 };
 use crate::collect;
 use crate::judge::Judged;
-use crate::pipeline::{self, Finished};
+use crate::pipeline::{self, Finished, Seen};
 use crate::reach::Reach;
 use crate::store::{Store, StoreError, Stored};
+use crate::tasks::Cluster;
 use recipes::metric::Metrics;
 use recipes::recipe::NotComparable;
 use std::path::Path;
@@ -95,8 +96,13 @@ impl Ready<'_> {
     }
 
     /// Goes through the stages, and writes what each gives. What is missing at home is asked for `beyond`, where that is
-    /// given.
-    pub async fn replay(self, beyond: Option<&dyn Reach>, store: &Store) -> Result<Finished, StoreError> {
+    /// given; reports are read by the nodes of a cluster, where `on` is one.
+    pub async fn replay(
+        self,
+        beyond: Option<&dyn Reach>,
+        on: Option<&Cluster>,
+        store: &Store,
+    ) -> Result<Finished, StoreError> {
         let Ready { parent, plan, from, record, cases } = self;
         store.write_json(&store.folder().join("plan.json"), &plan)?;
         if from > From::Collect {
@@ -125,7 +131,9 @@ impl Ready<'_> {
             let (metrics, analysis) = match (from, analyzed) {
                 (From::Collect | From::Analyze, _) => {
                     let unfit = collect::unfit(&collected, &folder);
-                    pipeline::analyze_case(&plan, case, &jobs, &collected, &unfit, store)?
+                    let seen = Seen { jobs: &jobs, collected: &collected, unfit: &unfit };
+                    let kept = pipeline::kept(&plan, case, &seen, on, store).await;
+                    pipeline::analyze_case(&plan, case, &seen, &kept, store)?
                 }
                 (_, Some((analysis, metrics))) => (metrics, analysis),
                 (_, None) => (Metrics::default(), none_analyzed(case)),

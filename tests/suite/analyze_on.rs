@@ -47,6 +47,9 @@ fn a_cluster_that_cannot_run_tasks_is_refused_with_what_to_do() {
     assert!(ran.stderr.contains("is a pretend cluster, whose nodes run no programs"), "{}", ran.all());
     let ran = project.harness(&["recipe", "breakdown", "reports", "--analyze-on", "clouds"]);
     assert_eq!(ran.code, Some(2), "{}", ran.all());
+    let ran = project.harness(&["--suite", "evidence-p5", "--analyze-on", "slurm"]);
+    assert_eq!((ran.code, project.runs()), (Some(2), 0), "{}", ran.all());
+    assert!(ran.stderr.contains("is a pretend cluster"), "{}", ran.all());
 }
 
 #[test]
@@ -74,8 +77,8 @@ fn a_task_refuses_what_is_no_order_for_this_program() {
     let project = project();
     let order = |program: &str| {
         format!(
-            "{{\"format\":1,\"program\":{program},\"work\":{{\"recipes\":[],\"own\":[],\"filter\":null,\"folder\":null,\
-             \"inputs\":[]}},\"shares\":[[]],\"jobs\":null}}"
+            "{{\"format\":1,\"program\":{program},\"own\":[],\"folder\":null,\"work\":{{\"reports\":{{\"recipes\":[],\
+             \"filter\":null,\"inputs\":[]}}}},\"shares\":[[]],\"jobs\":null}}"
         )
     };
     project.write("other.json", &order("{\"version\":\"99.0.0\",\"sha256\":\"00\"}"));

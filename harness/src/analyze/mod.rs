@@ -10,14 +10,16 @@ use crate::launch::chatter;
 use crate::profile::audit::RankReport;
 use recipes::finding::Finding;
 use recipes::metric::{Dim, Dims, Metric, Metrics};
-use recipes::recipe::{self, FileRole, InputFile, JobInput, NotComparable, Workload, nic_flows};
+use recipes::recipe::{self, FileRole, InputFile, JobInput, Kept, NotComparable, Workload, nic_flows};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Jobs whose files are not what came home, and why: nothing is read of them.
 pub type Unfit = BTreeMap<String, NotComparable>;
 
-/// The numbers of a case, and what its recipes found that is no number. `folder` is the case's folder.
+/// The numbers of a case, and what its recipes found that is no number. `folder` is the case's folder; `kept` has what was
+/// taken of reports already.
 pub fn analyze(
     case: &PlannedCase,
     instance: &InstanceFacts,
@@ -25,14 +27,11 @@ pub fn analyze(
     collected: &Collected,
     unfit: &Unfit,
     folder: &Path,
+    kept: &Arc<Kept>,
 ) -> (Metrics, Analysis) {
     let mut analysis = Analysis { format: FORMAT, jobs: BTreeMap::new() };
     let mut rows: Vec<Metric> = Vec::new();
-    for planned in &case.jobs {
-        let Some(record) = jobs.jobs.iter().find(|record| record.name == planned.name) else { continue };
-        if matches!(record.end, Ended::NotRun { .. } | Ended::LeftOut { .. }) {
-            continue;
-        }
+    for (planned, record) in that_ran(case, jobs) {
         if let Some(why) = unfit.get(&planned.name) {
             let mut result = JobAnalysis { not_comparable: Some(why.clone()), ..JobAnalysis::default() };
             result.findings.push(Finding::new(&why.cause, why.why.clone()));
@@ -40,7 +39,9 @@ pub fn analyze(
             continue;
         }
         let reports = reports::of_job(planned, collected, folder);
-        let input = job_input(case, instance, planned, record, collected, &reports, folder);
+        let kept = kept.clone();
+        let input =
+            JobInput { kept, ..job_input(case, instance, planned, record, collected, &reports, folder) };
         let mut result = JobAnalysis::default();
         result.findings.extend(reports.into_iter().flat_map(|report| report.findings));
         result.findings.extend(reports::chatter(planned, collected, folder));
@@ -76,6 +77,34 @@ pub fn analyze(
     }
     rows.extend(nic_rates(&rows));
     (Metrics::from_rows(rows), analysis)
+}
+
+/// What recipes look at, of each job whose files are what came home.
+pub fn inputs(
+    case: &PlannedCase,
+    instance: &InstanceFacts,
+    jobs: &CaseJobs,
+    collected: &Collected,
+    unfit: &Unfit,
+    folder: &Path,
+) -> Vec<JobInput> {
+    let fit = that_ran(case, jobs).filter(|(planned, _)| !unfit.contains_key(&planned.name));
+    fit.map(|(planned, record)| {
+        let reports = reports::of_job(planned, collected, folder);
+        job_input(case, instance, planned, record, collected, &reports, folder)
+    })
+    .collect()
+}
+
+fn that_ran<'a>(
+    case: &'a PlannedCase,
+    jobs: &'a CaseJobs,
+) -> impl Iterator<Item = (&'a PlannedJob, &'a JobRecord)> {
+    let recorded = case
+        .jobs
+        .iter()
+        .filter_map(|planned| Some((planned, jobs.jobs.iter().find(|record| record.name == planned.name)?)));
+    recorded.filter(|(_, record)| !matches!(record.end, Ended::NotRun { .. } | Ended::LeftOut { .. }))
 }
 
 fn job_input(
@@ -134,6 +163,7 @@ fn job_input(
         seconds: record.seconds,
         files: files.chain(reports.iter().filter_map(|report| reports::export(report, folder))).collect(),
         expected_exports: reports.iter().map(|report| (report.rank, report.node.clone())).collect(),
+        kept: Arc::default(),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::reach::openssh;
 use crate::recipe::own::worker;
 use crate::replay::From;
 use crate::store::Home;
-use crate::tasks::task;
+use crate::tasks::{SLURM, task};
 use crate::{check, exit_code, logs};
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use std::collections::BTreeMap;
@@ -111,6 +111,9 @@ pub struct RunArgs {
     /// Connect to at most so many hosts by ssh at the same time
     #[arg(long, value_name = "N", default_value_t = openssh::FANOUT as u32, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub ssh_fanout: u32,
+    /// Read reports in tasks of the inventory's Slurm, one node's reports each, and join what they took: `slurm`
+    #[arg(long, value_name = "PLACE", value_parser = [SLURM])]
+    pub analyze_on: Option<String>,
     /// Take baselines from this folder instead of the project's own
     #[arg(long, value_name = "DIR")]
     pub baselines: Option<PathBuf>,

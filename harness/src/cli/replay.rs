@@ -9,6 +9,7 @@ use crate::reach::process::ProcessReach;
 use crate::recipe::own;
 use crate::replay::{self, From};
 use crate::store::{self, Home, Store};
+use crate::tasks::Cluster;
 
 pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
     if args.fetch && from != From::Collect {
@@ -43,11 +44,16 @@ pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
         Ok(beyond) => beyond,
         Err(why) => return usage(&format!("--fetch: {why}")),
     };
+    let on = match analyze_on(home, from, args) {
+        Ok(on) => on,
+        Err(why) => return usage(&why),
+    };
     let done = Store::create(home, &plan.run_id).map_err(|error| error.to_string()).and_then(|store| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
         let finished = runtime.block_on(async {
-            let finished = ready.replay(beyond.as_ref().map(Reached::reach), &store).await;
+            let beyond_home = beyond.as_ref().map(Reached::reach);
+            let finished = ready.replay(beyond_home, on.as_ref(), &store).await;
             if let Some(beyond) = &beyond {
                 beyond.end().await;
             }
@@ -64,6 +70,18 @@ pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
 /// Those of the run, as they were then: files of today are not looked at.
 pub fn own_recipes(plan: &Plan) -> Result<(), String> {
     own::from_plan(&plan.recipes).map_err(|mistakes| told(&mistakes).join("; "))
+}
+
+/// The cluster whose nodes read the reports, where a person wants it so: any that sees the run's folder.
+fn analyze_on(home: &Home, from: From, args: &RunArgs) -> Result<Option<Cluster>, String> {
+    let Some(place) = &args.analyze_on else { return Ok(None) };
+    if from > From::Analyze {
+        return Err(format!(
+            "--analyze-on {place}: reports are read by `--from analyze`, not by later stages"
+        ));
+    }
+    let loaded = load::load(home, &[], &args.inventory, None).map_err(|mistakes| mistakes.join("; "))?;
+    Cluster::of(&loaded.inventory, None).map(Some)
 }
 
 /// How the run reached its nodes, so that they are asked in the same way. Only over ssh does the inventory say more of it

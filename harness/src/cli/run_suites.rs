@@ -17,6 +17,7 @@ use crate::sim::fault::NodeFault;
 use crate::sim::journal::Entry;
 use crate::store::{self, Home, Store};
 use crate::suite::Case;
+use crate::tasks::Cluster;
 use crate::{exit_code, interrupt, physics, sim};
 use libtest_mimic::{ColorSetting, FormatSetting};
 use std::collections::BTreeMap;
@@ -75,6 +76,10 @@ pub fn go(
     if args.dry_run {
         print_quietly(&report::dry_run(&plan, &crate::script::SHARED, args.verbose));
         return exit_code::PASSED;
+    }
+    // Before anything is launched.
+    if let Err(why) = analyze_on(inventory, args) {
+        return usage(&why);
     }
     let secrets = match secrets(&plan) {
         Ok(secrets) => secrets,
@@ -282,6 +287,11 @@ impl Past {
     }
 }
 
+/// The cluster whose nodes read the reports, where a person wants it so.
+fn analyze_on(inventory: &crate::inventory::Inventory, args: &RunArgs) -> Result<Option<Cluster>, String> {
+    args.analyze_on.as_ref().map(|_| Cluster::of(inventory, None)).transpose()
+}
+
 /// The pretend cluster of a run, as far as it had come. What it is asked to change is written into the run's folder.
 pub async fn pretend_cluster(
     plan: &Plan,
@@ -317,6 +327,7 @@ pub fn execute(
     } else {
         Mode::Auto { is_terminal: io::stderr().is_terminal() }
     };
+    let on = analyze_on(inventory, args)?;
     let mut progress = Progress::new(mode);
     let pretend = inventory.kind == Kind::Pretend;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -330,7 +341,7 @@ pub fn execute(
             let reach = pretend_cluster(plan, inventory, store, past).await?;
             let release: pipeline::Release = &|folder| reach.release(folder);
             let history = past.map(|past| &past.history);
-            let world = World { reach: &reach, clock, release, history };
+            let world = World { reach: &reach, clock, release, history, on: None };
             let finished = pipeline::run(plan, world, store, &mut progress).await;
             let broken = reach.violations();
             if !broken.is_empty() {
@@ -347,7 +358,7 @@ pub fn execute(
             None => Clock::starting_at(now),
         };
         reached.begin().await;
-        let world = World { reach: reached.reach(), clock, release: &|_| (), history };
+        let world = World { reach: reached.reach(), clock, release: &|_| (), history, on: on.as_ref() };
         let finished = pipeline::run(plan, world, store, &mut progress).await;
         reached.end().await;
         finished.map_err(|error| error.to_string())

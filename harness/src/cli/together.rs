@@ -8,6 +8,7 @@ use clap::{ArgMatches, Command};
 enum Asked {
     New,
     Replay,
+    ReplayOn,
     Fetch,
     Resume,
     Rerun,
@@ -22,9 +23,13 @@ impl Asked {
         match self {
             Asked::New => None,
             Asked::Replay => Some(&["run", "from", "baselines"]),
+            // Which cluster reads is no part of the stored run.
+            Asked::ReplayOn => Some(&["run", "from", "baselines", "analyze_on", "inventory"]),
             // Nodes are asked, and how they are reached is no part of the stored run.
-            Asked::Fetch => Some(&["run", "from", "fetch", "baselines", "inventory", "ssh_fanout"]),
-            Asked::Resume => Some(&["run", "resume", "inventory", "ssh_fanout"]),
+            Asked::Fetch => {
+                Some(&["run", "from", "fetch", "baselines", "inventory", "ssh_fanout", "analyze_on"])
+            }
+            Asked::Resume => Some(&["run", "resume", "inventory", "ssh_fanout", "analyze_on"]),
             Asked::Rerun => Some(&[
                 "rerun",
                 "recipe_path",
@@ -43,6 +48,7 @@ impl Asked {
                 "no_probe",
                 "probe",
                 "allow_busy",
+                "analyze_on",
             ]),
         }
     }
@@ -50,7 +56,7 @@ impl Asked {
     fn flag(&self) -> &'static str {
         match self {
             Asked::New => "--suite",
-            Asked::Replay | Asked::Fetch => "--from",
+            Asked::Replay | Asked::ReplayOn | Asked::Fetch => "--from",
             Asked::Resume => "--resume",
             Asked::Rerun => "--rerun",
         }
@@ -60,7 +66,7 @@ impl Asked {
     fn because(&self) -> &'static str {
         match self {
             Asked::New => "",
-            Asked::Replay | Asked::Fetch => {
+            Asked::Replay | Asked::ReplayOn | Asked::Fetch => {
                 "a replay takes all of it from the stored run; to run part of it again, use --rerun"
             }
             Asked::Resume => "a run goes on as it was planned; leave it out",
@@ -84,6 +90,7 @@ pub fn refused(args: &RunArgs, command: &Command, matches: &ArgMatches) -> Optio
                 return Some("--from and --resume: a run that is to go on has no results yet".to_owned());
             }
             (true, false) if args.fetch => Asked::Fetch,
+            (true, false) if args.analyze_on.is_some() => Asked::ReplayOn,
             (true, false) => Asked::Replay,
             (false, true) => Asked::Resume,
             (false, false) => {

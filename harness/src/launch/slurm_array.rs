@@ -107,10 +107,10 @@ impl Arrays<'_> {
         Ok(known)
     }
 
-    /// Ending what has ended already is no mistake.
-    pub async fn cancel(&self, ids: &BTreeSet<String>) {
-        for id in ids {
-            let _ = self.reach.exec(self.host, &Command::new(["scancel", id], QUERY_LIMIT)).await;
+    /// Arrays or tasks, by what `scancel` is told. Ending what has ended already is no mistake.
+    pub async fn cancel(&self, which: &BTreeSet<String>) {
+        for which in which {
+            let _ = self.reach.exec(self.host, &Command::new(["scancel", which], QUERY_LIMIT)).await;
         }
     }
 

@@ -73,7 +73,7 @@ pub fn sweep(
         let mut progress = Progress::new(Mode::Silent);
         let finished = pipeline::run(
             &plan,
-            World { reach: &reach, clock, release: &|folder| reach.release(folder), history: None },
+            World { reach: &reach, clock, release: &|folder| reach.release(folder), history: None, on: None },
             &store,
             &mut progress,
         )

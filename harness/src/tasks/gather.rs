@@ -1,12 +1,10 @@
 //! Waits for tasks and takes in what they leave. A task that ends without a whole file is started again, so many times; then
 //! it is lost, and why is told.
 
-use super::order::Order;
 use super::{PART, Place, part};
 use crate::interrupt;
 use crate::launch::slurm_array::{Arrays, Task};
 use crate::reach::ReachError;
-use recipes::recipe::of_reports::{Part, Progress, Survey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -20,8 +18,8 @@ const LATE: Duration = Duration::from_secs(60);
 /// Slurm may give no answer for so long.
 const AWAY: Duration = Duration::from_secs(600);
 
-pub struct Gathered {
-    pub parts: Vec<Part>,
+pub struct Gathered<T> {
+    pub parts: Vec<T>,
     /// By number of the task.
     pub lost: BTreeMap<usize, String>,
 }
@@ -35,9 +33,9 @@ struct Open {
 }
 
 /// What is seen of a task at one look.
-enum Seen {
+enum Seen<T> {
     GoesOn,
-    Done(Part),
+    Done(T),
     /// It ended so, or its file is not whole; another start may help where nobody says `never`.
     Lost {
         why: String,
@@ -45,19 +43,29 @@ enum Seen {
     },
 }
 
-pub async fn gather(
+/// What the files of tasks are read for.
+pub trait Read {
+    type Part;
+
+    /// What is in the file of a task; else why it is none.
+    fn part(&self, task: usize, bytes: &[u8]) -> Result<Self::Part, String>;
+
+    /// Told of each part as it comes.
+    fn done(&mut self, part: &Self::Part);
+}
+
+pub async fn gather<R: Read>(
     arrays: &Arrays<'_>,
     place: &Place<'_>,
     digest: &str,
-    order: &Order,
-    survey: &Survey<'_>,
+    tasks: usize,
+    read: &mut R,
     tell: &mut dyn FnMut(&str),
-) -> Result<Gathered, super::Failed> {
+) -> Result<Gathered<R::Part>, super::Failed> {
     let mut gathered = Gathered { parts: Vec::new(), lost: BTreeMap::new() };
     let mut open: BTreeMap<usize, Open> = BTreeMap::new();
-    let mut to_start: BTreeMap<usize, usize> = (1..=order.shares.len()).map(|task| (task, 1)).collect();
+    let mut to_start: BTreeMap<usize, usize> = (1..=tasks).map(|task| (task, 1)).collect();
     let (mut started, mut pause, mut away) = (0, FIRST_PAUSE, Duration::ZERO);
-    let mut done = Progress { reports: 0, of: survey.inputs.len(), rows: 0 };
     let name = place.folder.rsplit('/').next().unwrap_or_default();
     while !to_start.is_empty() || !open.is_empty() {
         if !to_start.is_empty() {
@@ -84,14 +92,15 @@ pub async fn gather(
         let ids: BTreeSet<String> = open.values().map(|open| open.array.clone()).collect();
         wait(pause).await;
         if let Some(code) = interrupt::asked() {
-            arrays.cancel(&ids).await;
+            // By their names, also where the answer to `sbatch` did not come any more.
+            arrays.cancel(&(1..=started).map(|number| format!("--name={name}.{number}")).collect()).await;
             return Err(super::Failed::Interrupted(code));
         }
         let known = arrays.poll(&ids).await;
         away = if known.is_ok() { Duration::ZERO } else { away + pause };
         for (task, mut of_task) in std::mem::take(&mut open) {
             let state = known.as_ref().map(|known| known.get(&(of_task.array.clone(), task)));
-            match look(arrays, place, (digest, order, survey), task, &mut of_task, state, pause).await {
+            match look(arrays, place, (digest, &*read), task, &mut of_task, state, pause).await {
                 Seen::GoesOn if away > AWAY => {
                     let why = known.as_ref().err().map_or("", String::as_str);
                     gathered.lost.insert(task, format!("nobody can tell what became of its task: {why}"));
@@ -100,9 +109,7 @@ pub async fn gather(
                     open.insert(task, of_task);
                 }
                 Seen::Done(part) => {
-                    done.reports += part.reports().count();
-                    done.rows += part.rows();
-                    (survey.progress)(&done);
+                    read.done(&part);
                     gathered.parts.push(part);
                 }
                 Seen::Lost { why, never: false } if of_task.tries < TRIES => {
@@ -123,16 +130,16 @@ pub async fn gather(
     Ok(gathered)
 }
 
-async fn look(
+async fn look<R: Read>(
     arrays: &Arrays<'_>,
     place: &Place<'_>,
-    of: (&str, &Order, &Survey<'_>),
+    (digest, read): (&str, &R),
     task: usize,
     open: &mut Open,
     // Nothing of a task that Slurm does not know any more; an error where it gives no answer.
     state: Result<Option<&Task>, &String>,
     since: Duration,
-) -> Seen {
+) -> Seen<R::Part> {
     match state {
         Ok(Some(Task::Running | Task::Waiting { never: None })) => return Seen::GoesOn,
         Ok(Some(Task::Waiting { never: Some(reason) })) => {
@@ -160,18 +167,9 @@ async fn look(
         }
         Err(error) => return Seen::Lost { why: format!("its file: {error}"), never: false },
     };
-    match taken(of, task, &file) {
+    match part::read(digest, task, &file).and_then(|bytes| read.part(task, bytes)) {
         Ok(part) => Seen::Done(part),
         Err(why) => Seen::Lost { why: format!("its file: {why}"), never: false },
-    }
-}
-
-/// What is in the file of a task, which has the reports that it was to read and no other.
-fn taken((digest, order, survey): (&str, &Order, &Survey), task: usize, file: &[u8]) -> Result<Part, String> {
-    let part = Part::of_bytes(survey.asked, part::read(digest, task, file)?)?;
-    match part.reports().eq(order.shares[task - 1].iter().copied()) {
-        true => Ok(part),
-        false => Err("it is of other reports".to_owned()),
     }
 }
 

@@ -1,13 +1,16 @@
-//! Recipes over reports in tasks of a Slurm array: each node's reports are read by a task of this very program where they
-//! lie, and what the tasks took of them is joined here. What comes of it is what one machine makes of all reports; what no
+//! Recipes in tasks of a Slurm array: each node's reports are read by a task of this very program where they lie, and what
+//! the tasks took of them is joined here. What comes of it is what one machine makes of all reports; what no
 //! task could read is named.
 
 mod gather;
+mod of_jobs;
+mod of_reports;
 mod order;
 mod part;
 mod program;
 pub mod task;
 
+use crate::artefact::PlannedRecipe;
 use crate::inventory::{Inventory, ReachBy, SlurmReach};
 use crate::launch::QUERY_LIMIT;
 use crate::launch::slurm_array::Arrays;
@@ -15,10 +18,12 @@ use crate::reach::process::ProcessReach;
 use crate::reach::{Command, Host, Reach};
 use crate::recipe::own;
 use crate::{digest, interrupt};
-use gather::gather;
-use order::{FORMAT, Order, Program, Work};
-use recipes::recipe::of_reports::{Outcome, Survey, join};
-use recipes::trace::Trace;
+use gather::{Gathered, gather};
+use of_jobs::OfJobs;
+use of_reports::OfReports;
+use order::{FORMAT, Order, Program, Work, folder_of};
+use recipes::recipe::of_reports::{Outcome, Part, Progress, Survey, join};
+use recipes::recipe::{JobInput, Kept};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -102,27 +107,130 @@ pub fn survey(cluster: &Cluster, survey: &Survey, tell: &mut dyn FnMut(&str)) ->
     let order = Order {
         format: FORMAT,
         program: cluster.program.1.clone(),
-        work: Work::of(survey, own::planned(survey.asked.iter().map(|(recipe, _)| recipe.name)))?,
-        shares: shares(survey, cluster.together),
+        own: own::planned(survey.asked.iter().map(|(recipe, _)| recipe.name)),
+        folder: folder_of(survey.inputs.iter().map(|input| input.path.as_path()))?,
+        work: Work::Reports(OfReports::of(survey)),
+        shares: shares(&of_reports::nodes(survey), cluster.together),
         jobs: cluster.jobs,
     };
+    let done = Progress { reports: 0, of: survey.inputs.len(), rows: 0 };
+    let mut reader = Surveyed { survey, shares: &order.shares, done };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
-    let (reach, host) = (ProcessReach, Host::Here);
-    runtime.block_on(async {
-        let folder = folder(&reach, &host, &cluster.shared).await?;
-        let read =
-            read(cluster, survey, &order, &Place { reach: &reach, host: &host, folder: &folder }, tell).await;
-        // What tasks that were lost said is all that tells why.
-        match &read {
-            Ok(joined) if joined.lost > 0 => tell(&format!("what tasks said is kept in: {folder}")),
-            _ => {
-                let clear = Command::new(["rm", "-r", "-f", "--", &folder], QUERY_LIMIT);
-                let _ = reach.exec(&host, &clear).await;
+    let gathered = runtime.block_on(read(cluster, &order, &mut reader, tell))?;
+    let mut lost = BTreeMap::new();
+    for (task, why) in &gathered.lost {
+        lost.extend(order.shares[task - 1].iter().map(|report| (*report, format!("not analysed: {why}"))));
+    }
+    Ok(Joined { outcomes: join(survey, gathered.parts, &lost), lost: lost.len() })
+}
+
+/// What the recipes of a case take of the reports of its jobs, read by tasks. Where there is nothing of a report, that is
+/// kept, and why.
+pub async fn kept(
+    cluster: &Cluster,
+    jobs: Vec<JobInput>,
+    recipes: &[String],
+    own: &[PlannedRecipe],
+    tell: &mut dyn FnMut(&str),
+) -> Kept {
+    let mut kept = Kept::default();
+    let work = OfJobs::of(recipes, jobs);
+    let nodes: Vec<Option<String>> = work.reports().map(|report| report.node.clone()).collect();
+    if nodes.is_empty() {
+        return kept;
+    }
+    let shares = shares(&nodes, cluster.together);
+    let all: Vec<usize> = (0..nodes.len()).collect();
+    let folder = match folder_of(work.reports().map(|report| report.path.as_path())) {
+        Ok(folder) => folder,
+        Err(why) => {
+            work.lose(&mut kept, &all, &why);
+            return kept;
+        }
+    };
+    let order = Order {
+        format: FORMAT,
+        program: cluster.program.1.clone(),
+        own: own.to_vec(),
+        folder,
+        work: Work::Jobs(work),
+        shares,
+        jobs: None,
+    };
+    let gathered = read(cluster, &order, &mut Handed, tell).await;
+    let Order { work: Work::Jobs(work), shares, .. } = &order else { return kept };
+    match gathered {
+        Ok(gathered) => {
+            for bytes in &gathered.parts {
+                // It was read once already.
+                let _ = kept.add(bytes);
+            }
+            for (task, why) in &gathered.lost {
+                work.lose(&mut kept, &shares[task - 1], why);
             }
         }
-        read
-    })
+        Err(Failed::Interrupted(_)) => work.lose(&mut kept, &all, "the analysis was interrupted"),
+        Err(Failed::Machinery(why)) => work.lose(&mut kept, &all, &why),
+    }
+    kept
+}
+
+/// Parts of a survey.
+struct Surveyed<'a> {
+    survey: &'a Survey<'a>,
+    shares: &'a [Vec<usize>],
+    done: Progress,
+}
+
+impl gather::Read for Surveyed<'_> {
+    type Part = Part;
+
+    fn part(&self, task: usize, bytes: &[u8]) -> Result<Part, String> {
+        of_reports::taken(self.survey, &self.shares[task - 1], bytes)
+    }
+
+    fn done(&mut self, part: &Part) {
+        self.done.reports += part.reports().count();
+        self.done.rows += part.rows();
+        (self.survey.progress)(&self.done);
+    }
+}
+
+/// What was kept for a case.
+struct Handed;
+
+impl gather::Read for Handed {
+    type Part = Vec<u8>;
+
+    fn part(&self, _: usize, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        Kept::default().add(bytes)?;
+        Ok(bytes.to_vec())
+    }
+
+    fn done(&mut self, _: &Vec<u8>) {}
+}
+
+/// Has all tasks done in a folder of their own, which is gone behind them.
+async fn read<R: gather::Read>(
+    cluster: &Cluster,
+    order: &Order,
+    reader: &mut R,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Gathered<R::Part>, Failed> {
+    let (reach, host) = (ProcessReach, Host::Here);
+    let folder = folder(&reach, &host, &cluster.shared).await?;
+    let place = Place { reach: &reach, host: &host, folder: &folder };
+    let gathered = read_at(cluster, order, &place, reader, tell).await;
+    // What tasks that were lost said is all that tells why.
+    match &gathered {
+        Ok(gathered) if !gathered.lost.is_empty() => tell(&format!("what tasks said is kept in: {folder}")),
+        _ => {
+            let clear = Command::new(["rm", "-r", "-f", "--", &folder], QUERY_LIMIT);
+            let _ = reach.exec(&host, &clear).await;
+        }
+    }
+    gathered
 }
 
 /// The folder of one analysis, which tasks see too.
@@ -142,13 +250,13 @@ impl Place<'_> {
     }
 }
 
-async fn read(
+async fn read_at<R: gather::Read>(
     cluster: &Cluster,
-    survey: &Survey<'_>,
     order: &Order,
     place: &Place<'_>,
+    reader: &mut R,
     tell: &mut dyn FnMut(&str),
-) -> Result<Joined, Failed> {
+) -> Result<Gathered<R::Part>, Failed> {
     let bytes = order.to_bytes()?;
     place.put(ORDER, &bytes).await?;
     place.put(SCRIPT, script(&cluster.on_nodes, &place.path(ORDER))?.as_bytes()).await?;
@@ -158,14 +266,7 @@ async fn read(
         options: options(&cluster.slurm, cluster.jobs, place.folder),
         script: place.path(SCRIPT),
     };
-    let gathered = gather(&arrays, place, &digest::sha256(&bytes), order, survey, tell).await?;
-    let mut lost = BTreeMap::new();
-    for (task, why) in &gathered.lost {
-        for report in &order.shares[task - 1] {
-            lost.insert(*report, format!("not analysed: {why}"));
-        }
-    }
-    Ok(Joined { outcomes: join(survey, gathered.parts, &lost), lost: lost.len() })
+    gather(&arrays, place, &digest::sha256(&bytes), order.shares.len(), reader, tell).await
 }
 
 /// Private to the user, and nobody else's.
@@ -204,19 +305,68 @@ fn options(slurm: &SlurmReach, jobs: Option<usize>, folder: &str) -> Vec<String>
     options
 }
 
-/// The reports of one node together, in the order in which they are numbered; so many at a time where a report does not tell
-/// its node. Which reports one task reads changes nothing of what comes of them.
-fn shares(survey: &Survey, together: usize) -> Vec<Vec<usize>> {
-    let (mut of_hosts, mut others): (BTreeMap<String, Vec<usize>>, Vec<usize>) = Default::default();
-    for (number, input) in survey.inputs.iter().enumerate() {
-        match Trace::open(&input.path).and_then(|trace| trace.host()) {
-            Ok(Some(host)) => of_hosts.entry(host).or_default().push(number),
-            // Why it cannot be read is told by the task.
-            Ok(None) | Err(_) => others.push(number),
+/// The reports of one node together, in the order in which they are numbered; so many at a time where it is not known of
+/// which node they are. Which reports one task reads changes nothing of what comes of them.
+fn shares(nodes: &[Option<String>], together: usize) -> Vec<Vec<usize>> {
+    let (mut of_nodes, mut others): (BTreeMap<&str, Vec<usize>>, Vec<usize>) = Default::default();
+    for (number, node) in nodes.iter().enumerate() {
+        match node {
+            Some(node) => of_nodes.entry(node).or_default().push(number),
+            None => others.push(number),
         }
     }
-    let mut shares: Vec<Vec<usize>> = of_hosts.into_values().collect();
+    let mut shares: Vec<Vec<usize>> = of_nodes.into_values().collect();
     shares.extend(others.chunks(together).map(<[usize]>::to_vec));
     let of_one = shares.len().div_ceil(MOST_TASKS).max(1);
-    shares.chunks(of_one).map(<[Vec<usize>]>::concat).collect()
+    let joined = shares.chunks(of_one).map(|shares| {
+        let mut share = shares.concat();
+        share.sort_unstable();
+        share
+    });
+    joined.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_node_has_a_task_and_reports_of_unknown_nodes_are_read_some_at_a_time() {
+        let nodes = ["b", "a", "", "b", "", "", "a"]
+            .map(|node| Some(node.to_owned()).filter(|node| !node.is_empty()));
+        assert_eq!(shares(&nodes, 2), [vec![1, 6], vec![0, 3], vec![2, 4], vec![5]]);
+        assert!(shares(&[], 8).is_empty());
+        let many: Vec<Option<String>> = (0..2500).map(|node| Some(format!("n{node:04}"))).collect();
+        let shares = shares(&many, 8);
+        assert_eq!((shares.len(), shares.concat().len()), (834, 2500));
+    }
+
+    #[test]
+    fn words_of_the_inventory_reach_sbatch_and_the_shell_as_they_are() {
+        let slurm = SlurmReach {
+            partition: Some("gpu queue".to_owned()),
+            account: None,
+            reservation: None,
+            constraint: Some("efa&h100".to_owned()),
+            login: None,
+            mpi: "none".to_owned(),
+            exclusive: true,
+        };
+        assert_eq!(
+            options(&slurm, Some(4), "/fsx/100%"),
+            [
+                "--output=/fsx/100%%/task-%a.log",
+                "--partition=gpu queue",
+                "--constraint=efa&h100",
+                "--cpus-per-task=4"
+            ]
+        );
+        let script = script("/fsx/a b/harness", "/fsx/$(x)/order.json").expect("quoted");
+        assert!(
+            script.contains(
+                "exec '/fsx/a b/harness' analyze-part '/fsx/$(x)/order.json' \"$SLURM_ARRAY_TASK_ID\"\n"
+            ),
+            "{script}"
+        );
+    }
 }

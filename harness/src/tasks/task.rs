@@ -1,12 +1,11 @@
 //! What a task does on its node: this very program is started there with the order and the task's number, reads its reports,
 //! and leaves a file with what was taken of them.
 
-use super::order::Order;
+use super::order::{Order, Work};
 use super::{PART, part, program};
 use crate::digest::sha256;
 use crate::recipe::own;
 use crate::{exit_code, store};
-use recipes::recipe::of_reports::{Survey, part as read_part};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
@@ -35,31 +34,18 @@ fn work(path: &Path, task: usize) -> Result<(), String> {
     let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let order = Order::of_bytes(&bytes, path)?;
     program::check(&order.program)?;
-    own::from_plan(order.work.own()).map_err(|mistakes| {
+    own::from_plan(&order.own).map_err(|mistakes| {
         let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
         told.join("; ")
     })?;
-    let read = order.work.read()?;
     let share = task.checked_sub(1).and_then(|at| order.shares.get(at));
     let share = share.ok_or_else(|| format!("no such task, there are {}: {task}", order.shares.len()))?;
-    order.work.enter()?;
-    for input in share.iter().filter_map(|number| read.inputs.get(*number)) {
-        if !input.path.exists() {
-            let path = input.path.display();
-            return Err(format!(
-                "this node does not see a report, which must lie in a folder of all nodes: {path}"
-            ));
-        }
-    }
+    order.enter()?;
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let survey = Survey {
-        asked: &read.asked,
-        inputs: &read.inputs,
-        filter: read.filter.as_ref(),
-        jobs: order.jobs.unwrap_or(cores),
-        progress: &|_| {},
+    let taken = match order.work {
+        Work::Reports(work) => work.read(share, order.jobs.unwrap_or(cores))?,
+        Work::Jobs(work) => work.read(share)?,
     };
-    let taken = read_part(&survey, share)?.to_bytes(&read.asked)?;
     let file = part::write(&sha256(&bytes), task, &taken)?;
     let folder = path.parent().unwrap_or(Path::new("."));
     store::write_whole(&folder.join(format!("{PART}{task}")), &file).map_err(|error| error.to_string())

@@ -17,6 +17,8 @@ pub const FACTS: &[Fact] = &[
     ("what_tasks_read_of_sixty_four_reports_gives_the_bytes_of_one_machine", the_same_bytes),
     ("a_task_that_is_killed_or_cancelled_is_started_again", killed),
     ("a_task_that_is_lost_every_time_is_named_and_nothing_of_its_reports_is_told", lost),
+    ("a_case_whose_reports_tasks_read_has_the_numbers_of_one_machine", of_a_run),
+    ("a_case_of_which_a_task_is_lost_every_time_passes_nothing_that_its_reports_show", of_a_run_lost),
     ("an_interruption_ends_all_tasks_of_an_analysis", interrupted),
 ];
 
@@ -214,5 +216,67 @@ fn interrupted() {
     assert_eq!(there.code, Some(130), "{}", there.all());
     assert!(!bench.has("there/out") && left_of_analyses(&bench).is_empty(), "{:?}", left_of_analyses(&bench));
     until("nothing in the queue", || bench.cluster.ask(&["squeue", "--noheader"]).is_empty().then_some(()));
+    bench.cluster.assert_nothing_is_left();
+}
+
+/// A finished run of profiled cases, and its id.
+fn finished(bench: &Bench) -> String {
+    let ran = bench.project.harness(&["--suite", "evidence-p5"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    bench
+        .project
+        .latest()
+        .canonicalize()
+        .expect("a run")
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Its cases, analysed once more: of each file of numbers, findings and verdicts what is in it.
+fn again(bench: &Bench, id: &str, on: &[&str]) -> (Ran, BTreeMap<String, Vec<u8>>) {
+    let mut command = bench.command(&[&["--run", id, "--from", "analyze"], on].concat());
+    let output =
+        command.env("BASH_ENV", bench.project.path().join("hook")).output().expect("the harness starts");
+    let mut files = files(&bench.project.latest().join("cases"));
+    files.retain(|name, _| {
+        ["metrics.parquet", "analysis.json", "verdict.json"].iter().any(|file| name.ends_with(file))
+    });
+    (ran(output), files)
+}
+
+fn of_a_run() {
+    let bench = bench();
+    bench.project.write("hook", &format!("touch {}/started-$SLURM_ARRAY_TASK_ID\n", bench.folder()));
+    let id = finished(&bench);
+    let (ran, here) = again(&bench, &id, &[]);
+    assert_eq!((ran.code, here.len() % 3), (Some(0), 0), "{}", ran.all());
+    let (ran, there) = again(&bench, &id, &ON_NODES);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    assert!(here.keys().eq(there.keys()) && here.len() >= 6, "{:?}", here.keys());
+    for (name, bytes) in &here {
+        assert!(there[name] == *bytes, "{name}");
+    }
+    assert!((1..=4).all(|task| bench.has(&format!("started-{task}"))), "a task of each node read");
+    assert!(left_of_analyses(&bench).is_empty(), "{:?}", left_of_analyses(&bench));
+    bench.cluster.assert_nothing_is_left();
+}
+
+fn of_a_run_lost() {
+    let bench = bench();
+    let id = finished(&bench);
+    bench.project.write("hook", "[[ $SLURM_ARRAY_TASK_ID != 2 ]] || exit 9\n");
+    let (ran, there) = again(&bench, &id, &ON_NODES);
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    let mut told = 0;
+    for (name, bytes) in there.iter().filter(|(name, _)| name.ends_with("analysis.json")) {
+        let text = String::from_utf8_lossy(bytes);
+        told += text.matches("not analysed: its task was lost, which was started 3 times: FAILED").count();
+        assert!(!text.contains("panicked"), "{name}");
+    }
+    assert!(told > 8, "{told}");
+    let (ran, _) = again(&bench, &id, &[]);
+    assert_eq!(ran.code, Some(0), "what was lost is read again: {}", ran.all());
     bench.cluster.assert_nothing_is_left();
 }

@@ -5,6 +5,8 @@ use crate::sheet::{Column as SheetColumn, Quantity, Sheet, Values};
 use crate::source::nsys_export::type_of;
 use crate::tables::Kind;
 use polars::prelude::*;
+use serde::de::{self, Deserialize, Deserializer};
+use serde::ser::{Error, Serialize, Serializer};
 use std::io::Cursor;
 use std::sync::Arc;
 
@@ -19,6 +21,22 @@ pub(super) fn to_bytes(mut frame: DataFrame) -> Result<Vec<u8>, String> {
 
 pub(super) fn from_bytes(bytes: Vec<u8>) -> Result<DataFrame, String> {
     ParquetReader::new(Cursor::new(bytes)).finish().map_err(|error| error.to_string())
+}
+
+/// A table that goes from one process to another.
+pub(super) struct Handed(pub DataFrame);
+
+impl Serialize for Handed {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to_bytes(self.0.clone()).map_err(S::Error::custom)?.serialize(to)
+    }
+}
+
+impl<'a> Deserialize<'a> for Handed {
+    fn deserialize<D: Deserializer<'a>>(from: D) -> Result<Handed, D::Error> {
+        let bytes = Vec::<u8>::deserialize(from)?;
+        from_bytes(bytes).map(Handed).map_err(de::Error::custom)
+    }
 }
 
 pub(super) fn empty(columns: &Columns) -> DataFrame {

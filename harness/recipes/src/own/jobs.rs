@@ -1,6 +1,7 @@
 //! A user's recipe in a suite: its metrics from the reports of a job's profiled ranks. A number of some of the ranks is no
 //! number of all: where a report, a table or a value is missing, a finding says so, and what it belongs to is not given.
 
+use super::frames::Handed;
 use super::reports::{across, all_specs, of_report};
 use super::{Declaration, Engine, Literal, MetricColumn, RANK, ROWS, frames};
 use crate::finding::Finding;
@@ -79,8 +80,9 @@ fn run(
         declaration.parameters.iter().map(|one| (one.name.clone(), one.default.clone())).collect();
     for file in job.files_of(FileRole::NsysExport) {
         let (Some(rank), Some(node)) = (file.rank, &file.node) else { continue };
-        match of_file(declaration, engine, &defaults, file) {
-            Ok(frame) => {
+        let read = || of_file(declaration, engine, &defaults, file).map(Handed);
+        match job.of_report(&declaration.name, file, read) {
+            Ok(Handed(frame)) => {
                 results.of_rank.insert(rank, frame);
             }
             Err(finding) => {
@@ -128,12 +130,11 @@ fn of_file(
     engine: &dyn Engine,
     defaults: &[(String, Literal)],
     file: &InputFile,
-) -> Result<DataFrame, Box<Finding>> {
-    let told = |code: &str, why: String| Box::new(file.tells(code, why));
-    let unreadable = |error: &dyn std::fmt::Display| told("report-unreadable", error.to_string());
+) -> Result<DataFrame, (&'static str, String)> {
+    let unreadable = |error: &dyn std::fmt::Display| ("report-unreadable", error.to_string());
     let trace = Trace::open(&file.path).map_err(|error| unreadable(&error))?;
     if let Some((code, text)) = loss(trace.export()).map_err(|error| unreadable(&error))? {
-        return Err(told(code, format!("the report says itself: {text}")));
+        return Err((code, format!("the report says itself: {text}")));
     }
     match of_report(declaration, engine, &trace, defaults) {
         Ok(Some((frame, _))) => Ok(frame),
@@ -141,9 +142,9 @@ fn of_file(
             let wanted = declaration.tables.iter().filter(|table| !table.optional);
             let names: Vec<&str> = wanted.map(|table| table.name.as_str()).collect();
             let why = format!("`{}` needs rows of: {}", declaration.name, names.join(", "));
-            Err(told("recipe-no-data", why))
+            Err(("recipe-no-data", why))
         }
-        Err(error) => Err(told("recipe-failed", error.to_string())),
+        Err(error) => Err(("recipe-failed", error.to_string())),
     }
 }
 

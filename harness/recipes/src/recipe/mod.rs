@@ -5,6 +5,7 @@ pub mod breakdown;
 pub mod command;
 pub mod cuda_gpu_kern_sum;
 pub mod efa_traffic;
+mod kept;
 pub mod nccl_profile;
 pub mod nccl_tests;
 pub mod nic_flows;
@@ -16,6 +17,8 @@ pub mod stragglers;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub use kept::Kept;
+
 use crate::finding::Finding;
 use crate::metric::{Dim, Dims, Metric, MetricSpec};
 use crate::op::Op;
@@ -24,6 +27,7 @@ use crate::tables::TableSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Every built-in recipe, by the name that suites use.
 pub const LIST: &[RecipeSpec] = &[
@@ -68,6 +72,7 @@ pub fn metric(name: &str) -> Option<(&'static RecipeSpec, &'static MetricSpec)> 
 }
 
 /// One job as its recipes see it: what was declared of it, and the files it left.
+#[derive(Serialize, Deserialize)]
 pub struct JobInput {
     pub case: String,
     pub job: String,
@@ -84,15 +89,19 @@ pub struct JobInput {
     pub files: Vec<InputFile>,
     /// The ranks that must have left a report, and their nodes. Those without one are told by who accounts for them.
     pub expected_exports: Vec<(u32, String)>,
+    /// What other processes took of its reports.
+    #[serde(skip)]
+    pub kept: Arc<Kept>,
 }
 
+#[derive(Serialize, Deserialize)]
 pub enum Workload {
     NcclTests { op: Op, sizes: Vec<u64>, ranks_per_communicator: Option<u32>, checked: bool },
     NicPairs { tool: String, op: String },
     Command,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileRole {
     NcclTests,
     GpuNcclTests,
@@ -103,6 +112,7 @@ pub enum FileRole {
     Other,
 }
 
+#[derive(Serialize, Deserialize)]
 pub struct InputFile {
     pub role: FileRole,
     /// Where it lies now.

@@ -2,9 +2,10 @@
 
 use super::{Slope, Step, slope};
 use crate::figures::Stats;
+use serde::{Deserialize, Serialize};
 
 /// Times of whole steps, in nanoseconds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     pub stats: Stats,
     /// The deviation in parts of the mean; nothing of one step or of steps without time.

@@ -1,8 +1,10 @@
 //! Whether steps grow slower or faster over a run: the median of the slopes of all pairs (Theil and Sen), which a fourth of
 //! the steps being odd ones does not move far, with its interval of 95 % from the variance of Kendall's statistic.
 
+use serde::{Deserialize, Serialize};
+
 /// In nanoseconds per step.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Slope {
     pub slope: f64,
     /// Between these it lies, 19 times of 20 where steps differ by chance alone.

@@ -12,6 +12,7 @@ use crate::source::nsys_export::ExportError;
 use crate::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, META_DATA_EXPORT, STRING_IDS};
 use crate::trace::Trace;
 use crate::unit::{Better, Unit};
+use serde::{Deserialize, Serialize};
 
 const fn share(name: &'static str, about: &'static str, better: Better, dims: &'static [Dim]) -> MetricSpec {
     MetricSpec { name, about, unit: Unit::Ratio, better, dims }
@@ -69,7 +70,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
 };
 
 /// Nanoseconds of GPUs, added up.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Times {
     window: u128,
     exposed: u128,
@@ -98,7 +99,7 @@ fn run(job: &JobInput) -> Output {
     let files: Vec<&InputFile> = job.files_of(FileRole::NsysExport).collect();
     let mut whole = !files.is_empty();
     for file in &files {
-        match of_rank(file) {
+        match job.of_report(SPEC.name, file, || of_rank(file)) {
             Ok(times) => {
                 all.add(times);
                 if let (Some(rank), Some(node)) = (file.rank, &file.node) {
@@ -106,9 +107,9 @@ fn run(job: &JobInput) -> Output {
                     times.tell([&RANK_EXPOSED, &RANK_IDLE, &RANK_COMPUTE], &dims, &mut output);
                 }
             }
-            Err((code, why)) => {
+            Err(finding) => {
                 whole = false;
-                output.findings.push(file.tells(code, why));
+                output.findings.push(*finding);
             }
         }
     }

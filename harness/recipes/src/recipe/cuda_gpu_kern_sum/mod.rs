@@ -15,7 +15,7 @@ use super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload};
 use crate::figures::Stats;
 use crate::finding::Finding;
 use crate::metric::{Dim, MetricSpec};
-use crate::source::nsys_export::{Export, KNOWN_MAJOR};
+use crate::source::nsys_export::{Export, KNOWN_MAJOR, WrittenBy};
 use crate::tables::{DIAGNOSTIC_EVENT, KERNEL, META_DATA_EXPORT, STRING_IDS};
 use crate::unit::{Better, Unit};
 use std::collections::BTreeMap;
@@ -101,15 +101,10 @@ fn run(job: &JobInput) -> Output {
 /// The kernels of one report; nothing where it says nothing, with the finding that says why.
 fn of_rank(job: &JobInput, file: &InputFile, output: &mut Output) -> Option<Kernels> {
     let told = |code: &str, why: String| file.tells(code, why);
-    let read = Export::open(&file.path).and_then(|export| {
-        let lost = loss(&export)?;
-        let written = export.written_by()?;
-        Ok((durations(&export)?, lost, written))
-    });
-    let (kernels, lost, written) = match read {
+    let (kernels, lost, written) = match job.of_report(SPEC.name, file, || read(file)) {
         Ok(read) => read,
-        Err(error) => {
-            output.findings.push(told("report-unreadable", error.to_string()));
+        Err(finding) => {
+            output.findings.push(*finding);
             return None;
         }
     };
@@ -122,7 +117,7 @@ fn of_rank(job: &JobInput, file: &InputFile, output: &mut Output) -> Option<Kern
         output.versions.entry("nsys".to_owned()).or_default().insert(product);
     }
     if let Some((code, text)) = lost {
-        output.findings.push(told(code, format!("the report says itself: {text}")));
+        output.findings.push(told(&code, format!("the report says itself: {text}")));
         return None;
     }
     let mut kernels = match kernels {
@@ -142,6 +137,18 @@ fn of_rank(job: &JobInput, file: &InputFile, output: &mut Output) -> Option<Kern
         return None;
     }
     Some(kernels)
+}
+
+/// The runs of its kernels, or why they are none; what it lost; and who wrote it.
+type OfReport = (Result<Kernels, String>, Option<(String, String)>, WrittenBy);
+
+fn read(file: &InputFile) -> Result<OfReport, (&'static str, String)> {
+    let read = Export::open(&file.path).and_then(|export| {
+        let lost = loss(&export)?.map(|(code, text)| (code.to_owned(), text));
+        let written = export.written_by()?;
+        Ok((durations(&export)?, lost, written))
+    });
+    read.map_err(|error| ("report-unreadable", error.to_string()))
 }
 
 fn per_rank(job: &JobInput, file: &InputFile, kernels: &Kernels, output: &mut Output) {

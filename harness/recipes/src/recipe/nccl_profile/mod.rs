@@ -17,7 +17,7 @@ use crate::tables::{
 };
 use crate::unit::{Better, Unit};
 use printed::Printed;
-use rank::Unread;
+use rank::{OfRank, Unread};
 
 const ROW: &[Dim] = &[Dim::Op, Dim::SizeBytes, Dim::Place];
 
@@ -104,13 +104,17 @@ fn run(job: &JobInput) -> Output {
     let mut ranks = Vec::new();
     let mut whole = job.has_every_export();
     for file in exports {
-        let read = rank::read(file, &printed);
-        whole &= read.is_ok();
+        let read = job.of_report(SPEC.name, file, || match rank::read(file, &printed) {
+            Ok(rows) => Ok(Ok(rows)),
+            Err(Unread::Differs(why)) => Ok(Err(why)),
+            Err(Unread::Broken { code, why }) => Err((code, why)),
+        });
+        whole &= matches!(read, Ok(Ok(_)));
         match read {
-            Ok(rank) => ranks.push(rank),
-            Err(Unread::Broken { code, why }) => output.findings.push(file.tells(code, why)),
+            Ok(Ok(rows)) => ranks.push(OfRank { file, rows }),
             // One rank that did other calls than were printed puts all that was printed in doubt.
-            Err(Unread::Differs(why)) => compared::differs(file, why, &mut output),
+            Ok(Err(why)) => compared::differs(file, why, &mut output),
+            Err(finding) => output.findings.push(*finding),
         }
     }
     if !ranks.is_empty() {

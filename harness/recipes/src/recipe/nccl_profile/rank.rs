@@ -7,15 +7,19 @@ use super::printed::Printed;
 use crate::nccl::NcclCalls;
 use crate::nccl::sequence::{Difference, Part, Place, Placement, assign};
 use crate::trace::Trace;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub struct OfRank<'a> {
     pub file: &'a InputFile,
-    pub rows: BTreeMap<(u32, Placement), Timed>,
+    pub rows: Rows,
 }
 
+/// By row of the output, and its placement.
+pub type Rows = BTreeMap<(u32, Placement), Timed>;
+
 /// The timed operations of one placement of one size.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timed {
     /// The start of the first launching call.
     pub start: i64,
@@ -39,7 +43,7 @@ struct Unit {
     kernels: std::ops::Range<u32>,
 }
 
-pub fn read<'a>(file: &'a InputFile, printed: &Printed) -> Result<OfRank<'a>, Unread> {
+pub fn read(file: &InputFile, printed: &Printed) -> Result<Rows, Unread> {
     let broken = |code, why: String| Unread::Broken { code, why };
     let unreadable =
         |error: crate::source::nsys_export::ExportError| broken("report-unreadable", error.to_string());
@@ -54,7 +58,7 @@ pub fn read<'a>(file: &'a InputFile, printed: &Printed) -> Result<OfRank<'a>, Un
     };
     let units = units(&calls);
     let places = places(&units, printed).map_err(|difference| Unread::Differs(difference.to_string()))?;
-    let mut rows: BTreeMap<(u32, Placement), Timed> = BTreeMap::new();
+    let mut rows = Rows::new();
     let (mut bare, mut several) = (0u64, 0u64);
     for (unit, place) in units.iter().zip(&places) {
         let (Part::Timed { .. }, Some(placement)) = (place.part, place.placement) else { continue };
@@ -85,7 +89,7 @@ pub fn read<'a>(file: &'a InputFile, printed: &Printed) -> Result<OfRank<'a>, Un
             return Err(Unread::Differs(format!("timed calls that launched {what}: {count}")));
         }
     }
-    Ok(OfRank { file, rows })
+    Ok(rows)
 }
 
 /// In the order in which they were called. What several threads do at once is in no order: such a report has more calls than

@@ -37,7 +37,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 mod together;
-mod written;
+pub(crate) mod written;
 
 pub use groups::{COMPOSITE, GROUPS, Group, PICTURES, group_of};
 pub use seen::Seen;

@@ -71,12 +71,10 @@ fn run(job: &JobInput) -> Output {
     let mut counts: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
     for file in job.files_of(FileRole::NsysExport) {
         let (Some(rank), Some(node)) = (file.rank, &file.node) else { continue };
-        let told = |code: &str, why: String| file.tells(code, why);
-        match of_rank(file) {
-            Err(error) => output.findings.push(told("report-unreadable", error.to_string())),
-            Ok(Err((code, why))) => output.findings.push(told(code, why)),
-            Ok(Ok((found, figures))) => {
-                let notes = found.notes.iter().map(|note| told("steps", note.clone()));
+        match job.of_report(SPEC.name, file, || of_rank(file)) {
+            Err(finding) => output.findings.push(*finding),
+            Ok((found, figures)) => {
+                let notes = found.notes.iter().map(|note| file.tells("steps", note.clone()));
                 output.findings.extend(notes);
                 let dims = job.dims().with(Dim::Rank, rank).with(Dim::Node, node.as_str());
                 counts.entry(per_rank(&dims, &found, &figures, &mut output)).or_default().push(rank);
@@ -97,23 +95,22 @@ fn run(job: &JobInput) -> Output {
 }
 
 /// The steps of a report with their figures, or why there are none.
-type OfRank = Result<(Found, Figures), (&'static str, String)>;
-
-fn of_rank(file: &InputFile) -> Result<OfRank, ExportError> {
-    let trace = Trace::open(&file.path)?;
+fn of_rank(file: &InputFile) -> Result<(Found, Figures), (&'static str, String)> {
+    let unreadable = |error: ExportError| ("report-unreadable", error.to_string());
+    let trace = Trace::open(&file.path).map_err(unreadable)?;
     // A step of which events were dropped may be one of another length, and two may look like one.
-    if let Some((code, text)) = loss(trace.export())? {
-        return Ok(Err((code, format!("the report says itself: {text}"))));
+    if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
+        return Err((code, format!("the report says itself: {text}")));
     }
-    let found = match of_trace(&trace, &Asked::default())? {
+    let found = match of_trace(&trace, &Asked::default()).map_err(unreadable)? {
         Ok(found) => found,
-        Err(why) => return Ok(Err(("no-steps", format!("no steps to be seen: {}", why.join("; "))))),
+        Err(why) => return Err(("no-steps", format!("no steps to be seen: {}", why.join("; ")))),
     };
     let steps: Vec<_> = found.steps.iter().collect();
-    Ok(match figures(&steps) {
+    match figures(&steps) {
         Some(figures) => Ok((found, figures)),
         None => Err(("no-steps", "no step is whole".to_owned())),
-    })
+    }
 }
 
 /// How many whole steps there are.

@@ -79,7 +79,7 @@ fn run(job: &JobInput) -> Output {
     let mut reads = Vec::new();
     let mut whole = !files.is_empty();
     for file in &files {
-        match read(file) {
+        match read(job, file) {
             Ok(read) => reads.push(read),
             Err(finding) => {
                 output.findings.push(*finding);
@@ -116,24 +116,31 @@ fn run(job: &JobInput) -> Output {
 }
 
 /// Of one report; else the finding that says why nothing.
-fn read(file: &InputFile) -> Result<Read<'_>, Box<Finding>> {
-    let told = |code: &str, why: String| Box::new(file.tells(code, why));
+fn read<'a>(job: &JobInput, file: &'a InputFile) -> Result<Read<'a>, Box<Finding>> {
     let (Some(rank), Some(node)) = (file.rank, file.node.as_deref()) else {
-        return Err(told("report-unreadable", "it is not known whose report it is".to_owned()));
+        return Err(Box::new(
+            file.tells("report-unreadable", "it is not known whose report it is".to_owned()),
+        ));
     };
+    let (zero, taken) = job.of_report(SPEC.name, file, || of_rank(file))?;
+    Ok(Read { file, rank, node, zero, taken })
+}
+
+/// The UTC of its zero, and what was taken of it.
+fn of_rank(file: &InputFile) -> Result<(Option<i64>, Taken), (&'static str, String)> {
     let read = Trace::open(&file.path).and_then(|trace| {
         let lost = loss(trace.export())?;
         Ok((lost, taken::take(&trace)?, trace.utc_epoch_ns()?))
     });
     match read {
-        Err(error) => Err(told("report-unreadable", error.to_string())),
-        Ok((Some((code, text)), ..)) => Err(told(code, format!("the report says itself: {text}"))),
+        Err(error) => Err(("report-unreadable", error.to_string())),
+        Ok((Some((code, text)), ..)) => Err((code, format!("the report says itself: {text}"))),
         Ok((None, None, _)) => {
             let why =
                 "no kernel of communication was traced; trace `cuda` and `nvtx`, and let the window reach it";
-            Err(told("no-communication", why.to_owned()))
+            Err(("no-communication", why.to_owned()))
         }
-        Ok((None, Some((taken, _)), zero)) => Ok(Read { file, rank, node, zero, taken }),
+        Ok((None, Some((taken, _)), zero)) => Ok((zero, taken)),
     }
 }
 

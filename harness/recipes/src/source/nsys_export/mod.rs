@@ -23,6 +23,7 @@ pub use shared::Decoded;
 use crate::source::efa_counters::{self, Capture};
 use crate::tables::{ColumnSpec, Kind, META_DATA_EXPORT, TableSpec};
 use polars::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
@@ -49,7 +50,7 @@ enum Form {
 }
 
 /// By which release an export was written, as it says.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenBy {
     pub product: Option<String>,
     pub schema: Option<String>,
