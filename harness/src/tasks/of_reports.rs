@@ -95,3 +95,78 @@ pub fn nodes(survey: &Survey) -> Vec<Option<String>> {
     let host = |input: &Input| Trace::open(&input.path).and_then(|trace| trace.host()).ok().flatten();
     survey.inputs.iter().map(host).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recipes::recipe::of_reports::{join, survey};
+    use recipes::tables::{KernelRow, write};
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    fn export(folder: &Path, ns: i64) -> PathBuf {
+        let rows: Vec<KernelRow> = (0..6)
+            .map(|at| KernelRow {
+                start: at * 100,
+                end: at * 100 + ns + at,
+                device_id: 0,
+                context_id: 1,
+                stream_id: 7,
+                correlation_id: None,
+                global_pid: None,
+                short_name: 1,
+                demangled_name: 1,
+            })
+            .collect();
+        let folder = folder.join(format!("of{ns}_pqtdir"));
+        fs::create_dir_all(&folder).expect("made");
+        for (table, bytes) in [
+            ("CUPTI_ACTIVITY_KIND_KERNEL", write::kernels(&rows)),
+            ("StringIds", write::strings(&[(1, "gemm<1, 2>::of".to_owned())])),
+            ("META_DATA_EXPORT", write::meta("3.20.0", "2025.3.1")),
+        ] {
+            fs::write(folder.join(format!("{table}.parquet")), bytes.expect("made")).expect("written");
+        }
+        folder
+    }
+
+    #[test]
+    fn arguments_and_a_filter_arrive_at_a_task_as_they_were_given() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let inputs = [30, 50].map(|ns| {
+            let path = export(folder.path(), ns);
+            Input { shown: format!("of {ns}"), path, side: 0 }
+        });
+        let named = |name: &str, word: &str| {
+            let recipe = find(name).expect("there");
+            (recipe, Arguments::read(name, recipe.arguments, &[word]).expect("an argument"))
+        };
+        let asked = [named("cuda_gpu_kern_hist", "name=gemm<1, 2>::of"), named("cuda_gpu_kern_sum", "base")];
+        let filter = Filter::Time("150/430".parse().expect("a span"));
+        let wanted =
+            Survey { asked: &asked, inputs: &inputs, filter: Some(&filter), jobs: 1, progress: &|_| {} };
+        let told = serde_json::to_vec(&OfReports::of(&wanted)).expect("written");
+        let task: OfReports = serde_json::from_slice(&told).expect("read back");
+        let parts = [1, 0].map(|number| {
+            let bytes = task.read(&[number], 1).expect("read");
+            assert!(taken(&wanted, &[1 - number], &bytes).is_err(), "of the other report");
+            taken(&wanted, &[number], &bytes).expect("its own report")
+        });
+        let joined = join(&wanted, parts.into_iter().collect(), &BTreeMap::new());
+        assert_eq!(format!("{joined:?}"), format!("{:?}", survey(&wanted).expect("threads")));
+        assert!(joined.iter().all(|outcome| !outcome.tables.is_empty()));
+    }
+
+    #[test]
+    fn a_task_that_does_not_see_a_report_has_not_read_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = export(folder.path(), 30);
+        let inputs = [Input { shown: "r".to_owned(), path: path.clone(), side: 0 }];
+        let asked = [(find("breakdown").expect("there"), Arguments::default())];
+        let wanted = Survey { asked: &asked, inputs: &inputs, filter: None, jobs: 1, progress: &|_| {} };
+        let work = OfReports::of(&wanted);
+        assert!(work.read(&[0], 1).is_ok());
+        fs::remove_dir_all(&path).expect("gone");
+        assert!(work.read(&[0], 1).is_err_and(|why| why.contains("does not see a report")));
+    }
+}
