@@ -60,6 +60,9 @@ pub struct Plan {
     pub sim_faults: Vec<String>,
     pub limit_s: Option<u64>,
     pub max_fail: Option<u32>,
+    /// So many jobs are in the queue or run at the same time; as many as nodes allow, where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_jobs: Option<u32>,
     /// Recipes that users wrote, whole: the plan needs no file of theirs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recipes: Vec<PlannedRecipe>,

@@ -156,6 +156,43 @@ fn a_run_that_reaches_max_fail_launches_nothing_more() {
 }
 
 #[test]
+fn no_more_jobs_are_in_the_queue_than_the_inventory_says() {
+    let project = Project::new();
+    project.write(
+        "inventory/few.toml",
+        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n[reach]\nvia = \"slurm\"\nmost_jobs = 2\n",
+    );
+    // So many jobs were asked for and had not ended at the same time.
+    let most = || {
+        let events = std::fs::read_to_string(project.latest().join("events.jsonl")).expect("events");
+        let (mut live, mut most) = (0_i32, 0);
+        for line in events.lines() {
+            live += i32::from(line.contains("\"event\":\"job-submitted\""));
+            live -= i32::from(line.contains("\"event\":\"job-ended\""));
+            most = most.max(live);
+        }
+        assert_eq!(live, 0, "every job ended");
+        most
+    };
+    for (inventory, expected) in [("default", 4), ("few", 2)] {
+        let ran = project.harness(&["--suite", "nccl-p5", "-q", "--inventory", inventory]);
+        assert_eq!((ran.code, most()), (Some(0), expected), "{inventory}: {}", ran.all());
+    }
+}
+
+#[test]
+fn a_pretend_cluster_has_no_login_host() {
+    let project = Project::new();
+    project.write(
+        "inventory/login.toml",
+        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n[reach]\nvia = \"slurm\"\nlogin = \"l\"\n",
+    );
+    let ran = project.harness(&["--suite", "nccl-p5", "--inventory", "login", "--list"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+    assert!(ran.stderr.contains("a pretend cluster has no login host: leave `login` out"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_run_over_its_time_limit_could_not_tell() {
     let project = Project::new();
     let ran = project.harness(&["--suite", "nccl-p5", "-q", "--timeout", "60"]);

@@ -84,12 +84,12 @@ fn analyze_on(home: &Home, from: From, args: &RunArgs) -> Result<Option<Cluster>
     Cluster::of(&loaded.inventory, None).map(Some)
 }
 
-/// How the run reached its nodes, so that they are asked in the same way. Only over ssh does the inventory say more of it
-/// than the plan.
+/// How the run reached its nodes, so that they are asked in the same way: where ssh is on the way, the inventory says more
+/// of it than the plan.
 fn reached(home: &Home, plan: &Plan, args: &RunArgs) -> Result<Reached, String> {
     match plan.launcher {
-        Launcher::Slurm | Launcher::Local => Ok(Reached::Processes(ProcessReach)),
-        Launcher::Ssh => {
+        Launcher::Local => Ok(Reached::Processes(ProcessReach)),
+        Launcher::Slurm | Launcher::Ssh => {
             let inventory = super::resume::inventory(home, plan, &args.inventory)?;
             Reached::of(&inventory, plan.seed, args.ssh_fanout as usize)
         }

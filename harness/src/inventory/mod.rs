@@ -54,8 +54,12 @@ pub struct SlurmReach {
     pub account: Option<String>,
     pub reservation: Option<String>,
     pub constraint: Option<String>,
-    /// Where `sbatch` is called; here, where absent.
+    /// Where Slurm's commands are called, over ssh; on this machine, where absent.
     pub login: Option<String>,
+    /// A configuration file for the ssh to it.
+    pub login_config: Option<String>,
+    /// So many jobs of a run are in the queue or run at the same time; as many as nodes allow, where absent.
+    pub most_jobs: Option<u32>,
     /// What `srun --mpi` is given.
     pub mpi: String,
     pub exclusive: bool,

@@ -157,6 +157,8 @@ fn slurm() -> SlurmReach {
         reservation: None,
         constraint: None,
         login: None,
+        login_config: None,
+        most_jobs: None,
         mpi: "pmix".to_owned(),
         exclusive: true,
     }
@@ -174,6 +176,8 @@ fn read_reach(table: &Table<'_>) -> Option<ReachBy> {
             // Slurm's operators on features; it reaches sbatch as one argument of its own.
             constraint: table.get("constraint").and_then(|value| line_of_text(&value)),
             login: word("login"),
+            login_config: table.get("login_config").and_then(|value| line_of_text(&value)),
+            most_jobs: table.get("most_jobs").and_then(|value| value.small(1..=100_000)),
             mpi: word("mpi").unwrap_or_else(|| slurm().mpi),
             exclusive: table.get("exclusive").and_then(|value| value.boolean()).unwrap_or(true),
         }),

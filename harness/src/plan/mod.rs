@@ -46,11 +46,9 @@ pub fn plan(
 ) -> Result<Plan, Vec<String>> {
     let mut mistakes = Vec::new();
     let launcher = match &inventory.reach {
-        ReachBy::Slurm(slurm) if slurm.login.is_some() => {
-            mistakes.push(format!(
-                "{}: this version runs Slurm's commands on this machine only; run it on the login node and leave `login` out",
-                inventory.file
-            ));
+        ReachBy::Slurm(slurm) if slurm.login.is_some() && inventory.kind == Kind::Pretend => {
+            mistakes
+                .push(format!("{}: a pretend cluster has no login host: leave `login` out", inventory.file));
             Launcher::Slurm
         }
         ReachBy::Slurm(_) => Launcher::Slurm,
@@ -133,6 +131,10 @@ pub fn plan(
         sim_faults: request.sim_faults.clone(),
         limit_s: request.limit_s,
         max_fail: request.max_fail,
+        most_jobs: match &inventory.reach {
+            ReachBy::Slurm(slurm) => slurm.most_jobs,
+            ReachBy::Ssh(_) | ReachBy::Local => None,
+        },
         recipes: request.recipes.clone(),
         cases,
     })

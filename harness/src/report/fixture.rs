@@ -296,6 +296,7 @@ pub fn plan() -> Plan {
         sim_faults: vec!["p5-003:nic-slow=0.4@rdmap113s0".into()],
         limit_s: None,
         max_fail: None,
+        most_jobs: None,
         recipes: Vec::new(),
         cases: vec![case, skipped],
     }

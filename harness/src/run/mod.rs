@@ -305,8 +305,13 @@ impl<'a> Runner<'a> {
                 taken.extend(job.planned.nodes.iter().map(String::as_str));
             }
         }
+        let live = self.jobs.iter().filter(|job| matches!(job.state, JobState::Live(_))).count();
+        let room = self.plan.most_jobs.map_or(usize::MAX, |most| (most as usize).saturating_sub(live));
         let mut ready = Vec::new();
         for (at, job) in self.jobs.iter().enumerate() {
+            if ready.len() >= room {
+                break;
+            }
             let case = &self.plan.cases[job.case];
             if !matches!(job.state, JobState::Planned) || !matches!(self.barrier(case), Barrier::Open) {
                 continue;

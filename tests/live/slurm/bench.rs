@@ -69,6 +69,11 @@ impl Bench {
     pub fn start_with(&self, args: &[&str]) -> Running {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.running(command)
+    }
+
+    /// A harness of one's own words.
+    pub fn running(&self, mut command: Command) -> Running {
         let run = Running(Some(command.spawn().expect("the harness starts")));
         self.cluster.script("own", &[&run.id().to_string()]);
         run

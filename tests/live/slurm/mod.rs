@@ -8,14 +8,28 @@ mod failures;
 mod probe;
 mod left;
 mod killed;
+mod login;
 mod whole;
 mod worn;
 
 use crate::fact::{Fact, trials};
 use crate::slurm_cluster;
+use crate::ssh::hosts;
 use libtest_mimic::Trial;
 
 pub fn tests() -> Vec<Trial> {
-    let facts: Vec<Fact> = [whole::FACTS, failures::FACTS, discover::FACTS, probe::FACTS, left::FACTS, worn::FACTS, killed::FACTS, analysis::FACTS].concat();
-    trials("slurm", &facts, slurm_cluster::absent())
+    let facts: Vec<Fact> = [
+        whole::FACTS,
+        failures::FACTS,
+        discover::FACTS,
+        probe::FACTS,
+        left::FACTS,
+        worn::FACTS,
+        killed::FACTS,
+        analysis::FACTS,
+    ]
+    .concat();
+    let mut all = trials("slurm", &facts, slurm_cluster::absent());
+    all.extend(trials("slurm", login::FACTS, slurm_cluster::absent().or_else(hosts::absent)));
+    all
 }

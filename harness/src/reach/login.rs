@@ -1,0 +1,41 @@
+//! The machine that the harness runs on, where a scheduler's commands can be called on another only: what is asked of this
+//! machine is asked of that one, over its one connection.
+
+use super::{Answer, Command, Host, Reach, ReachError, Wait};
+
+/// Nodes are reached as by `of`.
+pub struct AtLogin<R> {
+    of: R,
+    login: Host,
+}
+
+impl<R> AtLogin<R> {
+    pub fn new(of: R, login: &str) -> AtLogin<R> {
+        AtLogin { of, login: Host::Node(login.to_owned()) }
+    }
+
+    pub fn of(&self) -> &R {
+        &self.of
+    }
+
+    fn host<'a>(&'a self, host: &'a Host) -> &'a Host {
+        match host {
+            Host::Here => &self.login,
+            Host::Node(_) => host,
+        }
+    }
+}
+
+impl<R: Reach> Reach for AtLogin<R> {
+    fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+        self.of.exec(self.host(host), command)
+    }
+
+    fn put<'a>(&'a self, host: &'a Host, path: &'a str, bytes: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+        self.of.put(self.host(host), path, bytes)
+    }
+
+    fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+        self.of.get(self.host(host), path)
+    }
+}

@@ -1,0 +1,60 @@
+//! Slurm's commands on a login host, which is reached by ssh: the harness's own machine has no cluster.
+
+use super::bench::{Bench, case, ended};
+use crate::fact::Fact;
+use crate::ssh::hosts::Hosts;
+use std::process::Stdio;
+
+pub const FACTS: &[Fact] = &[
+    ("a_login_host_asks_slurm_where_this_machine_cannot", a_login_host_asks_slurm_where_this_machine_cannot),
+    (
+        "a_login_host_that_is_away_is_told_and_blames_no_node",
+        a_login_host_that_is_away_is_told_and_blames_no_node,
+    ),
+];
+
+/// A cluster and its login host, with a suite whose one case fails on n3.
+fn bench(cases: &str) -> (Hosts, Bench) {
+    let bench = Bench::of(4, "login = \"h1\"\nlogin_config = \"BENCH/ssh_config\"", cases);
+    let slurm = format!("SetEnv SHLVL=1 SLURM_CONF={}", bench.cluster.configuration().display());
+    let hosts = Hosts::start_with(1, &[&slurm], "");
+    let inventory = bench.project.path().join("inventory/live.toml");
+    let text = std::fs::read_to_string(&inventory).expect("an inventory");
+    let config = hosts.path("ssh_config").display().to_string();
+    bench.project.write("inventory/live.toml", &text.replace("BENCH/ssh_config", &config));
+    bench.program("well", "[[ $(hostname) == \"$SLURMD_NODENAME\" ]] && echo \"$1\"");
+    bench.program("fails-on-n3", "[[ $(hostname) != n3 ]] || exit 9");
+    (hosts, bench)
+}
+
+/// Without what would tell clients of Slurm on this machine where a controller is.
+fn run(bench: &Bench) -> crate::project::Ran {
+    let mut command = bench.project.command(&["--suite", "live", "--inventory", "live"]);
+    command.env("SLURM_CONF", "/no/such/slurm.conf").stdout(Stdio::piped()).stderr(Stdio::piped());
+    ended(bench.running(command))
+}
+
+fn a_login_host_asks_slurm_where_this_machine_cannot() {
+    let cases =
+        [case("ends-well", "\"each\"", "well", ""), case("fails-somewhere", "\"each\"", "fails-on-n3", "")];
+    let (_hosts, bench) = bench(&cases.concat());
+    let ran = run(&bench);
+    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    let well = bench.verdicts("ends-well");
+    assert!(well.iter().all(|verdict| verdict.ends_with(" pass")) && well.len() == 4, "{well:#?}");
+    let somewhere = bench.verdicts("fails-somewhere");
+    let failed: Vec<&String> = somewhere.iter().filter(|verdict| !verdict.ends_with(" pass")).collect();
+    assert_eq!(failed, ["command.exit_code@n3 fail"], "{}", ran.all());
+    bench.cluster.assert_nothing_is_left();
+}
+
+fn a_login_host_that_is_away_is_told_and_blames_no_node() {
+    let (hosts, bench) = bench(&case("ends-well", "\"each\"", "well", ""));
+    hosts.down(1);
+    let ran = run(&bench);
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    let well = bench.verdicts("ends-well");
+    assert!(well.iter().all(|verdict| !verdict.ends_with(" pass")) && well.len() == 4, "{well:#?}");
+    assert!(ran.all().contains("h1"), "{}", ran.all());
+    assert!(ran.blamed().is_empty(), "{:?}", ran.blamed());
+}
