@@ -5,8 +5,8 @@ mod commands;
 mod failing;
 mod files;
 pub mod hosts;
-mod probe;
 mod left;
+mod probe;
 mod suites;
 mod worn;
 
@@ -14,7 +14,8 @@ use crate::fact::trials;
 use libtest_mimic::Trial;
 
 pub fn tests() -> Vec<Trial> {
-    let facts = [commands::FACTS, files::FACTS, failing::FACTS, suites::FACTS, probe::FACTS, left::FACTS].concat();
+    let facts =
+        [commands::FACTS, files::FACTS, failing::FACTS, suites::FACTS, probe::FACTS, left::FACTS].concat();
     trials("ssh", &facts, hosts::absent())
 }
 

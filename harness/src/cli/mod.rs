@@ -2,11 +2,11 @@
 //! libtest-mimic's arguments are flattened in, so that its vocabulary works as everywhere.
 
 mod bundle;
-mod inventory;
 mod clean;
+mod inventory;
 mod load;
-mod provision;
 mod preflight;
+mod provision;
 mod reached;
 mod recipe;
 mod replay;

@@ -155,7 +155,7 @@ async fn start(reach: &dyn Reach, job: &PlannedJob, name: &str) -> Result<(), Re
 }
 
 /// Nobody could be blamed for a folder that several hosts were asked for in vain.
-pub(super) fn on_folder(error: &ReachError, job: &PlannedJob) -> NotLaunched {
+pub fn on_folder(error: &ReachError, job: &PlannedJob) -> NotLaunched {
     match (error, job.nodes.as_slice()) {
         (ReachError::Unreachable { .. } | ReachError::TimedOut { .. }, [node]) => {
             NotLaunched::on(&Host::Node(node.clone()), error)

@@ -125,6 +125,8 @@ mod tests {
             reservation: None,
             constraint: None,
             login: None,
+            login_config: None,
+            most_jobs: None,
             mpi: "pmix".into(),
             exclusive: true,
         };

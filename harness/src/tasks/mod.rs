@@ -349,6 +349,8 @@ mod tests {
             reservation: None,
             constraint: Some("efa&h100".to_owned()),
             login: None,
+            login_config: None,
+            most_jobs: None,
             mpi: "none".to_owned(),
             exclusive: true,
         };

@@ -5,10 +5,10 @@ mod analysis;
 mod bench;
 mod discover;
 mod failures;
-mod probe;
-mod left;
 mod killed;
+mod left;
 mod login;
+mod probe;
 mod whole;
 mod worn;
 

@@ -1,8 +1,8 @@
 //! `harness inventory probe` and `diff`: what the nodes of an inventory are, asked of the nodes themselves.
 
+use crate::artefact::Probe;
 use crate::cli::reached::Reached;
 use crate::cli::{load, run_suites, usage};
-use crate::artefact::Probe;
 use crate::inventory::{Inventory, Kind};
 use crate::probe::{self as made_of, NotMade, Probing};
 use crate::reach::{Reach, openssh};
