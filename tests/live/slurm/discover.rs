@@ -2,6 +2,8 @@
 
 use super::bench::{Bench, case, until};
 use crate::fact::Fact;
+use crate::project::{Ran, ran};
+use std::time::{Duration, Instant};
 
 pub const FACTS: &[Fact] = &[(
     "an_inventory_is_discovered_without_the_nodes_that_take_no_jobs",
@@ -28,13 +30,17 @@ fn an_inventory_is_discovered_without_the_nodes_that_take_no_jobs() {
     });
     let discover = |more: &[&str]| {
         let args: Vec<&str> = DISCOVER.iter().chain(more).copied().collect();
-        crate::project::ran(bench.command(&args).output().expect("the harness starts"))
+        ran(bench.command(&args).output().expect("the harness starts"))
     };
-    let ran = discover(&[]);
-    assert_eq!(ran.code, Some(0), "{}", ran.all());
-    assert!(ran.stdout.contains("left out n2: drained: a fan | is loud # and more (root"), "{}", ran.all());
-    assert!(ran.stdout.contains("left out n3: down: power"), "{}", ran.all());
-    assert!(ran.stdout.contains("2 nodes of p5, 2 left out: n[1,4]"), "{}", ran.all());
+    let found = discover(&[]);
+    assert_eq!(found.code, Some(0), "{}", found.all());
+    assert!(
+        found.stdout.contains("left out n2: drained: a fan | is loud # and more (root"),
+        "{}",
+        found.all()
+    );
+    assert!(found.stdout.contains("left out n3: down: power"), "{}", found.all());
+    assert!(found.stdout.contains("2 nodes of p5, 2 left out: n[1,4]"), "{}", found.all());
     let written =
         std::fs::read_to_string(bench.project.path().join("inventory/found.toml")).expect("written");
     assert!(written.contains("nodes = \"n[1,4]\"") && written.contains("#   n2: drained"), "{written}");
@@ -46,7 +52,14 @@ fn an_inventory_is_discovered_without_the_nodes_that_take_no_jobs() {
     update("n2", "resume", "");
     let listed = bench.project.harness(&["--suite", "live", "--inventory", "found", "--list"]);
     assert!(listed.stdout.contains("@n4") && !listed.stdout.contains("@n2"), "{}", listed.all());
-    until("n2", || discover(&["--force"]).stdout.contains("n[1-2,4]").then_some(()));
+    // Beside it a busy machine may lose another node for a moment.
+    let has_n2 = |ran: &Ran| ran.code == Some(0) && !ran.stdout.contains("left out n2");
+    let from = Instant::now();
+    let mut anew = discover(&["--force"]);
+    while !has_n2(&anew) && from.elapsed() < Duration::from_secs(60) {
+        anew = discover(&["--force"]);
+    }
+    assert!(has_n2(&anew), "{}", anew.all());
 
     let wrong = discover(&["--force", "--feature", "nosuch"]);
     assert_eq!(wrong.code, Some(2), "{}", wrong.all());
