@@ -10,7 +10,8 @@
 //! 6. `report`: verdicts to JUnit, JSON and words. Pure.
 //!
 //! `pipeline` is where they meet, `replay` takes a stored run through the later ones again, `store` reads and writes what
-//! lies between them, `probe` asks nodes what they are before any of it, `cli` is what a person calls. `standin` puts the pretend cluster's model behind real processes.
+//! lies between them, `probe` asks nodes what they are before any of it, `cli` is what a person calls. `standin` puts the
+//! pretend cluster's model behind real processes, `tasks` has reports read on the nodes of a cluster.
 //! Dependencies run one way: `cli -> pipeline -> stages -> launch -> reach <- sim`.
 //!
 //! What always holds, and what is absent on purpose:
