@@ -1,6 +1,7 @@
 //! What a node is asked: the script, and its words. What comes back is read in `answer.rs`.
 
 use crate::inventory::Inventory;
+use crate::redact::{Reference, reference};
 use crate::script::PROFILE_SH;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -57,6 +58,7 @@ impl Ask {
                 .environment
                 .iter()
                 .filter(|(name, _)| MATTERS.iter().any(|begins| name.starts_with(begins)))
+                .filter(|(_, value)| matches!(reference(value), Reference::None))
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect(),
         }

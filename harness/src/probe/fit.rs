@@ -2,6 +2,7 @@
 //! asks. What is not told speaks neither for a node nor against it, unless it is asked for.
 
 use super::clock::surely_off_ms;
+use super::misled::misled;
 use super::version;
 use crate::artefact::{ProbedNode, Value};
 use crate::inventory::{Instance, Inventory};
@@ -34,6 +35,7 @@ pub fn weigh(
     }
     unfit.extend(inventory.probe.iter().filter_map(|requirement| requirement.unmet(node)));
     odd(node, inventory, &mut notes);
+    notes.extend(misled(node, inventory));
     node.unfit = unfit;
     node.notes = notes;
 }

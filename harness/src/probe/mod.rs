@@ -8,6 +8,7 @@ mod compare;
 mod facts;
 mod fit;
 mod made;
+mod misled;
 mod requirement;
 mod slurm;
 mod table;

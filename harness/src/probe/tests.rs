@@ -294,15 +294,22 @@ fn a_node_is_held_against_the_profile_of_its_instance() {
     assert_eq!(unfit, ["the shared folder `/fsx/harness`: not writable: /fsx"]);
     assert_eq!(notes.len(), 4, "{notes:?}");
     assert_eq!(told(&[("instance", text("p5.48xlarge"))]), (Vec::new(), Vec::new()));
+    let environment = names(&["NCCL_DEBUG=INFO", "NCCL_DEBUG_TIME=1", "FI_PROVIDR=efa"]);
+    let (unfit, notes) = told(&[("environment", environment), ("nccl", text("2.27.7"))]);
+    assert!(unfit.is_empty() && notes.len() == 2, "{notes:?}");
+    assert!(notes[0].starts_with("environment: `NCCL_DEBUG_TIME`"), "{notes:?}");
+    assert!(
+        notes[1].starts_with("environment: `FI_PROVIDR`") && notes[1].contains("FI_PROVIDER"),
+        "{notes:?}"
+    );
 }
 
 #[test]
 fn nodes_are_asked_in_the_environment_of_their_jobs_without_its_secrets() {
-    let more =
-        "[environment]\nNCCL_DEBUG = \"INFO\"\nHF_TOKEN = \"planted\"\nLD_LIBRARY_PATH = \"/opt/it's\"\n";
+    let more = "[environment]\nNCCL_DEBUG = \"INFO\"\nNCCL_COMM_ID = \"env:PLANTED\"\nLD_LIBRARY_PATH = \"/opt/it's\"\n";
     let ask = Ask::of(&inventory("ssh", more), "p5-001");
     assert_eq!(ask.environment.keys().collect::<Vec<_>>(), ["LD_LIBRARY_PATH", "NCCL_DEBUG"]);
-    assert!(!ask.argv().iter().any(|word| word.contains("planted")));
+    assert!(!ask.argv().iter().any(|word| word.contains("PLANTED")));
     for via in ["slurm", "ssh"] {
         assert!(probed(via, more, &[], false).nodes.iter().all(|node| node.unfit.is_empty()), "{via}");
     }
