@@ -3,6 +3,8 @@
 pub mod efa_counters;
 pub mod flow_log;
 pub mod lttng;
+pub mod nccl_debug;
+mod nccl_prefix;
 pub mod nccl_tests;
 pub mod nsys_export;
 pub mod report_file;

@@ -1,6 +1,7 @@
 //! Lines of NCCL's own log, alone or in the middle of a line of nccl-tests, and where the one ends and the other begins.
 //! What a warning means is `failure`'s business.
 
+use super::super::nccl_prefix::{self, Prefix};
 use super::cell::{self, Cell};
 use super::row;
 use std::collections::HashSet;
@@ -38,9 +39,7 @@ impl Hosts {
 
 /// Parts a line into what nccl-tests printed and the line of NCCL that broke into it; nothing where NCCL is not in it.
 pub fn split<'a>(line: &'a str, hosts: Option<&Hosts>) -> Option<(&'a str, LogLine<'a>)> {
-    let kinds = [("NCCL INFO ", false), ("NCCL WARN ", true), ("NCCL TRACE ", false), ("NCCL CALL ", false)];
-    let marker = kinds.iter().filter_map(|(mark, warns)| line.find(mark).map(|at| (at, *mark, *warns))).min();
-    let Some((at, mark, warns)) = marker else {
+    let Some((at, text, level)) = nccl_prefix::mark(line) else {
         let at = line.find("NCCL version ")?;
         let before = line.get(..at)?;
         // In the middle of words it is prose.
@@ -48,39 +47,23 @@ pub fn split<'a>(line: &'a str, hosts: Option<&Hosts>) -> Option<(&'a str, LogLi
         let ours = before.trim().is_empty() || row::begins(&before.split_whitespace().collect::<Vec<_>>());
         return ours.then_some((before, LogLine { host: "", warns: false, text }));
     };
-    let text = line.get(at + mark.len()..)?.trim_end();
+    let warns = level == nccl_prefix::Level::Warn;
+    let text = line.get(text..)?.trim_end();
     let before = line.get(..at)?;
-    let Some((before, host)) = head(before, hosts) else {
+    let Some((before, host)) = nccl_prefix::prefix(before).and_then(|prefix| host(before, &prefix, hosts))
+    else {
         // No `host:pid:tid [gpu]`: the line is NCCL's all the same.
         return Some(("", LogLine { host: "", warns, text }));
     };
     Some((before, LogLine { host, warns, text }))
 }
 
-/// Takes `host:pid:tid [gpu] file.cc:12 ` off the end of a text.
-fn head<'a>(text: &'a str, hosts: Option<&Hosts>) -> Option<(&'a str, &'a str)> {
-    // The place in NCCL's source stands before a warning only.
-    let mut text = text.trim_end();
-    if !text.ends_with(']') {
-        text = text.rsplit_once(' ')?.0.trim_end();
-    }
-    let (text, gpu) = text.strip_suffix(']')?.rsplit_once('[')?;
-    cell::whole(gpu)?;
-    let (text, tid) = text.trim_end().rsplit_once(':')?;
-    let (text, pid) = text.rsplit_once(':')?;
-    cell::whole(tid)?;
-    cell::whole(pid)?;
-    let begin = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
-    let (before, word) = text.split_at_checked(begin)?;
+/// Parts what stands before `:pid:tid [gpu]` into cells of nccl-tests, or a launcher's label, and the host.
+pub fn host<'a>(text: &'a str, prefix: &Prefix<'a>, hosts: Option<&Hosts>) -> Option<(&'a str, &'a str)> {
+    let Prefix { before, word, .. } = *prefix;
     // A time stamp may stand before the host, and what it sticks to ends where its bracket opens.
-    if word.is_empty() {
-        return None;
-    }
-    if let Some((cells, stamp)) = before.trim_end().rsplit_once('[')
-        && let Some(stamp) = stamp.strip_suffix(']')
-        && stamp.starts_with(|c: char| c.is_ascii_digit())
-    {
-        return (stamp.len() < 40).then_some((cells, word));
+    if let Some((cells, _)) = nccl_prefix::stamp(before) {
+        return Some((cells, word));
     }
     let words: Vec<&str> = before.split_whitespace().collect();
     let in_a_row =
@@ -90,7 +73,12 @@ fn head<'a>(text: &'a str, hosts: Option<&Hosts>) -> Option<(&'a str, &'a str)> 
     }
     let cut = stuck(word, hosts);
     let (cell, host) = word.split_at_checked(cut)?;
-    text.get(..begin + cell.len()).map(|before| (before, host))
+    text.get(..before.len() + cell.len()).map(|before| (before, host))
+}
+
+/// The host of a line that broke into a row of nccl-tests.
+pub fn log_host<'a>(text: &'a str, prefix: &Prefix<'a>) -> &'a str {
+    host(text, prefix, None).map_or(prefix.word, |(_, host)| host)
 }
 
 /// Where the host begins in a word of a cell and a host. A host that is known decides; otherwise the number does, as

@@ -1,0 +1,185 @@
+//! Lines of calls: which operation, on how much of what, in which communicator. Who called is told by what stands before the
+//! line; what the calls of a log add up to is `tally`'s business.
+
+use super::words::{Words, hex, pointer, whole};
+use serde::Serialize;
+
+/// The operations that NCCL logs, by the names that it logs them with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub enum Operation {
+    AllGather,
+    AllReduce,
+    AlltoAll,
+    Broadcast,
+    Gather,
+    PutSignal,
+    Recv,
+    Reduce,
+    ReduceScatter,
+    Scatter,
+    Send,
+    Signal,
+    WaitSignal,
+}
+
+pub const OPERATIONS: [Operation; 13] = [
+    Operation::AllGather,
+    Operation::AllReduce,
+    Operation::AlltoAll,
+    Operation::Broadcast,
+    Operation::Gather,
+    Operation::PutSignal,
+    Operation::Recv,
+    Operation::Reduce,
+    Operation::ReduceScatter,
+    Operation::Scatter,
+    Operation::Send,
+    Operation::Signal,
+    Operation::WaitSignal,
+];
+
+impl Operation {
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::AllGather => "AllGather",
+            Operation::AllReduce => "AllReduce",
+            Operation::AlltoAll => "AlltoAll",
+            Operation::Broadcast => "Broadcast",
+            Operation::Gather => "Gather",
+            Operation::PutSignal => "PutSignal",
+            Operation::Recv => "Recv",
+            Operation::Reduce => "Reduce",
+            Operation::ReduceScatter => "ReduceScatter",
+            Operation::Scatter => "Scatter",
+            Operation::Send => "Send",
+            Operation::Signal => "Signal",
+            Operation::WaitSignal => "WaitSignal",
+        }
+    }
+
+    /// Whether each rank of the communicator makes the same call.
+    pub fn is_collective(self) -> bool {
+        !matches!(
+            self,
+            Operation::PutSignal
+                | Operation::Recv
+                | Operation::Send
+                | Operation::Signal
+                | Operation::WaitSignal
+        )
+    }
+
+    /// Whether the count is that of one peer out of all: the bytes of a line are then a part of what the call moves.
+    pub fn counts_one_peer(self) -> bool {
+        matches!(
+            self,
+            Operation::AllGather
+                | Operation::AlltoAll
+                | Operation::Gather
+                | Operation::ReduceScatter
+                | Operation::Scatter
+        )
+    }
+}
+
+/// One line of a call, with its numbers as they stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    pub operation: Operation,
+    /// Of the communicator; in hexadecimal in the log.
+    pub op_count: u64,
+    pub send_buffer: u64,
+    pub receive_buffer: u64,
+    pub count: u64,
+    pub datatype: u64,
+    pub redop: u64,
+    /// The peer, of a send or a receive.
+    pub root: u64,
+    pub comm: u64,
+    pub nranks: u64,
+    pub stream: u64,
+}
+
+impl Call {
+    /// Nothing for a type whose size is not known, and beyond 64 bits.
+    pub fn bytes(&self) -> Option<u64> {
+        self.count.checked_mul(type_bytes(self.datatype)?)
+    }
+}
+
+/// Bytes of one element, by the number of its type.
+pub fn type_bytes(datatype: u64) -> Option<u64> {
+    match datatype {
+        0 | 1 | 10 | 11 => Some(1),
+        6 | 9 => Some(2),
+        2 | 3 | 7 => Some(4),
+        4 | 5 | 8 => Some(8),
+        _ => None,
+    }
+}
+
+/// What a type is called, by its number.
+pub fn type_name(datatype: u64) -> Option<&'static str> {
+    const NAMES: [&str; 12] = [
+        "int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "bfloat16",
+        "fp8_e4m3", "fp8_e5m2",
+    ];
+    NAMES.get(usize::try_from(datatype).ok()?).copied()
+}
+
+/// Why a line of a call is none that could be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoCall<'a> {
+    /// Of an operation that is not known.
+    Unknown(&'a str),
+    Garbled(&'static str),
+}
+
+/// Nothing where the line is of no call.
+pub(super) fn parse(text: &str) -> Option<Result<Call, NoCall<'_>>> {
+    let (name, rest) = text.split_once(": opCount")?;
+    // Behind a space it is prose, or what another line broke into.
+    if name.is_empty() || name.contains(' ') {
+        return None;
+    }
+    let Some(operation) = OPERATIONS.into_iter().find(|operation| operation.name() == name) else {
+        return Some(Err(NoCall::Unknown(name)));
+    };
+    Some(fields(operation, rest).map_err(NoCall::Garbled))
+}
+
+fn fields(operation: Operation, rest: &str) -> Result<Call, &'static str> {
+    let mut words = Words(rest);
+    let op_count = words.next().and_then(hex).ok_or("opCount")?;
+    let send_buffer = words.labelled("sendbuff").and_then(pointer).ok_or("sendbuff")?;
+    let receive_buffer = words.labelled("recvbuff").and_then(pointer).ok_or("recvbuff")?;
+    let count = words.labelled("count").and_then(count).ok_or("count")?;
+    let datatype = words.labelled("datatype").and_then(whole).ok_or("datatype")?;
+    let redop = words.labelled("op").and_then(whole).ok_or("op")?;
+    let root = words.labelled("root").and_then(whole).ok_or("root")?;
+    let comm = words.labelled("comm").and_then(pointer).ok_or("comm")?;
+    let nranks = words.next().and_then(|word| word.strip_prefix("[nranks=")?.strip_suffix(']'));
+    let nranks = nranks.and_then(whole).ok_or("nranks")?;
+    let stream = words.labelled("stream").and_then(pointer).ok_or("stream")?;
+    Ok(Call {
+        operation,
+        op_count,
+        send_buffer,
+        receive_buffer,
+        count,
+        datatype,
+        redop,
+        root,
+        comm,
+        nranks,
+        stream,
+    })
+}
+
+/// Up to 2.21 a count was printed with a sign, beyond 2^63 as less than nothing: the bits are the same.
+fn count(text: &str) -> Option<u64> {
+    match text.strip_prefix('-') {
+        Some(_) => text.parse::<i64>().ok().map(i64::cast_unsigned),
+        None => whole(text),
+    }
+}

@@ -1,0 +1,39 @@
+//! Texts that are counted while they are few: what a log says may be anything, and memory is bounded.
+
+use super::tables::Counted;
+use std::collections::HashMap;
+
+const MOST: usize = 256;
+/// Of longer texts the rest is left out.
+const LONGEST: usize = 300;
+
+#[derive(Debug, Default)]
+pub(super) struct Few {
+    counts: HashMap<String, u64>,
+    /// Lines of texts that are one too many.
+    pub beyond: u64,
+}
+
+impl Few {
+    pub fn count(&mut self, text: &str) {
+        let text = match text.char_indices().nth(LONGEST) {
+            Some((end, _)) => text.get(..end).unwrap_or(text),
+            None => text,
+        };
+        if let Some(lines) = self.counts.get_mut(text) {
+            *lines += 1;
+        } else if self.counts.len() < MOST {
+            self.counts.insert(text.to_owned(), 1);
+        } else {
+            self.beyond += 1;
+        }
+    }
+
+    /// The most frequent first.
+    pub fn all(&self) -> Vec<Counted> {
+        let counted = |(text, lines): (&String, &u64)| Counted { text: text.clone(), lines: *lines };
+        let mut all: Vec<Counted> = self.counts.iter().map(counted).collect();
+        all.sort_by(|a, b| (b.lines, &a.text).cmp(&(a.lines, &b.text)));
+        all
+    }
+}

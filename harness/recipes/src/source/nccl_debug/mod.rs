@@ -1,0 +1,310 @@
+//! Logs that NCCL writes with `NCCL_DEBUG`, read line by line in bounded memory: communicators, what connects their ranks, and
+//! every call with its bytes. One file or many tell one story; what other programs print is passed over.
+
+mod call;
+mod checks;
+mod choice;
+mod communicators;
+mod compat;
+mod distinct;
+mod explain;
+mod few;
+mod graph;
+mod known;
+mod line;
+mod processes;
+mod setup;
+mod tables;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod warnings;
+mod watchdog;
+mod words;
+
+pub use call::{OPERATIONS, Operation, type_name};
+pub use compat::{Compat, Script};
+pub use explain::{Explain, Wrong};
+pub use tables::*;
+pub use watchdog::TimedOut;
+
+use super::nccl_prefix::{self, Level};
+use super::stream::{Piece, Pieces};
+use super::terminal::without_escapes;
+use crate::finding::Finding;
+use call::NoCall;
+use few::Few;
+use line::{Line, Said, Unread};
+use std::io::{self, BufRead};
+use tally::Tally;
+use warnings::Warnings;
+
+/// The edges of the buckets where nobody asks for others: 64 KiB, 1 MiB and 16 MiB.
+pub const EDGES: [u64; 3] = [64 << 10, 1 << 20, 16 << 20];
+
+/// NCCL cuts its lines at 1023 characters; where exactly depends on what stands before the text.
+const CUT_FROM: usize = 1015;
+/// So many garbled lines, clocks and time-outs are told one by one.
+const TOLD: usize = 3;
+const MOST_TIMED_OUT: usize = 4096;
+
+/// Reads one stream. A log without any line of NCCL has empty tables.
+pub fn read(from: impl BufRead, file: &str, edges: &[u64]) -> io::Result<NcclLog> {
+    let mut reader = Reader::new(edges);
+    reader.read(from, file)?;
+    Ok(reader.finish())
+}
+
+/// Takes one stream after another.
+#[derive(Debug)]
+pub struct Reader {
+    files: Vec<String>,
+    lines: u64,
+    of_nccl: u64,
+    understood: u64,
+    cut: u64,
+    garbled_calls: u64,
+    unknown_calls: u64,
+    unknown_operations: Few,
+    unknown: Few,
+    tally: Tally,
+    warnings: Warnings,
+    timed_out: Vec<TimedOut>,
+    clocks_back: usize,
+    findings: Vec<Finding>,
+}
+
+impl Reader {
+    /// Edges in any order; zero and copies are none.
+    pub fn new(edges: &[u64]) -> Self {
+        let mut edges: Vec<u64> = edges.iter().copied().filter(|edge| *edge > 0).collect();
+        edges.sort_unstable();
+        edges.dedup();
+        Reader {
+            files: Vec::new(),
+            lines: 0,
+            of_nccl: 0,
+            understood: 0,
+            cut: 0,
+            garbled_calls: 0,
+            unknown_calls: 0,
+            unknown_operations: Few::default(),
+            unknown: Few::default(),
+            tally: Tally::new(edges),
+            warnings: Warnings::default(),
+            timed_out: Vec::new(),
+            clocks_back: 0,
+            findings: Vec::new(),
+        }
+    }
+
+    /// Reads to the end. Where the stream breaks off, what was read before counts.
+    pub fn read(&mut self, from: impl BufRead, file: &str) -> io::Result<()> {
+        self.files.push(file.to_owned());
+        let mut pieces = Pieces::new(from);
+        let read = loop {
+            match pieces.next() {
+                Ok(Some(piece)) => self.piece(&piece),
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        self.lines += pieces.lines();
+        read
+    }
+
+    fn piece(&mut self, piece: &Piece) {
+        let text = without_escapes(&piece.text);
+        let Some(line) = line::split(&text) else {
+            if self.timed_out.len() < MOST_TIMED_OUT {
+                self.timed_out.extend(watchdog::parse(&text, piece.line));
+            }
+            return;
+        };
+        self.line(&line, piece, text.len() >= CUT_FROM);
+    }
+
+    fn line(&mut self, line: &Line, piece: &Piece, is_long: bool) {
+        self.of_nccl += 1;
+        let process = match line.host {
+            "" => None,
+            host => self.tally.processes.of(host, line.pid),
+        };
+        self.clock(line, process, piece);
+        match line.level {
+            Level::Info => {}
+            Level::Warn => {
+                self.understood += 1;
+                let file = self.files.last().map_or("", String::as_str);
+                self.warnings.add(line.host, line.text, piece.line, file);
+                return;
+            }
+            Level::Trace | Level::Call => {
+                self.understood += 1;
+                return;
+            }
+        }
+        match line::parse(line.text) {
+            Ok(said) => {
+                self.understood += 1;
+                self.cut += u64::from(is_long && said == Said::Known);
+                self.said(&said, line, process, piece);
+            }
+            Err(why) => match self.broken_into(line.text) {
+                // Another line broke into this one: what stands before it is this line's, the rest is its own.
+                Some((first, second)) => {
+                    match line::parse(first) {
+                        Ok(said) => {
+                            self.understood += 1;
+                            self.said(&said, line, process, piece);
+                        }
+                        Err(why) => self.not_understood(why, first, process, piece),
+                    }
+                    if let Some(second) = line::split(second) {
+                        self.line(&second, piece, is_long);
+                    }
+                }
+                None => {
+                    self.cut += u64::from(is_long);
+                    self.not_understood(why, line.text, process, piece);
+                }
+            },
+        }
+    }
+
+    /// Parts a text where a line of NCCL begins within it.
+    fn broken_into<'a>(&self, text: &'a str) -> Option<(&'a str, &'a str)> {
+        let (at, ..) = nccl_prefix::mark(text)?;
+        let prefix = nccl_prefix::prefix(text.get(..at)?)?;
+        let host = self.tally.processes.host_at_end(prefix.word).unwrap_or(prefix.word);
+        text.split_at_checked(prefix.before.len() + prefix.word.len() - host.len())
+    }
+
+    fn said(&mut self, said: &Said, line: &Line, process: Option<u32>, piece: &Piece) {
+        let tally = &mut self.tally;
+        match said {
+            Said::Call(call) => {
+                let file = u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX);
+                tally.call(call, process, line.device, piece.line, file);
+            }
+            Said::Setup(setup) => {
+                if let Some(process) = process {
+                    tally.communicators.set_up(process, setup);
+                }
+            }
+            Said::Version { nccl, cuda } => tally.versions.count(&match cuda {
+                Some(cuda) => format!("{nccl}+cuda{cuda}"),
+                None => (*nccl).to_owned(),
+            }),
+            Said::Driver(version) => tally.drivers.count(&version.to_string()),
+            Said::Network(name) => tally.networks.count(name),
+            Said::Provider { name, fabric, nics } => {
+                let fabric = fabric.map_or_else(String::new, |fabric| format!(", fabric {fabric}"));
+                let nics = nics.map_or_else(String::new, |nics| format!(", {nics} NICs"));
+                tally.providers.count(&format!("{name}{fabric}{nics}"));
+            }
+            Said::Plugin(version) => tally.plugins.count(&format!("aws-ofi-nccl {version}")),
+            Said::Libfabric(version) => tally.plugins.count(&format!("libfabric {version}")),
+            Said::Variable { name, value } => tally.variables.count(&format!("{name}={value}")),
+            Said::Connection(connection) => tally.connection(connection),
+            Said::Choice(choice) => tally.choice(choice),
+            _ => {}
+        }
+    }
+
+    fn not_understood(&mut self, why: Unread, text: &str, process: Option<u32>, piece: &Piece) {
+        match why {
+            Unread::Unknown => self.unknown.count(&shape(text)),
+            Unread::Call(NoCall::Unknown(name)) => {
+                self.unknown_calls += 1;
+                self.unknown_operations.count(name);
+            }
+            Unread::Call(NoCall::Garbled(what)) => {
+                self.garbled_calls += 1;
+                if let Some(process) = process.and_then(|process| self.tally.processes.get_mut(process)) {
+                    process.has_hole = true;
+                }
+                if self.garbled_calls <= TOLD as u64 {
+                    let ends = if piece.ended { "" } else { "; the file ends within the line" };
+                    let why = format!("a line of a call counts for nothing: `{what}` cannot be read{ends}");
+                    self.find(Finding::new("nccl-garbled", why), piece);
+                }
+            }
+        }
+    }
+
+    fn clock(&mut self, line: &Line, process: Option<u32>, piece: &Piece) {
+        let Some(stamp) = line.stamp else { return };
+        let digits = stamp.bytes().filter(u8::is_ascii_digit).take(14);
+        let now = digits.fold(0, |all, digit| all * 10 + u64::from(digit - b'0'));
+        let Some(process) = process.and_then(|process| self.tally.processes.get_mut(process)) else { return };
+        let is_back = now < process.clock;
+        process.clock = now;
+        if is_back {
+            self.clocks_back += 1;
+            if self.clocks_back <= TOLD {
+                let why = format!("the clock of `{}` goes back, to {stamp}", line.host);
+                self.find(Finding::new("nccl-clock-back", why).node(line.host), piece);
+            }
+        }
+    }
+
+    fn find(&mut self, finding: Finding, piece: &Piece) {
+        let file = self.file().to_owned();
+        self.findings.push(finding.file(file).line(piece.line));
+    }
+
+    fn file(&self) -> &str {
+        self.files.last().map_or("", String::as_str)
+    }
+
+    /// What all streams tell together.
+    pub fn finish(self) -> NcclLog {
+        let mut findings = self.findings.clone();
+        findings.extend(checks::findings(&self));
+        let Reader { tally, .. } = self;
+        let mut hosts: Vec<String> = tally.processes.hosts();
+        hosts.sort();
+        NcclLog {
+            lines: self.lines,
+            of_nccl: self.of_nccl,
+            understood: self.understood,
+            cut: self.cut,
+            garbled_calls: self.garbled_calls,
+            unknown_calls: self.unknown_calls,
+            unknown_operations: self.unknown_operations.all(),
+            unknown: self.unknown.all(),
+            processes: tally.processes.count() as u64,
+            hosts,
+            versions: tally.versions.all(),
+            drivers: tally.drivers.all(),
+            networks: tally.networks.all(),
+            providers: tally.providers.all(),
+            plugins: tally.plugins.all(),
+            variables: tally.variables.all(),
+            operations: tally.operations(),
+            histogram: tally.histogram(),
+            calls: tally.calls(),
+            gpus: tally.gpus(),
+            communicators: tally.told_communicators(),
+            communicators_beyond: tally.communicators.beyond,
+            connections: tally.connections(),
+            choices: tally.choices(),
+            warnings: self.warnings.all(),
+            timed_out: self.timed_out,
+            findings,
+        }
+    }
+}
+
+/// How a line looks: its digits tell nothing about its kind.
+fn shape(text: &str) -> String {
+    let mut shape = String::new();
+    for c in text.chars().take(120) {
+        let is_digit = c.is_ascii_digit();
+        if !(is_digit && shape.ends_with('#')) {
+            shape.push(if is_digit { '#' } else { c });
+        }
+    }
+    shape
+}

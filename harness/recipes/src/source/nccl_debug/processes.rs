@@ -1,0 +1,79 @@
+//! The processes that write a log, each under a small number, with what must be remembered of each. Bounded: a log of more
+//! processes than `MOST` is read without telling the rest apart.
+
+use std::collections::HashMap;
+
+pub(super) const MOST: usize = 1 << 16;
+/// Longer names are none.
+const LONGEST_HOST: usize = 255;
+
+#[derive(Debug)]
+pub(super) struct Process {
+    pub host: String,
+    pub pid: u64,
+    /// Whether a call of it could not be read: its sequence has a hole.
+    pub has_hole: bool,
+    /// The last time stamp as digits, to see a clock that goes back.
+    pub clock: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Processes {
+    all: Vec<Process>,
+    /// Process ids are few on a host: the inner list is short.
+    hosts: HashMap<String, HashMap<u64, u32>>,
+    last: Option<u32>,
+    /// Lines of processes that are one too many.
+    pub beyond: u64,
+}
+
+impl Processes {
+    pub fn of(&mut self, host: &str, pid: u64) -> Option<u32> {
+        if let Some(last) = self.last
+            && let Some(process) = self.get(last)
+            && process.pid == pid
+            && process.host == host
+        {
+            return self.last;
+        }
+        if let Some(id) = self.hosts.get(host).and_then(|pids| pids.get(&pid)) {
+            self.last = Some(*id);
+            return self.last;
+        }
+        if self.all.len() >= MOST || host.len() > LONGEST_HOST {
+            self.beyond += 1;
+            return None;
+        }
+        let id = u32::try_from(self.all.len()).ok()?;
+        self.all.push(Process { host: host.to_owned(), pid, has_hole: false, clock: 0 });
+        self.hosts.entry(host.to_owned()).or_default().insert(pid, id);
+        self.last = Some(id);
+        self.last
+    }
+
+    pub fn get(&self, id: u32) -> Option<&Process> {
+        self.all.get(id as usize)
+    }
+
+    pub fn get_mut(&mut self, id: u32) -> Option<&mut Process> {
+        self.all.get_mut(id as usize)
+    }
+
+    pub fn host(&self, id: u32) -> &str {
+        self.get(id).map_or("", |process| process.host.as_str())
+    }
+
+    pub fn hosts(&self) -> Vec<String> {
+        self.hosts.keys().cloned().collect()
+    }
+
+    /// The longest known host that a word ends with.
+    pub fn host_at_end<'a>(&self, word: &'a str) -> Option<&'a str> {
+        let ends = word.char_indices().take(LONGEST_HOST).filter_map(|(at, _)| word.get(at..));
+        ends.into_iter().find(|end| self.hosts.contains_key(*end))
+    }
+
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+}

@@ -1,0 +1,102 @@
+//! Logs that are empty, binary, torn, mixed or too many: each has a stated outcome, and memory stays bounded.
+
+use super::super::tables::Counted;
+use super::{begun, called, codes, line, log};
+
+#[test]
+fn an_empty_log_a_binary_one_and_one_of_others_tell_nothing() {
+    for text in ["", "\n\n", "\u{0}\u{1}NCCL \u{fffd}\n", "loss 2.5\nsee NCCL INFO for more\n"] {
+        let log = log(text);
+        assert_eq!((log.of_nccl, log.operations.len(), log.findings.len()), (0, 0, 0), "{text:?}");
+    }
+}
+
+#[test]
+fn half_a_line_at_the_end_counts_for_nothing() {
+    let whole = called(0, 2, "AllReduce", 123, 0);
+    let cut = whole.split_once("23 datatype").expect("a field").0;
+    let log = log(&format!("{whole}{cut}"));
+    assert_eq!((log.operations[0].calls, log.garbled_calls, codes(&log)), (1, 1, vec!["nccl-garbled"]));
+    assert!(log.findings[0].message.ends_with("`datatype` cannot be read; the file ends within the line"));
+    assert_eq!(log.findings[0].line, Some(2));
+}
+
+#[test]
+fn lines_that_broke_into_each_other_are_parted() {
+    let (a, b) = (called(0, 2, "AllReduce", 4, 0), called(1, 2, "AllReduce", 4, 0));
+    let begun = begun(0, 2) + &begun(1, 2);
+    // The end of the first line is missing alone: both calls are whole.
+    let log_a = log(&format!("{begun}{}{b}", a.trim_end()));
+    assert_eq!((log_a.operations[0].calls, log_a.garbled_calls), (2, 0));
+    assert_eq!((codes(&log_a), log_a.hosts.len()), (Vec::<&str>::new(), 1));
+    // The first line is torn within: it counts for nothing, the second one does.
+    let torn = a.split_once(" datatype").expect("a field").0;
+    let log_b = log(&format!("{begun}{torn}{b}"));
+    assert_eq!((log_b.operations[0].calls, log_b.garbled_calls), (1, 1));
+    assert_eq!(codes(&log_b), ["nccl-garbled", "nccl-sequence-not-compared"]);
+}
+
+#[test]
+fn operations_that_nobody_knows_are_counted_and_named() {
+    let log = log(&called(0, 2, "AllShuffle", 4, 0).repeat(3));
+    assert_eq!((log.unknown_calls, log.understood, log.operations.len()), (3, 0, 0));
+    assert_eq!(log.unknown_operations, [Counted { text: "AllShuffle".to_owned(), lines: 3 }]);
+    assert_eq!(codes(&log), ["nccl-unknown-operation"]);
+}
+
+#[test]
+fn types_that_nobody_knows_are_calls_without_bytes() {
+    let log = log(&(called(0, 2, "AllReduce", 4, 0)
+        + &called(0, 2, "AllReduce", 4, 0).replace("datatype 7", "datatype 12")));
+    let it = &log.operations[0];
+    assert_eq!((it.calls, it.unsized_calls, it.total_bytes), (2, 1, Some(16)));
+    assert_eq!(codes(&log), ["nccl-unsized"]);
+    let log = super::log(&called(0, 2, "AllReduce", u64::MAX, 0));
+    assert_eq!((log.operations[0].total_bytes, codes(&log)), (None, vec!["nccl-unsized"]));
+}
+
+#[test]
+fn lines_of_a_version_to_come_are_counted_by_how_they_look() {
+    let log = log(&(line(0, "Warp drive 7 engaged")
+        + &line(1, "Warp drive 12 engaged")
+        + &line(0, "Using network IB")));
+    assert_eq!((log.of_nccl, log.understood), (3, 1));
+    assert_eq!(log.unknown, [Counted { text: "Warp drive # engaged".to_owned(), lines: 2 }]);
+}
+
+#[test]
+fn a_line_that_was_cut_at_its_length_is_counted() {
+    let long = format!("Setting affinity for GPU 0 to {}", "0,".repeat(600));
+    let log = log(&line(0, &long[..1000]));
+    assert_eq!((log.cut, log.understood), (1, 1));
+}
+
+#[test]
+fn a_rank_in_a_row_of_a_table_is_no_host() {
+    let text = format!("  8388608  2097152  float  sum  -1{}", called(0, 2, "AllReduce", 4, 0));
+    let log = log(&text);
+    assert_eq!((log.hosts.as_slice(), log.operations[0].calls), (["a".to_owned()].as_slice(), 1));
+}
+
+#[test]
+fn communicators_that_are_too_many_are_counted_and_told() {
+    let mut text = String::new();
+    for id in 0..6000 {
+        let life = |what: &str| {
+            let text = format!(
+                "ncclCommInitRank comm 0x5{id:x} rank 0 nranks 1 cudaDev 0 nvmlDev 0 busId 1 commId 0x{id:x} - {what} COMPLETE"
+            );
+            line(0, &text)
+        };
+        text += &(life("Init") + &called(0, 1, "AllReduce", 4, 0).replace("0x50", &format!("0x5{id:x}")));
+        if id % 2 == 0 {
+            text += &life("Destroy");
+        }
+    }
+    let log = log(&text);
+    assert_eq!(
+        (log.communicators.len(), log.communicators_beyond, log.operations[0].calls),
+        (4096, 1904, 6000)
+    );
+    assert_eq!(codes(&log), ["nccl-left-out"]);
+}

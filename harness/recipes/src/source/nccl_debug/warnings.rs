@@ -1,0 +1,45 @@
+//! What NCCL warns of, each kind once, with the first line that says so. What a warning means is `checks`' business.
+
+use super::shape;
+use super::tables::Warning;
+use std::collections::HashMap;
+
+const MOST: usize = 256;
+const LONGEST: usize = 400;
+
+#[derive(Debug, Default)]
+pub(super) struct Warnings {
+    kinds: HashMap<String, usize>,
+    all: Vec<Warning>,
+    /// Lines of kinds that are one too many.
+    pub beyond: u64,
+}
+
+impl Warnings {
+    pub fn add(&mut self, host: &str, text: &str, line: u64, file: &str) {
+        let shape = shape(text);
+        if let Some(at) = self.kinds.get(&shape) {
+            if let Some(warning) = self.all.get_mut(*at) {
+                warning.lines += 1;
+            }
+            return;
+        }
+        if self.all.len() >= MOST {
+            self.beyond += 1;
+            return;
+        }
+        self.kinds.insert(shape, self.all.len());
+        let host = (!host.is_empty()).then(|| host.chars().take(LONGEST).collect());
+        let text = text.chars().take(LONGEST).collect();
+        self.all.push(Warning { text, host, line, file: file.to_owned(), lines: 1 });
+    }
+
+    /// In the order of their first lines.
+    pub fn all(self) -> Vec<Warning> {
+        self.all
+    }
+
+    pub fn seen(&self) -> &[Warning] {
+        &self.all
+    }
+}

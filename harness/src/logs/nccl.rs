@@ -1,0 +1,444 @@
+//! `harness logs nccl`: what logs of NCCL tell of calls, communicators and networks. How logs are read is `recipes::source`'s
+//! business.
+
+use super::{open, shown, write_finding, write_json};
+use crate::exit_code;
+use clap::{Args, ValueEnum};
+use recipes::source::nccl_debug::{Compat, EDGES, Explain, NcclLog, Reader, Script, Wrong, type_name};
+use serde::Serialize;
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct Asked {
+    /// Logs of one job, also packed by gzip; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Edges of the histogram in bytes, such as `64K,1M,16M`; each bucket holds its lower edge and not its upper one
+    #[arg(long, value_name = "EDGES", value_delimiter = ',', value_parser = edge)]
+    edges: Vec<u64>,
+    /// Print the lines of an awk script that people use for such logs, in any order, as gawk does
+    #[arg(long, value_name = "SCRIPT", conflicts_with_all = ["json", "edges", "explain"])]
+    compat: Option<Named>,
+    /// Tell where those scripts are wrong on these logs
+    #[arg(long)]
+    explain: bool,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+    /// Exit with 1 where something was found
+    #[arg(long)]
+    fail_on_findings: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Named {
+    SeparateSteps,
+    Comm,
+    PerOp,
+    Histogram,
+    Aggregate,
+}
+
+impl Named {
+    fn script(self) -> Script {
+        match self {
+            Named::SeparateSteps => Script::SeparateSteps,
+            Named::Comm => Script::Comm,
+            Named::PerOp => Script::PerOp,
+            Named::Histogram => Script::Histogram,
+            Named::Aggregate => Script::Aggregate,
+        }
+    }
+}
+
+/// `65536`, `64K`, `1M`, `16MiB`.
+fn edge(text: &str) -> Result<u64, String> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at_checked(end).unwrap_or((text, ""));
+    let times = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => Some(1_u64),
+        "k" | "kib" => Some(1 << 10),
+        "m" | "mib" => Some(1 << 20),
+        "g" | "gib" => Some(1 << 30),
+        _ => None,
+    };
+    let bytes =
+        digits.parse().ok().zip(times).and_then(|(digits, times): (u64, u64)| digits.checked_mul(times));
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "bytes above zero, such as `65536` or `64K`".to_owned())
+}
+
+/// Prints what all files tell together. The exit code is 2 where one cannot be read, then 1 where findings are to fail, then 3
+/// where no line is NCCL's.
+pub fn run(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+    match asked.compat {
+        Some(named) => run_compat(asked, named.script(), out, err),
+        None => run_read(asked, out, err),
+    }
+}
+
+/// Hands each file to a reader; gives whether all could be read. A reader is an end of its own where nobody listens any more.
+fn each(
+    asked: &Asked,
+    err: &mut dyn Write,
+    mut read: impl FnMut(Box<dyn BufRead>, &str) -> io::Result<()>,
+) -> bool {
+    let mut all = true;
+    for path in &asked.files {
+        let file = path.display().to_string();
+        if let Err(error) = open(path).and_then(|from| read(from, &file)) {
+            all = false;
+            // When nobody listens any more, there is nobody to tell.
+            let _ = writeln!(err, "{}: cannot be read: {error}", shown(&file));
+        }
+    }
+    all
+}
+
+fn run_compat(asked: &Asked, script: Script, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+    let mut compat = Compat::new(script);
+    let all = each(asked, err, |from, _| compat.read(from, &mut *out));
+    match compat.finish(out) {
+        _ if !all => exit_code::USAGE,
+        Ok(0) => {
+            let _ = writeln!(err, "the script prints nothing: none of the lines is one that it takes");
+            exit_code::COULD_NOT_TELL
+        }
+        _ => exit_code::PASSED,
+    }
+}
+
+fn run_read(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+    let mut reader = Reader::new(if asked.edges.is_empty() { &EDGES } else { &asked.edges });
+    let mut all = each(asked, err, |from, file| reader.read(from, file));
+    let log = reader.finish();
+    let mut wrong = None;
+    if asked.explain {
+        let mut explain = Explain::default();
+        let from_input = asked.files.iter().any(|path| path.as_os_str() == "-");
+        if from_input {
+            let _ = writeln!(
+                err,
+                "`--explain` reads the logs a second time, which standard input does not allow"
+            );
+            return exit_code::USAGE;
+        }
+        all &= each(asked, err, |from, _| explain.read(from));
+        wrong = Some(explain.finish());
+    }
+    let files: Vec<String> = asked.files.iter().map(|path| path.display().to_string()).collect();
+    let files = files.join(" ");
+    if log.of_nccl == 0 {
+        let why = match log.lines {
+            0 => "it is empty".to_owned(),
+            lines => format!("none of {lines} lines is NCCL's: was `NCCL_DEBUG=INFO` set?"),
+        };
+        let _ = writeln!(err, "{}: {why}", shown(&files));
+    }
+    // When nobody listens any more, there is nobody to tell.
+    let _ = match asked.json {
+        true => write_json(out, &files, &Told { log: &log, wrong: wrong.as_deref() }),
+        false => write(out, &files, &log, wrong.as_deref()),
+    };
+    match () {
+        () if !all => exit_code::USAGE,
+        () if asked.fail_on_findings && !log.findings.is_empty() => exit_code::FAILED,
+        () if log.of_nccl == 0 => exit_code::COULD_NOT_TELL,
+        () => exit_code::PASSED,
+    }
+}
+
+/// The same for a program.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    log: &'a NcclLog,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wrong: Option<&'a [Wrong]>,
+}
+
+/// Of longer tables the rest is left to `--json`.
+const SHOWN: usize = 20;
+
+fn write(out: &mut dyn Write, files: &str, log: &NcclLog, wrong: Option<&[Wrong]>) -> io::Result<()> {
+    let share = match log.of_nccl {
+        0 => String::new(),
+        of_nccl => format!(" ({:.1} %)", log.understood as f64 / of_nccl as f64 * 100.0),
+    };
+    writeln!(
+        out,
+        "{}: {} lines, {} of NCCL, {} of them understood{share}",
+        shown(files),
+        log.lines,
+        log.of_nccl,
+        log.understood
+    )?;
+    if log.cut > 0 {
+        writeln!(out, "  {} lines were cut by NCCL for their length", log.cut)?;
+    }
+    let hosts = log.hosts.len();
+    writeln!(
+        out,
+        "  {} processes on {hosts} hosts, {} communicators",
+        log.processes,
+        log.communicators.len()
+    )?;
+    for (name, texts) in [
+        ("version", &log.versions),
+        ("CUDA driver", &log.drivers),
+        ("network", &log.networks),
+        ("provider", &log.providers),
+        ("plugin", &log.plugins),
+        ("set by environment", &log.variables),
+        ("not understood", &log.unknown),
+    ] {
+        for it in texts.iter().take(SHOWN) {
+            writeln!(out, "  {name}: {} ({} lines)", shown(&it.text), it.lines)?;
+        }
+        write_more(out, texts.len())?;
+    }
+    write_calls(out, log)?;
+    write_places(out, log)?;
+    for finding in &log.findings {
+        write_finding(out, finding)?;
+    }
+    for it in wrong.unwrap_or_default() {
+        writeln!(out, "  the scripts are wrong on {} lines, the first {}: {}", it.lines, it.line, it.what)?;
+    }
+    Ok(())
+}
+
+fn write_more(out: &mut dyn Write, rows: usize) -> io::Result<()> {
+    match rows.saturating_sub(SHOWN) {
+        0 => Ok(()),
+        more => writeln!(out, "  ... and {more} more, which `--json` holds"),
+    }
+}
+
+/// A dash where a number is not known.
+fn cell(value: Option<u64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+fn write_calls(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
+    if log.operations.is_empty() {
+        return writeln!(out, "  no call: `NCCL_DEBUG_SUBSYS` with `COLL` tells them");
+    }
+    writeln!(out, "  bytes are those that the lines name, each rank's line counts")?;
+    writeln!(
+        out,
+        "  {:<14} {:>10} {:>8} {:>14} {:>16} {:>14} {:>20}",
+        "operation", "calls", "empty", "min bytes", "mean bytes", "max bytes", "total bytes"
+    )?;
+    for it in &log.operations {
+        let mean = it.mean_bytes.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.1}"));
+        writeln!(
+            out,
+            "  {:<14} {:>10} {:>8} {:>14} {mean:>16} {:>14} {:>20}",
+            it.operation.name(),
+            it.calls,
+            it.empty,
+            cell(it.min_bytes),
+            cell(it.max_bytes),
+            cell(it.total_bytes)
+        )?;
+    }
+    for it in &log.histogram {
+        let below = it.below_bytes.map_or_else(|| "inf".to_owned(), |below| below.to_string());
+        let bucket = format!("[{}, {below})", it.from_bytes);
+        writeln!(
+            out,
+            "  {:<14} {bucket:<26} {:>10} calls {:>20} bytes",
+            it.operation.name(),
+            it.calls,
+            cell(it.bytes)
+        )?;
+    }
+    let mut calls: Vec<_> = log.calls.iter().collect();
+    calls.sort_by_key(|it| std::cmp::Reverse(it.calls));
+    for it in calls.iter().take(SHOWN) {
+        let datatype = type_name(it.datatype).map_or_else(|| format!("type {}", it.datatype), str::to_owned);
+        writeln!(
+            out,
+            "  {:>10} times {} of {} {datatype}: {} bytes each",
+            it.calls,
+            it.operation.name(),
+            it.count,
+            cell(it.bytes)
+        )?;
+    }
+    write_more(out, calls.len())
+}
+
+fn write_places(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
+    for it in log.gpus.iter().take(SHOWN) {
+        writeln!(
+            out,
+            "  {}:{} GPU {}: {} {} calls, {} bytes",
+            shown(&it.host),
+            it.pid,
+            cell(it.device),
+            it.calls,
+            it.operation.name(),
+            cell(it.bytes)
+        )?;
+    }
+    write_more(out, log.gpus.len())?;
+    for it in log.communicators.iter().take(SHOWN) {
+        writeln!(
+            out,
+            "  communicator {}: {} of {} ranks on {} hosts, {} complete, {} to {} collective calls",
+            it.id.as_deref().unwrap_or("without id"),
+            it.ranks_seen,
+            it.nranks,
+            it.hosts.len(),
+            it.ranks_complete,
+            it.fewest_calls,
+            it.most_calls
+        )?;
+    }
+    write_more(out, log.communicators.len())?;
+    for it in log.connections.iter().take(SHOWN) {
+        let gdrdma = if it.gdrdma { ", GPUDirect RDMA" } else { "" };
+        writeln!(
+            out,
+            "  rank {} to {}: {}{gdrdma} ({} lines)",
+            it.from,
+            it.to,
+            shown(&it.transport),
+            it.lines
+        )?;
+    }
+    write_more(out, log.connections.len())?;
+    for it in log.choices.iter().take(SHOWN) {
+        let operation = it.operation.as_deref().unwrap_or("calls");
+        writeln!(
+            out,
+            "  {} of {} to {} bytes: {} ({} lines)",
+            shown(operation),
+            it.min_bytes,
+            it.max_bytes,
+            shown(&it.by),
+            it.lines
+        )?;
+    }
+    write_more(out, log.choices.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        asked: Asked,
+    }
+
+    fn show(texts: &[&[u8]], flags: &[&str]) -> (i32, String, String) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut words = vec!["nccl".to_owned()];
+        words.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        for (bytes, number) in texts.iter().zip(1..) {
+            let path = folder.path().join(format!("{number}.log"));
+            std::fs::write(&path, bytes).expect("a file");
+            words.push(path.display().to_string());
+        }
+        let asked = Line::try_parse_from(words).expect("asked").asked;
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code = run(&asked, &mut out, &mut err);
+        let text = |bytes: Vec<u8>| {
+            String::from_utf8(bytes).expect("text").replace(&format!("{}/", folder.path().display()), "")
+        };
+        (code, text(out), text(err))
+    }
+
+    fn rank(rank: u64) -> String {
+        let line = |text: &str| format!("a:1{rank}:2 [{rank}] NCCL INFO {text}\n");
+        let call = |operation: &str, count: u64| {
+            line(&format!(
+                "{operation}: opCount 0 sendbuff 0x1 recvbuff 0x2 count {count} datatype 7 op 0 root 0 comm 0x5 [nranks=2] stream 0x6"
+            ))
+        };
+        [
+            line("NCCL version 2.27.7+cuda13.0"),
+            line("Using network AWS Libfabric"),
+            line("NET/OFI Selected provider is efa, fabric is efa (found 32 nics)"),
+            line(&format!(
+                "ncclCommInitRank comm 0x5 rank {rank} nranks 2 cudaDev {rank} nvmlDev {rank} busId 1 commId 0xabc - Init COMPLETE"
+            )),
+            line(&format!("Channel 00/0 : {rank}[0] -> {}[0] [send] via NET/AWS Libfabric/0/GDRDMA", 1 - rank)),
+            call("AllReduce", 1 << 30),
+            call("AllReduce", 16_384),
+            call("AllGather", 5),
+            line("Flux capacitor 88"),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn logs_of_all_ranks_are_shown_together() {
+        let (code, out, err) = show(&[rank(0).as_bytes(), rank(1).as_bytes()], &["--explain"]);
+        assert_eq!((code, err.as_str()), (0, ""));
+        insta::assert_snapshot!(out);
+    }
+
+    #[test]
+    fn the_exit_code_is_that_of_the_worst_file() {
+        let (whole, short) = (rank(0), rank(1).replace("AllGather:", "Broadcast:"));
+        assert_eq!(show(&[whole.as_bytes()], &["--fail-on-findings"]).0, 0);
+        assert_eq!(show(&[whole.as_bytes(), short.as_bytes()], &[]).0, 0);
+        let (code, out, _) = show(&[whole.as_bytes(), short.as_bytes()], &["--fail-on-findings"]);
+        assert_eq!(code, 1);
+        assert!(out.contains("finding: nccl-sequence-differs, line 8: "), "{out}");
+        assert_eq!(show(&[whole.as_bytes()], &["/no/such/file"]).0, 2);
+        let (code, _, err) = show(&[b"prose\n"], &[]);
+        assert_eq!(
+            (code, err.as_str()),
+            (3, "1.log: none of 1 lines is NCCL's: was `NCCL_DEBUG=INFO` set?\n")
+        );
+        assert_eq!(show(&[b""], &[]), (3, show(&[b""], &[]).1, "1.log: it is empty\n".to_owned()));
+        let (code, _, err) = show(&[&[0xff, 0, 0x1b, 7, b'\n', 0x80]], &[]);
+        assert_eq!((code, err.contains("is NCCL's")), (3, true));
+    }
+
+    #[test]
+    fn a_packed_log_is_read_like_a_plain_one_and_half_of_one_is_none() {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(rank(0).as_bytes()).expect("in memory");
+        let packed = packed.finish().expect("in memory");
+        assert_eq!(show(&[&packed], &[]), show(&[rank(0).as_bytes()], &[]));
+        assert_eq!(show(&[&packed[..packed.len() / 2]], &[]).0, 2);
+    }
+
+    #[test]
+    fn the_lines_of_a_script_are_printed_alone() {
+        let (code, out, err) = show(&[rank(0).as_bytes()], &["--compat", "comm"]);
+        let expected = "AllReduce 1073741824 7 4294967296\nAllReduce 16384 7 65536\nAllGather 5 7 20\n";
+        assert_eq!((code, out.as_str(), err.as_str()), (0, expected, ""));
+        for script in ["per-op", "histogram", "aggregate"] {
+            assert_eq!(show(&[rank(0).as_bytes()], &["--compat", script]).0, 0, "{script}");
+        }
+        assert_eq!(show(&[rank(0).as_bytes()], &["--compat", "separate-steps"]).0, 3);
+    }
+
+    #[test]
+    fn json_holds_the_tables() {
+        let (_, out, _) = show(&[rank(0).as_bytes()], &["--json", "--edges", "64K,1G"]);
+        let told: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        assert_eq!(told["operations"][1]["total_bytes"], 4_295_032_832_u64);
+        assert_eq!(told["histogram"][2]["from_bytes"], 1_u64 << 30);
+    }
+
+    #[test]
+    fn edges_are_bytes_with_or_without_a_unit() {
+        assert_eq!(
+            (edge("65536"), edge("64k"), edge("16MiB"), edge("1G")),
+            (Ok(65_536), Ok(65_536), Ok(16 << 20), Ok(1 << 30))
+        );
+        for text in ["", "0", "-1", "1T", "K", "99999999999G"] {
+            assert!(edge(text).is_err(), "{text}");
+        }
+    }
+}
