@@ -77,7 +77,7 @@ pub fn run(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     }
 }
 
-/// Hands each file to a reader; gives whether all could be read. A reader is an end of its own where nobody listens any more.
+/// Hands each file to a reader; gives whether all could be read.
 fn each(
     asked: &Asked,
     err: &mut dyn Write,
@@ -86,10 +86,14 @@ fn each(
     let mut all = true;
     for path in &asked.files {
         let file = path.display().to_string();
-        if let Err(error) = open(path).and_then(|from| read(from, &file)) {
-            all = false;
+        match open(path).and_then(|from| read(from, &file)) {
+            Ok(()) => {}
             // When nobody listens any more, there is nobody to tell.
-            let _ = writeln!(err, "{}: cannot be read: {error}", shown(&file));
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
+            Err(error) => {
+                all = false;
+                let _ = writeln!(err, "{}: cannot be read: {error}", shown(&file));
+            }
         }
     }
     all
@@ -101,7 +105,7 @@ fn run_compat(asked: &Asked, script: Script, out: &mut dyn Write, err: &mut dyn 
     match compat.finish(out) {
         _ if !all => exit_code::USAGE,
         Ok(0) => {
-            let _ = writeln!(err, "the script prints nothing: none of the lines is one that it takes");
+            let _ = writeln!(err, "the script prints nothing: it takes none of the lines");
             exit_code::COULD_NOT_TELL
         }
         _ => exit_code::PASSED,
@@ -181,7 +185,7 @@ fn write(out: &mut dyn Write, files: &str, log: &NcclLog, wrong: Option<&[Wrong]
         out,
         "  {} processes on {hosts} hosts, {} communicators",
         log.processes,
-        log.communicators.len()
+        log.communicators.len() as u64 + log.communicators_beyond
     )?;
     for (name, texts) in [
         ("version", &log.versions),
@@ -387,7 +391,7 @@ mod tests {
     #[test]
     fn the_exit_code_is_that_of_the_worst_file() {
         let (whole, short) = (rank(0), rank(1).replace("AllGather:", "Broadcast:"));
-        assert_eq!(show(&[whole.as_bytes()], &["--fail-on-findings"]).0, 0);
+        assert_eq!(show(&[whole.as_bytes(), rank(1).as_bytes()], &["--fail-on-findings"]).0, 0);
         assert_eq!(show(&[whole.as_bytes(), short.as_bytes()], &[]).0, 0);
         let (code, out, _) = show(&[whole.as_bytes(), short.as_bytes()], &["--fail-on-findings"]);
         assert_eq!(code, 1);

@@ -48,10 +48,11 @@ impl<R: BufRead> Pieces<R> {
                 };
                 if seen.is_empty() {
                     self.is_open |= !bytes.is_empty();
-                    let piece = Piece { line: self.line, text: text(&bytes), ended: false, too_long };
-                    return Ok((!bytes.is_empty()).then_some(piece));
+                    let is_any = !bytes.is_empty();
+                    let piece = Piece { line: self.line, text: text(bytes), ended: false, too_long };
+                    return Ok(is_any.then_some(piece));
                 }
-                let end = seen.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+                let end = first_end(seen);
                 let part = &seen[..end.unwrap_or(seen.len())];
                 let room = LONGEST - bytes.len();
                 too_long |= part.len() > room;
@@ -63,15 +64,26 @@ impl<R: BufRead> Pieces<R> {
             let line = self.line;
             self.line += u64::from(end == b'\n');
             if !bytes.is_empty() {
-                return Ok(Some(Piece { line, text: text(&bytes), ended: true, too_long }));
+                return Ok(Some(Piece { line, text: text(bytes), ended: true, too_long }));
             }
         }
     }
 }
 
+/// Where a line or what is overwritten ends. Most of a log is none of it: pieces are looked through as a whole first.
+fn first_end(bytes: &[u8]) -> Option<usize> {
+    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let (chunks, rest) = bytes.as_chunks::<32>();
+    let has_end = |chunk: &[u8; 32]| chunk.iter().fold(false, |any, byte| any | is_end(byte));
+    match chunks.iter().position(has_end) {
+        Some(at) => chunks.get(at)?.iter().position(is_end).map(|within| at * 32 + within),
+        None => rest.iter().position(is_end).map(|within| bytes.len() - rest.len() + within),
+    }
+}
+
 /// Bytes that are no text show as such.
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub(super) fn findings(reader: &Reader) -> Vec<Finding> {
     reading(reader, &mut all);
     time_outs(reader, &mut all);
     warnings(reader, &mut all);
+    missing(reader, &mut all);
     sequences(reader, &mut all);
     unmatched(reader, &mut all);
     network(reader, &mut all);
@@ -104,6 +105,21 @@ fn name(at: usize, it: &Communicator) -> String {
     match it.id {
         Some(id) => format!("communicator 0x{id:x} of {} ranks", it.nranks),
         None => format!("communicator {} of {} ranks", at + 1, it.nranks),
+    }
+}
+
+/// Ranks whose logs are not there: of them nothing is known, and no call of others is held against theirs.
+fn missing(reader: &Reader, all: &mut Vec<Finding>) {
+    let communicators = reader.tally.communicators.all.iter().enumerate();
+    let lacking: Vec<_> = communicators.filter(|(_, it)| (it.members.len() as u64) < it.nranks).collect();
+    if let Some((at, first)) = lacking.first() {
+        let why = format!(
+            "{} communicators lack ranks in these logs, of which nothing is known, such as {}: {} are there",
+            lacking.len(),
+            name(*at, first),
+            first.members.len()
+        );
+        all.push(Finding::new("nccl-ranks-missing", why));
     }
 }
 

@@ -158,7 +158,11 @@ pub(super) fn parse(text: &str) -> Result<Said<'_>, Unread<'_>> {
     said.or_else(|| setup::parse(text).map(Said::Setup))
         .or_else(|| choice::parse(text).map(Said::Choice))
         .or_else(|| known::is_known(text).then_some(Said::Known))
-        .ok_or(Unread::Unknown)
+        .ok_or_else(|| match text.contains("opCount") {
+            // Whatever became of its operation, it was a call.
+            true => Unread::Call(NoCall::Garbled("operation")),
+            false => Unread::Unknown,
+        })
 }
 
 fn connected(text: &str) -> Option<Said<'_>> {

@@ -1,7 +1,35 @@
 //! Logs that are empty, binary, torn, mixed or too many: each has a stated outcome, and memory stays bounded.
 
 use super::super::tables::Counted;
+use super::super::{EDGES, read};
 use super::{begun, called, codes, line, log};
+use proptest::prelude::*;
+use std::io::Cursor;
+
+proptest! {
+    /// A byte that is another one, or a log that ends early: no call comes of it that was not there, and each that is lost is
+    /// accounted for.
+    #[test]
+    fn no_change_of_a_log_makes_it_panic_or_makes_up_a_call(at in 0..2000_usize, byte in any::<u8>(), cuts in any::<bool>()) {
+        let calls = |rank: u64| called(rank, 2, "AllReduce", 4, 0) + &called(rank, 2, "Send", 4, 1 - rank);
+        let mut bytes = (begun(0, 2) + &begun(1, 2) + &calls(0) + &calls(1)).into_bytes();
+        let at = at % bytes.len();
+        if cuts {
+            bytes.truncate(at);
+        } else {
+            bytes[at] = byte;
+        }
+        let log = read(Cursor::new(bytes), "log", &EDGES).expect("a log in memory");
+        let calls: u64 = log.operations.iter().map(|it| it.calls).sum();
+        prop_assert!(calls + log.garbled_calls + log.unknown_calls <= 4);
+        prop_assert!(cuts || calls >= 3, "one byte harms one call: {calls}");
+        prop_assert!(log.understood <= log.of_nccl);
+        if calls < 4 && !cuts {
+            let lost_sight_of = log.of_nccl < 8 || log.understood < log.of_nccl;
+            prop_assert!(lost_sight_of || !log.findings.is_empty(), "{log:?}");
+        }
+    }
+}
 
 #[test]
 fn an_empty_log_a_binary_one_and_one_of_others_tell_nothing() {
