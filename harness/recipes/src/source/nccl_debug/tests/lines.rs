@@ -372,9 +372,13 @@ fn a_call_of_which_anything_is_missing_is_garbled() {
         let cut = &whole[..at];
         assert!(matches!(line::parse(cut), Err(Unread::Call(_))), "{cut}");
     }
-    for (right, wrong) in
-        [("count 4", "count 4.5"), ("count 4", "count +4"), ("opCount 0", "opCount 0x0"), ("0x2", "2")]
-    {
+    for (right, wrong) in [
+        ("AllReduce:", "AllReduce;"),
+        ("count 4", "count 4.5"),
+        ("count 4", "count +4"),
+        ("opCount 0", "opCount 0x0"),
+        ("0x2", "2"),
+    ] {
         let line = whole.replacen(right, wrong, 1);
         assert!(matches!(line::parse(&line), Err(Unread::Call(_))), "{line}");
     }
