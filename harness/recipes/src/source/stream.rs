@@ -112,6 +112,18 @@ mod tests {
     }
 
     #[test]
+    fn lines_of_any_length_end_where_they_end() {
+        let lines: Vec<String> = (1..150).map(|length| "x".repeat(length)).collect();
+        for end in ["\n", "\r"] {
+            for buffer in [31, 32, 33, 64, 1 << 20] {
+                let read = pieces(&(lines.join(end) + end), buffer);
+                assert!(read.iter().map(|(_, text, _)| text).eq(&lines), "a buffer of {buffer}, {end:?}");
+                assert!(read.iter().all(|(_, _, ended)| *ended));
+            }
+        }
+    }
+
+    #[test]
     fn a_line_without_an_end_takes_no_more_than_its_room() {
         let mut pieces = Pieces::new(BufReader::new(Cursor::new(vec![b'x'; 3 * LONGEST])));
         let piece = pieces.next().expect("a reader in memory").expect("a piece");
