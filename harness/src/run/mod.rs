@@ -4,13 +4,14 @@
 mod clock;
 mod event;
 mod history;
+mod job;
 
 pub use clock::Clock;
 pub use event::{Event, shared_slots};
 pub use history::{History, Past};
 
 use crate::artefact::{
-    Blamed, CaseEnd, CaseJobs, Ended, FORMAT, JobRecord, Launcher, LeftOut, Plan, PlannedCase, PlannedJob,
+    Blamed, CaseEnd, CaseJobs, Ended, FORMAT, Launcher, LeftOut, Plan, PlannedCase, PlannedJob,
 };
 use crate::interrupt;
 use crate::launch::folder::Folders;
@@ -18,8 +19,7 @@ use crate::launch::{self, Launch, NotLaunched, Poll};
 use crate::reach::{Command, Reach};
 use crate::redact::Secrets;
 use crate::script;
-use crate::store::iso8601;
-use recipes::finding::Finding;
+use job::{Job, JobState, Live};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -59,38 +59,6 @@ struct CaseState {
     handed_over: bool,
     /// Known once the case was judged.
     end: Option<CaseEnd>,
-}
-
-struct Job<'a> {
-    case: usize,
-    planned: &'a PlannedJob,
-    state: JobState,
-    times: Times,
-    blamed: Option<Blamed>,
-    findings: Vec<Finding>,
-}
-
-#[derive(Default, Clone)]
-struct Times {
-    submitted: Option<f64>,
-    started: Option<f64>,
-    ended: Option<f64>,
-}
-
-enum JobState {
-    Planned,
-    Live(Live),
-    Over { handle: Option<String>, end: Ended },
-}
-
-struct Live {
-    handle: String,
-    submitted: Instant,
-    started: Option<Instant>,
-    last_answer: Instant,
-    /// Set once the job was asked to end: why, and when it will be ended by force.
-    ending: Option<(Ended, Instant, bool)>,
-    last_reason: String,
 }
 
 /// A case whose jobs have all ended, or that was not run.
@@ -619,76 +587,6 @@ enum Barrier {
     Open,
     Wait,
     Closed(String),
-}
-
-impl<'a> Job<'a> {
-    /// It is over before it began.
-    fn left_out(case: usize, planned: &'a PlannedJob, left: &LeftOut) -> Self {
-        let LeftOut { node, why } = left.clone();
-        let end = Ended::LeftOut { node: node.clone(), why: why.clone() };
-        Job {
-            case,
-            planned,
-            state: JobState::Over { handle: None, end },
-            times: Times::default(),
-            blamed: Some(Blamed { node, evidence: why }),
-            findings: Vec::new(),
-        }
-    }
-
-    fn with(case: usize, planned: &'a PlannedJob, past: Option<&Past>, clock: &Clock) -> Self {
-        let mut job = Job {
-            case,
-            planned,
-            state: JobState::Planned,
-            times: Times::default(),
-            blamed: None,
-            findings: Vec::new(),
-        };
-        let Some(past) = past else { return job };
-        job.times = Times { submitted: past.submitted, started: past.started, ended: past.ended };
-        job.blamed = past.blamed.clone();
-        job.findings = past.findings.clone();
-        // How long it has waited or run counts on against its limits.
-        let moment = |unix_s: f64| {
-            let ago = Duration::try_from_secs_f64(clock.now_unix_s() - unix_s).unwrap_or_default();
-            Instant::now().checked_sub(ago).unwrap_or_else(Instant::now)
-        };
-        match (&past.end, &past.handle) {
-            (Some(end), handle) => job.state = JobState::Over { handle: handle.clone(), end: end.clone() },
-            (None, Some(handle)) => {
-                job.state = JobState::Live(Live {
-                    handle: handle.clone(),
-                    submitted: past.submitted.map_or_else(Instant::now, moment),
-                    started: past.started.map(moment),
-                    last_answer: Instant::now(),
-                    ending: None,
-                    last_reason: String::new(),
-                });
-            }
-            (None, None) => {}
-        }
-        job
-    }
-
-    fn record(&self) -> Option<JobRecord> {
-        let JobState::Over { handle, end } = &self.state else { return None };
-        let seconds = match (self.times.started.or(self.times.submitted), self.times.ended) {
-            (Some(from), Some(to)) => Some(((to - from) * 1e3).round() / 1e3),
-            _ => None,
-        };
-        Some(JobRecord {
-            name: self.planned.name.clone(),
-            handle: handle.clone(),
-            submitted: self.times.submitted.map(iso8601),
-            started: self.times.started.map(iso8601),
-            ended: self.times.ended.map(iso8601),
-            seconds,
-            end: end.clone(),
-            blamed: self.blamed.clone(),
-            findings: self.findings.clone(),
-        })
-    }
 }
 
 /// Slurm names the node in the reason of a job that waits for it.
