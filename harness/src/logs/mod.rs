@@ -4,6 +4,8 @@
 pub mod nccl;
 pub mod nccl_tests;
 pub mod steps;
+#[cfg(test)]
+mod testing;
 
 use flate2::read::MultiGzDecoder;
 use recipes::finding::Finding;

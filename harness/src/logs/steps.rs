@@ -319,30 +319,10 @@ fn significant(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        asked: Asked,
-    }
+    use crate::logs::testing;
 
     fn show(texts: &[&[u8]], flags: &[&str]) -> (i32, String, String) {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut words = vec!["steps".to_owned()];
-        words.extend(flags.iter().map(|flag| (*flag).to_owned()));
-        for (bytes, number) in texts.iter().zip(1..) {
-            let path = folder.path().join(format!("{number}.log"));
-            std::fs::write(&path, bytes).expect("a file");
-            words.push(path.display().to_string());
-        }
-        let asked = Line::try_parse_from(words).expect("asked").asked;
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let code = run(&asked, &mut out, &mut err);
-        let text = |bytes: Vec<u8>| {
-            String::from_utf8(bytes).expect("text").replace(&format!("{}/", folder.path().display()), "")
-        };
-        (code, text(out), text(err))
+        testing::show(run, texts, flags)
     }
 
     fn megatron(iterations: std::ops::RangeInclusive<u64>) -> String {

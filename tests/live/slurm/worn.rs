@@ -1,6 +1,6 @@
 //! Nodes that give out under a job: a disk that is full, a folder that takes nothing more, a report that was cut off.
 
-use super::bench::{Bench, case};
+use super::bench::{Bench, RUN, case, ended};
 use super::whole::ALL_REDUCE;
 use crate::bed::StandIns;
 use crate::fact::Fact;
@@ -47,7 +47,8 @@ fn disk_full() {
     let scratch = "head -c 1M /dev/zero >\"BENCH/disk/$SLURMD_NODENAME/scratch.$SLURM_PROCID\" || exit 1\n";
     bench.program("all_reduce_perf", &format!("{scratch}{}", of_eight(ALL_REDUCE)));
     bench.program("well", "exit 0");
-    let ran = bench.run();
+    // A probe would find so little room before anything is launched; here it fills up meanwhile.
+    let ran = ended(bench.start_with(&[RUN.as_slice(), &["--no-probe"]].concat()));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert!(ran.stdout.contains("No space left on device"), "{}", ran.all());
     bench.came_to("a full disk of one node, Slurm", &ran, ["1 error disk-full", "culprit n3 node", "7 pass"]);
@@ -66,7 +67,8 @@ fn folder_full() {
     let _disk = Small::new(&shared, "512k");
     bench.program("fills", "head -c 1M /dev/zero >\"BENCH/shared/filler\" 2>/dev/null; exit 0");
     bench.program("well", "exit 0");
-    let ran = bench.run();
+    // A probe would find so little room before anything is launched; here it fills up meanwhile.
+    let ran = ended(bench.start_with(&[RUN.as_slice(), &["--no-probe"]].concat()));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert!(ran.stdout.contains("No space left on device"), "{}", ran.all());
     bench.came_to("a shared folder that is full, Slurm", &ran, ["1 error folder-failed", "nobody", "1 pass"]);

@@ -1,0 +1,30 @@
+//! What verbs about logs print of files that a test writes.
+
+use clap::{Args, Parser};
+use std::io::Write;
+
+#[derive(Parser)]
+struct Line<A: Args> {
+    #[command(flatten)]
+    asked: A,
+}
+
+type Verb<A> = fn(&A, &mut dyn Write, &mut dyn Write) -> i32;
+
+/// The exit code and both outputs of a verb over files `1.log`, `2.log`, ..., whose folder is left out of the texts.
+pub fn show<A: Args>(verb: Verb<A>, texts: &[&[u8]], flags: &[&str]) -> (i32, String, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut words = vec!["logs".to_owned()];
+    words.extend(flags.iter().map(|flag| (*flag).to_owned()));
+    for (bytes, number) in texts.iter().zip(1..) {
+        let path = folder.path().join(format!("{number}.log"));
+        std::fs::write(&path, bytes).expect("a file");
+        words.push(path.display().to_string());
+    }
+    let asked = Line::try_parse_from(words).expect("asked").asked;
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let code = verb(&asked, &mut out, &mut err);
+    let here = format!("{}/", folder.path().display());
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text").replace(&here, "");
+    (code, text(out), text(err))
+}
