@@ -22,6 +22,7 @@ const MARK: &str = "the mark of stand-ins";
 const BYTES: &str = "bytes and digests of what differs";
 const ORDER: &str = "the order in which nodes list their files";
 const PRETEND: &str = "what a pretend cluster remembers of itself";
+const PROBED: &str = "what real nodes are, asked before a suite";
 
 /// Files and their fields. `*` stands for a case, a job, a host and every number.
 const MUST: &[(&str, &[&str], &str)] = &[
@@ -51,6 +52,7 @@ const MUST: &[(&str, &[&str], &str)] = &[
     ("events.jsonl", &["text"], CLOCK),
     ("junit.xml", &["text"], CLOCK),
     ("pretend.jsonl", &["only one has it"], PRETEND),
+    ("probe.json", &["only one has it"], PROBED),
 ];
 
 pub fn between(one: &Path, two: &Path) -> Seen {
