@@ -130,3 +130,15 @@ fn this_machine_is_probed_by_real_processes() {
     let offset = node["clock_offset"]["at_least_ms"].as_f64().expect("a number");
     assert!(offset.abs() < 20_000.0, "{node}");
 }
+
+#[test]
+fn a_node_alone_is_in_no_majority_and_can_be_held_against_a_golden_one() {
+    let project = Project::new();
+    let alone = project.harness(&["inventory", "diff", "--nodes", "p5-001"]);
+    assert_eq!(alone.code, Some(3), "{}", alone.all());
+    assert!(alone.stderr.contains("fewer than two nodes have no majority"), "{}", alone.stderr);
+    let golden = project.harness(&["inventory", "probe", "--nodes", "p5-002", "--json"]);
+    project.write("golden.json", &golden.stdout);
+    let held = project.harness(&["inventory", "diff", "--nodes", "p5-001", "--golden", "golden.json"]);
+    assert_eq!(held.code, Some(0), "{}", held.all());
+}

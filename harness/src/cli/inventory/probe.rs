@@ -98,10 +98,19 @@ pub fn diff(home: &Home, args: &DiffArgs) -> i32 {
         true => print_json(&compared),
         false => print(&made_of::differences(&compared)),
     }
+    // A node is never unlike itself.
+    let least = if golden.is_some() { 1 } else { 2 };
     match (compared.differences.is_empty() && compared.ties.is_empty(), compared.unprobed.is_empty()) {
         (false, _) => exit_code::FAILED,
-        (true, true) if compared.compared > 0 => exit_code::PASSED,
-        (true, _) => exit_code::COULD_NOT_TELL,
+        (true, true) if compared.compared >= least => exit_code::PASSED,
+        (true, is_whole) => {
+            if is_whole && golden.is_none() {
+                eprintln!(
+                    "error: fewer than two nodes have no majority to be unlike; hold them against `--golden`"
+                );
+            }
+            exit_code::COULD_NOT_TELL
+        }
     }
 }
 
