@@ -128,8 +128,9 @@ fn options(way: &Way) -> Vec<String> {
         "ClearAllForwardings=yes".to_owned(),
         "PermitLocalCommand=no".to_owned(),
         "RequestTTY=no".to_owned(),
-        // A person's `LogLevel QUIET` would hide why a host is not reached.
-        "LogLevel=ERROR".to_owned(),
+        // A person's `LogLevel QUIET` would hide why a host is not reached; and ssh tells of a connection that was closed
+        // while keys were exchanged at this level alone.
+        "LogLevel=INFO".to_owned(),
     ] {
         words.extend(["-o".to_owned(), option]);
     }

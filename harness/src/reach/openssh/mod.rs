@@ -37,7 +37,7 @@ pub const FANOUT: usize = 32;
 /// So many commands and transfers share a connection: sshd allows ten where nobody has set `MaxSessions`.
 const SESSIONS: usize = 8;
 /// A crowded host is tried so often.
-const CONNECT_TRIES: usize = 6;
+const CONNECT_TRIES: usize = 10;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 /// Between the times at which a session is asked for that was refused.

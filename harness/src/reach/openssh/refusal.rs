@@ -71,7 +71,10 @@ enum Refusal {
 fn read(said: &str) -> Refusal {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let with = |part: &str| lines.iter().find(|line| line.contains(part)).copied();
-    let last = lines.last().copied().unwrap_or("ssh ended without a word").to_owned();
+    let Some(last) = lines.last().map(|line| (*line).to_owned()) else {
+        // As far as is known it was ended from outside, which says nothing of the host.
+        return Refusal::Busy("ssh ended without a word".to_owned());
+    };
     if with("REMOTE HOST IDENTIFICATION HAS CHANGED").is_some() {
         let line = with("Offending").unwrap_or("ssh does not say where it stands");
         return Refusal::Changed { line: line.to_owned() };
@@ -170,7 +173,8 @@ mod tests {
                 "ssh: connect to host n1 port 22: Connection refused",
                 other("ssh: connect to host n1 port 22: Connection refused"),
             ),
-            ("", other("ssh ended without a word")),
+            ("Connection closed by UNKNOWN port 65535\r\n", busy("Connection closed by UNKNOWN port 65535")),
+            ("", busy("ssh ended without a word")),
         ] {
             assert_eq!(read(said), wanted, "{said}");
         }
