@@ -17,7 +17,7 @@ use crate::profile::{Keep, NsysVersion};
 use recipes::finding::Finding;
 use recipes::metric::Dims;
 use recipes::op::Op;
-use recipes::recipe::{Doubt, NotComparable};
+use recipes::recipe::{Doubt, NotComparable, TrainingFacts};
 use recipes::unit::{Better, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -146,6 +146,12 @@ pub enum WorkloadFacts {
     },
     Command {
         program: String,
+    },
+    Training {
+        /// The kind, as suites say it.
+        program: String,
+        #[serde(flatten)]
+        facts: TrainingFacts,
     },
 }
 

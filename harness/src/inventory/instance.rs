@@ -16,6 +16,8 @@ pub struct Instance {
     pub like: Option<String>,
     pub gpus: u32,
     pub gpu: String,
+    /// What a GPU can compute of dense bfloat16 at most, as its maker says; nothing where nobody does.
+    pub bf16_tflops: Option<f64>,
     /// Per GPU, one way.
     pub nvlink_gb_s: f64,
     /// Device names in natural order.
@@ -189,6 +191,7 @@ fn profile(table: &Table<'_>, name: Option<String>, instances: &Instances) -> Op
     let field = Fields { table, is_needed: like_value.is_none() };
     let gpus = field.read("gpus", |value| value.small(1..=1024));
     let gpu = field.read("gpu", |value| value.words());
+    let bf16 = table.get("bf16_tflops").and_then(|value| positive(&value));
     let nvlink = field.read("nvlink_gb_s", positive);
     let nics = field.read("nics", nics_of);
     let line_rate = field.read("nic_line_rate", line_rate_of);
@@ -203,11 +206,14 @@ fn profile(table: &Table<'_>, name: Option<String>, instances: &Instances) -> Op
     let source = field.read("source", |value| value.words());
     table.close();
     let of = base.as_ref();
+    // Another GPU has another peak, unless it is said to be the same.
+    let same_gpu = gpu.as_ref().is_none_or(|gpu| of.is_some_and(|base| base.gpu == *gpu));
     Some(Instance {
         name: name?,
         like,
         gpus: gpus.or(of.map(|base| base.gpus))?,
         gpu: gpu.or(of.map(|base| base.gpu.clone()))?,
+        bf16_tflops: bf16.or(of.and_then(|base| base.bf16_tflops).filter(|_| same_gpu)),
         nvlink_gb_s: nvlink.or(of.map(|base| base.nvlink_gb_s))?,
         nics: nics.or(of.map(|base| base.nics.clone()))?,
         nic_line_rate_gb_s: line_rate.or(of.map(|base| base.nic_line_rate_gb_s))?,

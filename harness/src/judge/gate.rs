@@ -311,7 +311,7 @@ fn kind(workload: &WorkloadFacts) -> WorkKind {
         WorkloadFacts::NcclTests { each_gpu: true, .. } => WorkKind::Gpus,
         WorkloadFacts::NcclTests { .. } => WorkKind::Collective,
         WorkloadFacts::NicPairs { .. } => WorkKind::Flows,
-        WorkloadFacts::Command { .. } => WorkKind::Command,
+        WorkloadFacts::Command { .. } | WorkloadFacts::Training { .. } => WorkKind::Command,
     }
 }
 

@@ -237,6 +237,7 @@ fn stillness(case: &Case, assertion: &Assertion, instance: &Instance) -> Vec<Tol
     let environment = match &case.workload {
         Workload::NcclTests(tests) => &tests.environment,
         Workload::Command(command) => &command.environment,
+        Workload::Training(training) => &training.environment,
         Workload::NicPairs(_) => &none,
     };
     let all_rdma = instance.tx_counters.iter().all(|counter| counter.starts_with("rdma_"));

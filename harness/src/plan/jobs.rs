@@ -1,7 +1,7 @@
 //! The jobs of a case: their scripts, their launches, what they will leave, and how long they should take.
 
 use super::placement::Placed;
-use super::{Context, profile};
+use super::{Context, profile, training};
 use crate::artefact::{
     ExpectedFile, FileKind, Launcher, PlannedFile, PlannedJob, PlannedProfile, PlannedSecret,
 };
@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 
 /// Before a program does anything: allocation, container, wiring.
 const LAUNCH_S: f64 = 20.0;
+/// How long a step takes is not known before it was measured.
+const SECONDS_OF_STEP: f64 = 1.0;
 
 pub fn jobs(context: &Context, case: &Case, placed: &[Placed]) -> Result<Vec<PlannedJob>, String> {
     let environment = environment(context.inventory, case)?;
@@ -34,7 +36,7 @@ fn job(
     let inventory = context.inventory;
     let folder = format!("{}/{}/{}", context.folder, case.name, placed.name);
     let estimate_s = estimate_s(inventory, case, placed.nodes.len());
-    let (mut step, tasks_per_node, ranks, helper) = workload(inventory, case, placed)?;
+    let (mut step, tasks_per_node, ranks, helper) = workload(context, case, placed)?;
     let mut nodes = placed.nodes.clone();
     // Which node sends stands in the step; the nodes of a job are a set, and ranks are numbered along it.
     nodeset::sort(&mut nodes);
@@ -119,11 +121,14 @@ fn apart(
             }
         }
     }
-    if let Workload::Command(command) = &case.workload {
-        for word in std::iter::once(&command.program).chain(&command.args) {
-            if let Reference::To(from) = reference(word) {
-                secrets.push(PlannedSecret { variable: secrets::argument(from), from: from.to_owned() });
-            }
+    let words: Vec<&String> = match &case.workload {
+        Workload::Command(command) => std::iter::once(&command.program).chain(&command.args).collect(),
+        Workload::Training(training) => training.words().collect(),
+        Workload::NcclTests(_) | Workload::NicPairs(_) => Vec::new(),
+    };
+    for word in words {
+        if let Reference::To(from) = reference(word) {
+            secrets.push(PlannedSecret { variable: secrets::argument(from), from: from.to_owned() });
         }
     }
     secrets.sort();
@@ -156,10 +161,11 @@ fn enter_folder(step: &mut Step, folder: &str) -> Result<(), String> {
 
 /// The step, the tasks per node that Slurm is asked for, the ranks declared, and the script that the step needs.
 fn workload(
-    inventory: &Inventory,
+    context: &Context,
     case: &Case,
     placed: &Placed,
 ) -> Result<(Step, u32, u32, Option<&'static str>), String> {
+    let inventory = context.inventory;
     let gpus = inventory.instance.gpus;
     let container = inventory.container.as_ref().map(|container| Container {
         image: container.image.clone(),
@@ -218,6 +224,12 @@ fn workload(
             let ranks = tasks_per_node * placed.nodes.len() as u32;
             let run = Run { argv, tasks_per_node, mpi: None, container, profile: None };
             Ok((Step::Run(run), tasks_per_node, ranks, None))
+        }
+        Workload::Training(training) => {
+            let meeting = format!("{}.{}.{}", context.request.run_id, case.name, placed.name);
+            let site = training::Site { inventory, placed, meeting, wiring, container };
+            let (run, ranks) = training::run(training, site)?;
+            Ok((Step::Run(run.clone()), run.tasks_per_node, ranks, None))
         }
     }
 }
@@ -315,6 +327,7 @@ fn environment(inventory: &Inventory, case: &Case) -> Result<BTreeMap<String, St
             variables.extend(tests.environment.clone());
         }
         Workload::Command(command) => variables.extend(command.environment.clone()),
+        Workload::Training(training) => variables.extend(training.environment.clone()),
         Workload::NicPairs(_) => {}
     }
     for (name, value) in &variables {
@@ -401,6 +414,11 @@ fn expected(
                 expect(files::flow_out(device), FileKind::Flow, None, Some(device.clone()));
             }
         }
+        Workload::Training(_) => {
+            for (name, node) in printed(files::STDOUT) {
+                expect(name, FileKind::Stdout, node, None);
+            }
+        }
         // A command may well print nothing.
         Workload::Command(_) => {
             for (name, node) in printed(files::STDOUT) {
@@ -454,6 +472,9 @@ fn estimate_s(inventory: &Inventory, case: &Case, nodes: usize) -> f64 {
             LAUNCH_S + tests.sizes().into_iter().map(|size| rounds * one(size)).sum::<f64>()
         }
         Workload::NicPairs(pairs) => LAUNCH_S + pairs.seconds + 5.0,
+        Workload::Training(training) => {
+            LAUNCH_S + f64::from(training.steps.unwrap_or_default()) * SECONDS_OF_STEP
+        }
         Workload::Command(_) => LAUNCH_S,
     }
 }

@@ -8,6 +8,7 @@ mod placement;
 mod profile;
 mod select;
 mod settings;
+mod training;
 
 pub use baseline::rebaseline;
 pub use left_out::leave_out;
@@ -257,6 +258,7 @@ fn facts(context: &Context, case: &Case) -> WorkloadFacts {
             op: context.inventory.instance.flow_op.name().to_owned(),
         },
         Workload::Command(command) => WorkloadFacts::Command { program: command.program.clone() },
+        Workload::Training(training) => training::facts(training, context.inventory),
     }
 }
 

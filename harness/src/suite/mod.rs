@@ -3,9 +3,11 @@
 
 mod assertion;
 mod matrix;
+pub mod model;
 mod order;
 mod profile;
 mod read;
+pub mod training;
 mod workload;
 
 pub use workload::variables;
@@ -57,6 +59,7 @@ pub enum Workload {
     NcclTests(NcclTests),
     NicPairs(NicPairs),
     Command(Command),
+    Training(training::Training),
 }
 
 #[derive(Debug, Clone, PartialEq)]

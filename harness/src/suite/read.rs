@@ -154,6 +154,13 @@ fn read_placement(table: &Table<'_>, workload: Option<&Workload>) -> Option<Plac
             );
             None
         }
+        (Some(Workload::Training(_)), Placement::EachGpu) => {
+            value.mistake_with(
+                "a training has the GPUs of whole nodes",
+                "write `placement = \"each\"` and `processes_per_node`",
+            );
+            None
+        }
         _ => Some(placement),
     }
 }

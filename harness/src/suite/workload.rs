@@ -1,7 +1,8 @@
-//! Reads what a case runs: nccl-tests, flows between pairs of NICs, or any command.
+//! Reads what a case runs: nccl-tests, flows between pairs of NICs, or any command; what trains a model has a file of its
+//! own.
 
 use super::matrix::Combination;
-use super::{Algorithm, Command, MOST_SIZES, NcclTests, NicPairs, Step, Workload};
+use super::{Algorithm, Command, MOST_SIZES, NcclTests, NicPairs, Step, Workload, training};
 use crate::redact::{Reference, reference};
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
@@ -28,16 +29,20 @@ enum Kind {
     NcclTests,
     NicPairs,
     Command,
+    Training(training::Kind),
 }
 
 pub fn read(value: &Value<'_>, combination: &Combination<'_>) -> Option<Workload> {
     let table =
         value.table()?.with(combination.values()).no_lists("to sweep, write `matrix = { KEY = [...] }`");
-    let kinds = [("nccl-tests", Kind::NcclTests), ("nic-pairs", Kind::NicPairs), ("command", Kind::Command)];
+    let mut kinds =
+        vec![("nccl-tests", Kind::NcclTests), ("nic-pairs", Kind::NicPairs), ("command", Kind::Command)];
+    kinds.extend(training::Kind::ALL.map(|(name, kind)| (name, Kind::Training(kind))));
     let workload = match table.need("kind")?.one_of(&kinds)? {
         Kind::NcclTests => read_nccl_tests(&table).map(Workload::NcclTests),
         Kind::NicPairs => read_nic_pairs(&table).map(Workload::NicPairs),
         Kind::Command => read_command(&table).map(Workload::Command),
+        Kind::Training(kind) => training::read(&table, kind).map(Workload::Training),
     };
     table.close();
     workload
@@ -153,7 +158,7 @@ fn read_command(table: &Table<'_>) -> Option<Command> {
 }
 
 /// A program that a shell would take for something of its own, or srun for an option, would not be what is run.
-fn program_of(value: &Value<'_>) -> Option<String> {
+pub(super) fn program_of(value: &Value<'_>) -> Option<String> {
     let text = value.words().filter(|_| argument(value).is_some())?;
     let is_path = text.contains('/');
     if text.starts_with('-') || (text.contains('=') && !is_path) {
@@ -170,7 +175,7 @@ fn program_of(value: &Value<'_>) -> Option<String> {
     Some(text)
 }
 
-fn argument(value: &Value<'_>) -> Option<String> {
+pub(super) fn argument(value: &Value<'_>) -> Option<String> {
     let text = value.text().filter(|text| refers_well(value, text))?;
     if text.contains('\0') {
         value.mistake(format!("no argument can hold a zero byte: {text:?}"));
@@ -189,7 +194,7 @@ fn refers_well(value: &Value<'_>, text: &str) -> bool {
     !is_broken
 }
 
-fn environment(table: &Table<'_>) -> BTreeMap<String, String> {
+pub(super) fn environment(table: &Table<'_>) -> BTreeMap<String, String> {
     table
         .get("environment")
         .and_then(|value| value.table())

@@ -35,6 +35,7 @@ pub fn inventory(instance: &str, nodes: &str) -> Inventory {
         like: Some(instance.to_owned()),
         gpus: 8,
         gpu: if is_p5 { "H100" } else { "A100" }.to_owned(),
+        bf16_tflops: Some(if is_p5 { 989.0 } else { 312.0 }),
         nvlink_gb_s: if is_p5 { 450.0 } else { 300.0 },
         nics: nodeset::expand(if is_p5 { P5_NICS } else { P4DE_NICS }).expect("names"),
         nic_line_rate_gb_s: 12.5,

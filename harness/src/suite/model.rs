@@ -1,0 +1,69 @@
+//! The shape of a model that is trained, as a suite states it, and the work that a token of it is: what throughput becomes
+//! TFLOP/s and the part of a GPU's peak by.
+
+use crate::toml_reader::{Table, Value};
+
+/// What a suite does not state is not made up: without it there is no number that needs it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Model {
+    pub parameters: Option<u64>,
+    pub layers: Option<u32>,
+    pub hidden: Option<u32>,
+    pub intermediate: Option<u32>,
+    pub heads: Option<u32>,
+    /// Heads of keys and values, where several of the others share them.
+    pub key_value_heads: Option<u32>,
+    pub vocabulary: Option<u32>,
+    /// Tokens of a sample.
+    pub sequence: Option<u32>,
+}
+
+impl Model {
+    /// The floating point operations of one token, forward and backward, nothing computed twice: six for each parameter,
+    /// and twelve for each pair of a layer's width and a token that attention looks at.
+    pub fn flops_per_token(&self) -> Option<f64> {
+        let attention = 12.0 * f64::from(self.layers?) * f64::from(self.hidden?) * f64::from(self.sequence?);
+        Some(6.0 * self.parameters? as f64 + attention)
+    }
+}
+
+pub fn read(table: &Table<'_>) -> Model {
+    let number = |key| table.get(key).and_then(|value: Value<'_>| value.small(1..=1 << 30));
+    let parameters = table.get("parameters").and_then(|value| value.whole(1..=1 << 50));
+    let model = Model {
+        parameters,
+        layers: number("layers"),
+        hidden: number("hidden"),
+        intermediate: number("intermediate"),
+        heads: number("heads"),
+        key_value_heads: number("key_value_heads"),
+        vocabulary: number("vocabulary"),
+        sequence: number("sequence"),
+    };
+    table.close();
+    if let (Some(hidden), Some(heads)) = (model.hidden, model.heads)
+        && hidden % heads != 0
+    {
+        table.mistake(format!("`heads` must divide `hidden` evenly, and do not: {hidden} / {heads}"));
+    }
+    model
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_of_llama2_7b_is_forty_six_billion_operations() {
+        let model = Model {
+            parameters: Some(6_738_415_616),
+            layers: Some(32),
+            hidden: Some(4096),
+            sequence: Some(4096),
+            ..Model::default()
+        };
+        let flops = model.flops_per_token().expect("all is stated");
+        assert!((flops - 4.687e10).abs() < 1e7, "{flops}");
+        assert_eq!(Model { sequence: None, ..model }.flops_per_token(), None);
+    }
+}

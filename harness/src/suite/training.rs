@@ -1,0 +1,255 @@
+//! Reads workloads that train a model, by what starts them: torchrun and any script, the FSDP samples, NeMo and Megatron,
+//! the example of the Trainer of Hugging Face, any program of MPI. Their command lines are made in the plan, which knows
+//! the nodes.
+
+use super::model::{self, Model};
+use super::workload::{argument, environment, program_of};
+use crate::toml_reader::value::Scalar;
+use crate::toml_reader::{Table, Value};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Training {
+    pub program: Program,
+    /// How many steps it is told to run, or is known to run.
+    pub steps: Option<u32>,
+    pub batch: Batch,
+    /// Processes on each node, one to a GPU; as many as there are GPUs where absent.
+    pub processes: Option<u32>,
+    /// Where torchrun's processes meet, on the job's first node.
+    pub port: u16,
+    pub container: Within,
+    pub environment: BTreeMap<String, String>,
+    pub model: Model,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Program {
+    Torchrun {
+        script: String,
+        args: Vec<String>,
+    },
+    /// `train.py` of the FSDP samples.
+    Fsdp {
+        script: String,
+        sharding: String,
+        args: Vec<String>,
+    },
+    Nemo(Nemo),
+    /// `run_clm.py` of Hugging Face.
+    Ddp {
+        script: String,
+        pretrained: String,
+        args: Vec<String>,
+    },
+    Mpi {
+        program: String,
+        args: Vec<String>,
+    },
+}
+
+/// NeMo and Megatron: how the model is divided among ranks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Nemo {
+    pub form: NemoForm,
+    /// The script; of NeMo 2 the recipe that its command line is asked for.
+    pub program: String,
+    pub tensor: u32,
+    pub pipeline: u32,
+    /// Follows from the ranks where absent.
+    pub data: Option<u32>,
+    pub micro_batch: u32,
+    pub args: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NemoForm {
+    /// NeMo 1, in the words of its launcher.
+    Nemo1,
+    Nemo2,
+    Megatron,
+}
+
+/// Samples of one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Batch {
+    Unknown,
+    PerRank(u64),
+    Global(u64),
+}
+
+impl Batch {
+    /// Of all ranks together.
+    pub fn global(self, ranks: u32) -> Option<u64> {
+        match self {
+            Batch::Unknown => None,
+            Batch::PerRank(samples) => Some(samples * u64::from(ranks)),
+            Batch::Global(samples) => Some(samples),
+        }
+    }
+}
+
+/// What a job of Slurm runs in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Within {
+    /// As the inventory has it.
+    Inventory,
+    /// On the host, whatever the inventory says.
+    Host,
+    Image(String),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    Torchrun,
+    Fsdp,
+    Nemo,
+    Ddp,
+    Mpi,
+}
+
+impl Kind {
+    pub const ALL: [(&'static str, Kind); 5] = [
+        ("torchrun", Kind::Torchrun),
+        ("fsdp", Kind::Fsdp),
+        ("nemo", Kind::Nemo),
+        ("ddp", Kind::Ddp),
+        ("mpi", Kind::Mpi),
+    ];
+}
+
+impl Training {
+    /// The kind, as suites say it.
+    pub fn kind(&self) -> &'static str {
+        match self.program {
+            Program::Torchrun { .. } => "torchrun",
+            Program::Fsdp { .. } => "fsdp",
+            Program::Nemo(_) => "nemo",
+            Program::Ddp { .. } => "ddp",
+            Program::Mpi { .. } => "mpi",
+        }
+    }
+
+    /// The words that a person wrote, in which a value may be referred to.
+    pub fn words(&self) -> impl Iterator<Item = &String> {
+        let (first, args) = match &self.program {
+            Program::Torchrun { script, args }
+            | Program::Fsdp { script, args, .. }
+            | Program::Ddp { script, args, .. } => (script, args),
+            Program::Nemo(nemo) => (&nemo.program, &nemo.args),
+            Program::Mpi { program, args } => (program, args),
+        };
+        std::iter::once(first).chain(args)
+    }
+}
+
+const MOST_STEPS: u32 = 100_000_000;
+const SHARDINGS: [(&str, ()); 2] = [("full", ()), ("hybrid", ())];
+
+pub fn read(table: &Table<'_>, kind: Kind) -> Option<Training> {
+    let steps_value = match kind {
+        Kind::Torchrun | Kind::Mpi => table.get("steps"),
+        Kind::Fsdp | Kind::Nemo | Kind::Ddp => table.need("steps"),
+    };
+    let steps = steps_value.map(|value| value.small(1..=MOST_STEPS));
+    let batch = match kind {
+        Kind::Nemo => table.need("global_batch").and_then(|value| of_samples(&value)).map(Batch::Global),
+        Kind::Fsdp | Kind::Ddp => {
+            table.get("batch").map_or(Some(1), |value| of_samples(&value)).map(Batch::PerRank)
+        }
+        Kind::Torchrun | Kind::Mpi => match table.get("global_batch") {
+            Some(value) => of_samples(&value).map(Batch::Global),
+            None => Some(Batch::Unknown),
+        },
+    };
+    let processes = table.get("processes_per_node").map(|value| value.small(1..=1024));
+    let port = match kind {
+        Kind::Mpi => Some(29_500),
+        _ => table.get("port").map_or(Some(29_500), |value| value.small(1024..=65_535)),
+    };
+    let container = table.get("container").map_or(Some(Within::Inventory), |value| within(&value));
+    let environment = environment(table);
+    let args = table.get("args").and_then(|value| value.list()).unwrap_or_default();
+    let args: Vec<String> = args.iter().filter_map(argument).collect();
+    let model = table.get("model").and_then(|value| value.table()).map(|table| model::read(&table));
+    let program = match kind {
+        Kind::Torchrun => table
+            .need("script")
+            .and_then(|value| program_of(&value))
+            .map(|script| Program::Torchrun { script, args }),
+        Kind::Fsdp => {
+            let script = script(table, "train.py");
+            let sharding = table.get("sharding").map_or(Some("hybrid".to_owned()), |value| {
+                value.one_of(&SHARDINGS)?;
+                value.text()
+            });
+            Some(Program::Fsdp { script: script?, sharding: sharding?, args })
+        }
+        Kind::Nemo => nemo(table, args).map(Program::Nemo),
+        Kind::Ddp => {
+            let script = script(table, "run_clm.py");
+            let pretrained =
+                table.get("pretrained").map_or(Some("gpt2".to_owned()), |value| argument(&value));
+            Some(Program::Ddp { script: script?, pretrained: pretrained?, args })
+        }
+        Kind::Mpi => table
+            .need("program")
+            .and_then(|value| program_of(&value))
+            .map(|program| Program::Mpi { program, args }),
+    };
+    Some(Training {
+        program: program?,
+        steps: steps.unwrap_or_default(),
+        batch: batch?,
+        processes: processes.unwrap_or_default(),
+        port: u16::try_from(port?).ok()?,
+        container: container?,
+        environment,
+        model: model.unwrap_or_default(),
+    })
+}
+
+fn script(table: &Table<'_>, usual: &str) -> Option<String> {
+    table.get("script").map_or(Some(usual.to_owned()), |value| program_of(&value))
+}
+
+fn nemo(table: &Table<'_>, args: Vec<String>) -> Option<Nemo> {
+    let forms = [("nemo1", NemoForm::Nemo1), ("nemo2", NemoForm::Nemo2), ("megatron", NemoForm::Megatron)];
+    let form = table.need("form").and_then(|value| value.one_of(&forms));
+    let program = match form {
+        Some(NemoForm::Nemo2) => table.need("recipe").and_then(|value| argument(&value)),
+        Some(NemoForm::Nemo1) => script(table, "megatron_gpt_pretraining.py"),
+        Some(NemoForm::Megatron) => script(table, "pretrain_gpt.py"),
+        None => {
+            // Whichever it should have been, none of its keys is a mistake.
+            let _ = (table.get("recipe"), table.get("script"));
+            None
+        }
+    };
+    let parallel = |key| table.get(key).map_or(Some(1), |value| value.small(1..=1_000_000));
+    let (tensor, pipeline) = (parallel("tensor_parallel"), parallel("pipeline_parallel"));
+    let data = table.get("data_parallel").map(|value| value.small(1..=1_000_000));
+    let micro_batch = parallel("micro_batch");
+    Some(Nemo {
+        form: form?,
+        program: program?,
+        tensor: tensor?,
+        pipeline: pipeline?,
+        data: data.unwrap_or_default(),
+        micro_batch: micro_batch?,
+        args,
+    })
+}
+
+fn of_samples(value: &Value<'_>) -> Option<u64> {
+    value.whole(1..=1 << 32)
+}
+
+/// An image, or `false` for none.
+fn within(value: &Value<'_>) -> Option<Within> {
+    match value.scalar() {
+        Some(Scalar::Boolean(false)) => Some(Within::Host),
+        Some(Scalar::Text(_)) => argument(value).map(Within::Image),
+        _ => value.wrong("an image, such as `\"/fsx/train.sqsh\"`, or `false` for the host"),
+    }
+}
