@@ -22,10 +22,16 @@ pub enum Unit {
     /// A fraction of one.
     #[serde(rename = "ratio")]
     Ratio,
+    /// Samples, tokens: whatever is counted, per second.
+    #[serde(rename = "1/s")]
+    PerSecond,
+    /// 10^12 floating point operations per second.
+    #[serde(rename = "TFLOP/s")]
+    Teraflops,
 }
 
 impl Unit {
-    pub const ALL: [Unit; 7] = [
+    pub const ALL: [Unit; 9] = [
         Unit::GigabytesPerSecond,
         Unit::Microseconds,
         Unit::Nanoseconds,
@@ -33,6 +39,8 @@ impl Unit {
         Unit::Bytes,
         Unit::Count,
         Unit::Ratio,
+        Unit::PerSecond,
+        Unit::Teraflops,
     ];
 
     pub fn name(self) -> &'static str {
@@ -44,6 +52,8 @@ impl Unit {
             Unit::Bytes => "bytes",
             Unit::Count => "count",
             Unit::Ratio => "ratio",
+            Unit::PerSecond => "1/s",
+            Unit::Teraflops => "TFLOP/s",
         }
     }
 

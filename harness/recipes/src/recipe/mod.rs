@@ -16,6 +16,7 @@ pub mod steps;
 pub mod stragglers;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod training_log;
 
 pub use kept::Kept;
 
@@ -40,6 +41,7 @@ pub const LIST: &[RecipeSpec] = &[
     breakdown::SPEC,
     steps::SPEC,
     stragglers::SPEC,
+    training_log::SPEC,
 ];
 
 /// What a recipe declares before it computes. The planner, the linter and the manual read this constant.

@@ -96,9 +96,17 @@ pub const SPEC: RecipeSpec = RecipeSpec {
 
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
+    let traffic = traffic(job, &mut output);
+    metrics_of(job, &traffic, &mut output);
+    output.findings.extend(traffic.findings);
+    output
+}
+
+/// What the NICs of a job moved; captures that cannot be read are told in `output`.
+pub(super) fn traffic(job: &JobInput, output: &mut Output) -> Traffic {
     let mut captures = Vec::new();
     for file in job.files_of(FileRole::Counters) {
-        let Some(bytes) = bytes_of(file, &mut output) else { continue };
+        let Some(bytes) = bytes_of(file, output) else { continue };
         match efa_counters::read(&bytes, &file.shown) {
             Ok(capture) => captures.push(capture),
             Err(error) => {
@@ -117,10 +125,7 @@ fn run(job: &JobInput) -> Output {
         received: job.rx_counters.clone(),
         conservation_shown: job.conservation_shown,
     };
-    let traffic = analysis::analyze(&captures, &expected, &map);
-    metrics_of(job, &traffic, &mut output);
-    output.findings.extend(traffic.findings);
-    output
+    analysis::analyze(&captures, &expected, &map)
 }
 
 fn metrics_of(job: &JobInput, traffic: &Traffic, output: &mut Output) {

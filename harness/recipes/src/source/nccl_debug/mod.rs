@@ -26,7 +26,7 @@ pub use call::{OPERATIONS, Operation, type_name};
 pub use compat::{Compat, Script};
 pub use explain::{Explain, Wrong};
 pub use tables::*;
-pub use watchdog::TimedOut;
+pub use watchdog::{TimedOut, parse as timed_out};
 
 use super::nccl_prefix::{self, Level};
 use super::stream::{Piece, Pieces};

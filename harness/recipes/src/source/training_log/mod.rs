@@ -17,6 +17,7 @@ pub use compat::{ITERATIONS, mean_of_steps};
 pub use figures::{Figures, figures};
 pub use gather::{Restart, Series};
 pub use step::{Dialect, StepLine};
+pub use trainer::TrainerSummary;
 
 use super::stream::Pieces;
 use super::terminal::without_escapes;
@@ -35,6 +36,9 @@ pub struct TrainingLog {
     /// Those of them of which something could not be read: they count for nothing.
     pub garbled: u64,
     pub series: Vec<Series>,
+    /// Where the Trainer of Hugging Face came to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<TrainerSummary>,
     pub findings: Vec<Finding>,
 }
 
@@ -71,7 +75,7 @@ pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
             }
         }
     }
-    let Reader { gathered, mut findings, of_steps, garbled, .. } = reader;
+    let Reader { gathered, mut findings, of_steps, garbled, summary, .. } = reader;
     if garbled > TOLD {
         let why = format!("{} more lines of steps cannot be read", garbled - TOLD);
         findings.push(Finding::new("training-garbled", why));
@@ -79,7 +83,7 @@ pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
     let series = gathered.series();
     findings.extend(gather::findings(&series));
     let lines = pieces.lines();
-    Ok(TrainingLog { lines, of_steps, garbled, series, findings })
+    Ok(TrainingLog { lines, of_steps, garbled, series, summary, findings })
 }
 
 #[derive(Default)]
@@ -88,6 +92,7 @@ struct Reader {
     bars: trainer::Bars,
     /// What Megatron-Bridge said before the line of a step.
     tflops: Option<f64>,
+    summary: Option<TrainerSummary>,
     findings: Vec<Finding>,
     of_steps: u64,
     garbled: u64,
@@ -104,6 +109,10 @@ impl Reader {
         }
         if let Some(tflops) = pipes::tflops_before(text) {
             self.tflops = Some(tflops);
+            return None;
+        }
+        if let Some(summary) = trainer::summary(text) {
+            self.summary = Some(summary);
             return None;
         }
         samples::fsdp(text)

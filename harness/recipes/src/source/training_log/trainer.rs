@@ -3,7 +3,30 @@
 use super::bar::bar;
 use super::step::{Dialect, Garbled, Parsed, StepLine, Told};
 use super::words::{number, who};
+use serde::Serialize;
 use std::collections::BTreeMap;
+
+/// What stands in the dictionary at the end: means over the whole run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct TrainerSummary {
+    pub seconds: f64,
+    pub steps_per_s: f64,
+    pub samples_per_s: f64,
+}
+
+/// Nothing where the line is another, or a number of it is none.
+pub(super) fn summary(text: &str) -> Option<TrainerSummary> {
+    let fields = fields(text.split_once("{'")?.1.split_once('}')?.0);
+    let value = |name: &str| {
+        let (key, value) = fields.iter().find(|(key, _)| *key == name)?;
+        number(key, value).ok().filter(|value| value.is_finite() && *value > 0.0)
+    };
+    Some(TrainerSummary {
+        seconds: value("train_runtime")?,
+        steps_per_s: value("train_steps_per_second")?,
+        samples_per_s: value("train_samples_per_second")?,
+    })
+}
 
 /// How far the bars are, by who draws them.
 #[derive(Debug, Default)]

@@ -1,0 +1,111 @@
+//! Why a training stopped, in the words of PyTorch and of Megatron: calls of NCCL that did not end, and a rank whose numbers
+//! are none. Of a hang those complain who wait: the one who kept them waiting is the one who does not.
+
+use super::{Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure};
+use crate::finding::Finding;
+use crate::source::nccl_debug::timed_out;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+/// Whether a rank says that its numbers are none.
+pub fn look(job: &JobInput, ranks: Option<u32>, output: &mut Output) -> bool {
+    let mut waiting: BTreeSet<u64> = BTreeSet::new();
+    let mut first: Option<(String, u64, String)> = None;
+    let mut nan = false;
+    for file in job.files_of(FileRole::Stderr).chain(job.files_of(FileRole::Stdout)) {
+        // What cannot be read is told by who reads it for its steps.
+        let Ok(open) = File::open(&file.path) else { continue };
+        let mut reader = BufReader::new(open);
+        let (mut bytes, mut number) = (Vec::new(), 0);
+        while bytes.clear() == () && reader.read_until(b'\n', &mut bytes).is_ok_and(|read| read > 0) {
+            number += 1;
+            let text = String::from_utf8_lossy(&bytes);
+            if let Some(timed_out) = timed_out(&text, number) {
+                waiting.insert(global_rank(&text).unwrap_or(timed_out.rank));
+                first.get_or_insert_with(|| (file.shown.clone(), number, timed_out.operation));
+            }
+            if let Some(named) = nan_rank(&text).filter(|_| !nan) {
+                nan = true;
+                tell_nan(job, file, number, &named, output);
+            }
+        }
+    }
+    if let Some((file, line, operation)) = first {
+        output.failure.get_or_insert(hang(job, ranks, &waiting, &format!("{file}:{line}"), &operation));
+    }
+    nan
+}
+
+/// `[rank13]:[E1122 ...] [Rank 5] ...`: the number in brackets at the front is that of the whole job.
+fn global_rank(text: &str) -> Option<u64> {
+    let (_, rest) = text.split_once("[rank")?;
+    rest.split_once(']')?.0.parse().ok()
+}
+
+fn hang(
+    job: &JobInput,
+    ranks: Option<u32>,
+    waiting: &BTreeSet<u64>,
+    place: &str,
+    operation: &str,
+) -> Failure {
+    let silent: Vec<u64> =
+        (0..u64::from(ranks.unwrap_or(0))).filter(|rank| !waiting.contains(rank)).collect();
+    let waited = format!("{} ranks waited for {operation} until it timed out", waiting.len());
+    match silent.as_slice() {
+        // Where more are silent than wait, silence says nothing.
+        [rank, more @ ..] if silent.len() * 2 <= waiting.len() => {
+            let shown: Vec<String> = silent.iter().map(u64::to_string).collect();
+            let which = if more.is_empty() { "rank" } else { "ranks" };
+            let node = node_of(job, ranks, *rank);
+            let is_same = more.iter().all(|other| node_of(job, ranks, *other) == node);
+            let evidence = format!("{place}: {waited}, and {which} {} never called it", shown.join(", "));
+            failure("desync", node.filter(|_| is_same), evidence)
+        }
+        _ => failure("collective-timeout", None, format!("{place}: {waited}")),
+    }
+}
+
+/// Ranks are numbered node by node.
+fn node_of(job: &JobInput, ranks: Option<u32>, rank: u64) -> Option<&String> {
+    let per_node = u64::from(ranks?).checked_div(job.nodes.len() as u64).filter(|per_node| *per_node > 0)?;
+    job.nodes.get((rank / per_node) as usize)
+}
+
+/// A rank that says of itself that it came upon NaN.
+struct Named {
+    rank: u64,
+    device: Option<u64>,
+    node: Option<String>,
+    what: String,
+}
+
+/// `Rank 13: found NaN in local grad norm in backward pass ... Device: 5, node: p5-002`.
+fn nan_rank(text: &str) -> Option<Named> {
+    let (before, rest) = text.split_once(": found NaN in ")?;
+    let rank = before.rsplit_once("Rank ")?.1.parse().ok()?;
+    let field = |name: &str| {
+        let (_, value) = rest.split_once(name)?;
+        value.split([',', ' ', '\n', '\r']).find(|word| !word.is_empty())
+    };
+    let what = rest.split(['.', '\n']).next().unwrap_or_default().to_owned();
+    let device = field("Device: ").and_then(|device| device.trim_end_matches('.').parse().ok());
+    Some(Named { rank, device, node: field("node: ").map(str::to_owned), what })
+}
+
+fn tell_nan(job: &JobInput, file: &InputFile, line: u64, named: &Named, output: &mut Output) {
+    // Hosts name themselves with or without their domain.
+    let told = named.node.as_deref().unwrap_or_default();
+    let node = job.nodes.iter().find(|node| told == *node || told.split('.').next() == Some(node.as_str()));
+    let why = format!("rank {}: found NaN in {}", named.rank, named.what);
+    let mut finding = Finding::new(NAN_RANK, why.clone()).file(&file.shown).line(line);
+    if let Some(node) = node {
+        finding = finding.node(node.as_str());
+    }
+    if let Some(device) = named.device {
+        finding = finding.part(format!("gpu{device}"));
+    }
+    output.findings.push(finding);
+    output.failure = Some(failure("nan", node, format!("{}:{line}: {why}", file.shown)));
+}

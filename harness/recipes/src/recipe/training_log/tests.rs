@@ -1,0 +1,239 @@
+//! Logs written into a folder, and what the recipe makes of them.
+
+use super::*;
+use crate::metric::Metric;
+use std::path::Path;
+
+const FACTS: TrainingFacts = TrainingFacts {
+    steps: Some(40),
+    samples_per_rank: Some(1),
+    samples: None,
+    tokens_per_sample: Some(4096),
+    flops_per_token: Some(4.687e10),
+    peak_tflops: Some(989.0),
+};
+
+/// A job of two nodes with eight ranks each that printed these texts.
+fn ran(facts: TrainingFacts, stdout: &str, stderr: &str) -> Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |role, name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        InputFile { role, path, shown: format!("raw/j/{name}"), node: None, part: None, rank: None }
+    };
+    let files = vec![file(FileRole::Stdout, "stdout", stdout), file(FileRole::Stderr, "stderr", stderr)];
+    let workload = Workload::Training { facts, ranks: 16 };
+    let blank = crate::recipe::testing::job(workload, &[], |_| "n1".into(), 0);
+    (SPEC.run)(&JobInput { files, nodes: vec!["n1".into(), "n2".into()], ..blank })
+}
+
+fn value(output: &Output, name: &str) -> Option<f64> {
+    let of_name = |metric: &&Metric| &*metric.name == name;
+    output.metrics.iter().find(of_name).map(|metric| metric.value)
+}
+
+fn told(output: &Output, code: &str) -> Option<String> {
+    output.findings.iter().find(|finding| finding.code == code).map(|finding| finding.message.clone())
+}
+
+/// The first steps take longer, as they do.
+fn fsdp(steps: u64, loss: impl Fn(u64) -> f64) -> String {
+    let speed = |step: u64| if step < 2 { 4.0 } else { 16.0 + 0.01 * (step % 3) as f64 };
+    let line = |step: u64| {
+        format!(
+            "0: 2024-07-01 10:00:{:02} I [train.py:102] Epoch 0 Batch {step} Steps {} Loss: {:.5}, Speed: {:.2} samples/sec, lr: 0.000006\n",
+            step % 60,
+            step + 1,
+            loss(step),
+            speed(step)
+        )
+    };
+    (0..steps).map(line).collect()
+}
+
+fn falls(step: u64) -> f64 {
+    10.0 - 0.05 * step as f64 + 0.01 * (step % 4) as f64
+}
+
+#[test]
+fn what_the_fsdp_samples_print_becomes_times_throughput_and_a_loss_that_falls() {
+    let output = ran(FACTS, &fsdp(40, falls), "");
+    let about = |name: &str, expected: f64| {
+        let value = value(&output, name).unwrap_or_else(|| panic!("no {name}: {:?}", output.findings));
+        assert!((value - expected).abs() < 0.002 * expected.abs(), "{name}: {value}, not {expected}");
+    };
+    about("train.step_time", 16.0 / 16.01);
+    about("train.step_time_median", 16.0 / 16.01);
+    about("train.samples_per_s", 16.01);
+    about("train.tokens_per_s", 16.01 * 4096.0);
+    about("train.tflops_per_gpu", 16.01 * 4096.0 * 4.687e10 / 16.0 / 1e12);
+    about("train.mfu", 16.01 * 4096.0 * 4.687e10 / 16.0 / 989e12);
+    about("train.loss_slope", -0.05);
+    assert_eq!(value(&output, "train.loss_falling"), Some(1.0));
+    assert_eq!(value(&output, "train.loss_finite"), Some(1.0));
+    assert_eq!(
+        (value(&output, "train.steps"), value(&output, "train.steps_missing")),
+        (Some(40.0), Some(0.0))
+    );
+    assert_eq!(value(&output, "train.grad_norm"), None, "what is not told is no zero");
+    let how = told(&output, "training-reckoned").expect("said");
+    assert!(how.contains("step times from samples per second") && how.contains("model's shape"), "{how}");
+}
+
+#[test]
+fn what_nobody_stated_is_not_given() {
+    let output = ran(TrainingFacts::default(), &fsdp(40, falls), "");
+    for name in
+        ["train.step_time", "train.tokens_per_s", "train.tflops_per_gpu", "train.mfu", "train.steps_missing"]
+    {
+        assert_eq!(value(&output, name), None, "{name}");
+    }
+    assert!(value(&output, "train.samples_per_s").is_some());
+}
+
+#[test]
+fn a_loss_that_is_no_number_is_named_with_its_step() {
+    let output = ran(FACTS, &fsdp(40, |step| if step == 31 { f64::NAN } else { falls(step) }), "");
+    assert_eq!(value(&output, "train.loss_finite"), Some(0.0));
+    assert!(told(&output, NOT_FINITE).expect("told").contains("NaN at batch 31"), "{:?}", output.findings);
+    assert_eq!(value(&output, "train.loss_falling"), None, "a course with a hole is none");
+    assert!(output.data_wrong);
+}
+
+#[test]
+fn a_loss_that_stays_or_grows_does_not_fall() {
+    for course in
+        [|_: u64| 5.0, |step: u64| 5.0 + 0.01 * step as f64, |step: u64| 5.0 + ((step * 7) % 5) as f64]
+    {
+        let output = ran(FACTS, &fsdp(40, course), "");
+        assert_eq!(value(&output, "train.loss_falling"), Some(0.0));
+    }
+    assert_eq!(
+        value(&ran(FACTS, &fsdp(4, falls), ""), "train.loss_falling"),
+        None,
+        "four steps tell nothing"
+    );
+}
+
+#[test]
+fn steps_that_are_missing_are_counted_and_where_it_ended_is_told() {
+    let output = ran(FACTS, &fsdp(25, falls), "");
+    assert_eq!(value(&output, "train.steps_missing"), Some(15.0));
+    assert!(
+        told(&output, ENDED_EARLY).expect("told").contains("batch 24: 25 of 40"),
+        "{:?}",
+        output.findings
+    );
+}
+
+#[test]
+fn a_log_without_a_step_gives_no_number_and_says_so() {
+    for text in ["", "hello\nworld\n", "\u{0}\u{1}\u{2}"] {
+        let output = ran(FACTS, text, "");
+        assert!(output.metrics.is_empty(), "{:?}", output.metrics);
+        assert!(told(&output, "not-understood").is_some());
+    }
+}
+
+fn megatron(tflops: f64) -> String {
+    let line = |step: u64| {
+        format!(
+            " [2025-01-31 12:00:{:02}] iteration {step:8}/      40 | consumed samples: {:12} | elapsed time per iteration (ms): {:.1} | \
+             throughput per GPU (TFLOP/s/GPU): {tflops:.1} | learning rate: 1.0E-04 | global batch size:    32 | lm loss: {:.6E} | \
+             loss scale: 1.0 | grad norm: 1.250 | number of skipped iterations:   0 | number of nan iterations:   0 |\n",
+            step % 60,
+            step * 32,
+            1000.0 + (step % 3) as f64,
+            falls(step)
+        )
+    };
+    (1..=40).map(line).collect()
+}
+
+#[test]
+fn the_log_s_own_word_comes_first_and_what_contradicts_it_is_told() {
+    // 32 samples of 4096 tokens a second on 16 ranks.
+    let own = 32.0 * 4096.0 * 4.687e10 / 16.0 / 1e12;
+    let facts = || TrainingFacts { samples_per_rank: None, samples: Some(32), ..FACTS };
+    let agrees = ran(facts(), &megatron(own), "");
+    assert!((value(&agrees, "train.tflops_per_gpu").expect("told") - own).abs() < 0.1);
+    assert_eq!(
+        (told(&agrees, "training-flops-differ"), told(&agrees, "training-batch-differs")),
+        (None, None)
+    );
+    let differs = ran(TrainingFacts { samples: Some(64), ..facts() }, &megatron(2.0 * own), "");
+    assert!((value(&differs, "train.tflops_per_gpu").expect("told") - 2.0 * own).abs() < 0.1);
+    assert!(told(&differs, "training-flops-differ").is_some());
+    assert!(told(&differs, "training-batch-differs").expect("told").contains("32 samples"));
+    assert_eq!(value(&differs, "train.grad_norm"), Some(1.25));
+}
+
+#[test]
+fn more_than_a_gpu_can_compute_is_no_number() {
+    let output = ran(TrainingFacts { peak_tflops: Some(100.0), ..FACTS }, &fsdp(40, falls), "");
+    assert_eq!((value(&output, "train.mfu"), value(&output, "train.tflops_per_gpu")), (None, None));
+    assert!(told(&output, "training-impossible").is_some());
+}
+
+#[test]
+fn gradients_that_are_no_number_count_though_the_trainer_prints_a_loss_of_zero() {
+    let line = |step: u64| {
+        let (loss, norm) =
+            if step < 30 { (falls(step).to_string(), "1.1") } else { ("0.0".to_owned(), "nan") };
+        format!("{{'loss': {loss}, 'grad_norm': {norm}, 'learning_rate': 5e-05, 'epoch': 0.01}}\n")
+    };
+    let text: String = (0..40).map(line).collect();
+    let end = "{'train_runtime': 20.0, 'train_samples_per_second': 32.0, 'train_steps_per_second': 2.0, 'train_loss': 3.1, 'epoch': 1.0}\n";
+    let output = ran(FACTS, &(text + end), "");
+    assert_eq!(value(&output, "train.loss_finite"), Some(0.0));
+    assert!(told(&output, NOT_FINITE).expect("told").contains("at step 31"), "{:?}", output.findings);
+    assert_eq!(
+        (value(&output, "train.step_time"), value(&output, "train.samples_per_s")),
+        (Some(0.5), Some(32.0))
+    );
+    assert_eq!(value(&output, "train.step_time_cv"), None, "one mean tells no spread");
+}
+
+fn waits(ranks: impl Iterator<Item = u64>) -> String {
+    let line = |rank: u64| {
+        format!(
+            "[rank{rank}]:[E1122 01:02:03.123 ProcessGroupNCCL.cpp:629] [Rank {}] Watchdog caught collective operation timeout: \
+             WorkNCCL(SeqNum=81, OpType=_ALLGATHER_BASE, NumelIn=7, NumelOut=56, Timeout(ms)=600000) ran for 600012 milliseconds \
+             before timing out.\n",
+            rank % 8
+        )
+    };
+    ranks.map(line).collect()
+}
+
+#[test]
+fn of_a_hang_the_rank_is_named_that_does_not_complain() {
+    let output = ran(FACTS, &fsdp(20, falls), &waits((0..16).filter(|rank| *rank != 13)));
+    let failure = output.failure.expect("a failure");
+    assert_eq!((failure.cause.as_str(), failure.node.as_deref()), ("desync", Some("n2")));
+    assert!(failure.evidence.contains("rank 13 never called it"), "{}", failure.evidence);
+    // One complaint alone leaves all others silent.
+    let output = ran(FACTS, &fsdp(20, falls), &waits(std::iter::once(3)));
+    assert_eq!(
+        output.failure.map(|failure| (failure.cause, failure.node)),
+        Some(("collective-timeout".into(), None))
+    );
+}
+
+#[test]
+fn a_rank_that_says_that_it_found_nan_is_named_with_its_gpu() {
+    let said = "AssertionError: Rank 13: found NaN in local grad norm in backward pass before data-parallel communication \
+                collective. Device: 5, node: n2.cluster.local\n";
+    let output = ran(FACTS, &fsdp(20, falls), said);
+    let finding = output.findings.iter().find(|finding| finding.code == NAN_RANK).expect("told");
+    assert_eq!((finding.node.as_deref(), finding.part.as_deref()), (Some("n2"), Some("gpu5")));
+    assert_eq!(value(&output, "train.loss_finite"), Some(0.0));
+    assert!(Path::new(finding.file.as_deref().expect("a file")).ends_with("stderr"));
+}
+
+#[test]
+fn a_run_that_was_restarted_counts_its_steps_once() {
+    let text = fsdp(30, falls) + &fsdp(40, falls).split_inclusive('\n').skip(20).collect::<String>();
+    let output = ran(FACTS, &text, "");
+    assert_eq!((value(&output, "train.steps"), value(&output, "train.restarts")), (Some(40.0), Some(1.0)));
+}
