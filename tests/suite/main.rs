@@ -61,6 +61,7 @@ mod stats_sources;
 mod stragglers;
 mod sweep;
 mod tidy;
+mod training;
 mod training_logs;
 mod words;
 mod wrappers;

@@ -15,12 +15,12 @@ const BAND: f64 = 0.06;
 
 #[test]
 fn the_baselines_of_the_pretend_p5_are_fresh() {
-    check("sim-p5", "default", &["nccl-p5", "scale", "canary"]);
+    check("sim-p5", "default", &["nccl-p5", "scale", "canary", "fsdp-p5", "nemo-p5"]);
 }
 
 #[test]
 fn the_baselines_of_the_pretend_p4de_are_fresh() {
-    check("sim-p4de", "sim-p4de", &["nccl-p4de"]);
+    check("sim-p4de", "sim-p4de", &["nccl-p4de", "ddp-p4de"]);
 }
 
 fn check(instance: &str, inventory: &str, suites: &[&str]) {
@@ -81,7 +81,9 @@ fn made(instance: &str, inventory: &str, suites: &[&str]) -> Baselines {
         samples.truncate(if provisional { 3 } else { samples.len() });
         let middle = median(samples.clone());
         let (unit, better) = units[&metric];
-        let rounded = |value: f64| (value * 100.0).round() / 100.0;
+        // Times and shares of trainings are small numbers.
+        let places = if metric.starts_with("train.") { 10_000.0 } else { 100.0 };
+        let rounded = |value: f64| (value * places).round() / places;
         Baseline {
             metric,
             key,
@@ -115,6 +117,7 @@ fn parsed(shown: &str) -> BaselineKey {
         match word.split_once(' ') {
             Some((n, "nodes")) => key.nodes = n.parse().ok(),
             Some((n, "ranks")) => key.ranks = n.parse().ok(),
+            Some(("training", name)) => key.training = Some(name.to_owned()),
             _ => match Op::from_name(word) {
                 Some(op) => key.op = Some(op),
                 None => key.size_bytes = harness::toml_reader::quantity::size(word).ok(),

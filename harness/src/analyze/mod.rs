@@ -67,8 +67,10 @@ pub fn analyze(
         result.findings.extend(record.findings.iter().cloned());
         result.findings.extend(missing_files(planned, collected));
         result.findings.extend(changed_files(planned, collected));
-        // The launcher's word on which node failed comes before the workload's.
-        if let Some(blamed) = launcher_blame(planned, &record.end, collected, folder) {
+        // The launcher's word on which node failed comes before the workload's; but of a training that says itself whom it
+        // waited for: who exits first there is one of those who waited.
+        let knows = result.failure.is_some() && matches!(case.workload, WorkloadFacts::Training { .. });
+        if let Some(blamed) = launcher_blame(planned, &record.end, collected, folder).filter(|_| !knows) {
             result.failure = Some(match result.failure.take() {
                 Some(own) => WorkloadFailure { node: blamed.node, ..own },
                 None => blamed,

@@ -49,6 +49,8 @@ pub struct BaselineKey {
     pub nodes: Option<u32>,
     /// Ranks of a communicator: all GPUs of the nodes, or fewer.
     pub ranks: Option<u32>,
+    /// Which training, by the name of its case: another model is no comparison.
+    pub training: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,6 +112,7 @@ impl fmt::Display for BaselineKey {
             self.size_bytes.map(size::show),
             self.nodes.map(|nodes| format!("{nodes} {}", if nodes == 1 { "node" } else { "nodes" })),
             self.ranks.map(|ranks| format!("{ranks} {}", if ranks == 1 { "rank" } else { "ranks" })),
+            self.training.as_ref().map(|training| format!("training {training}")),
         ];
         f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }

@@ -137,13 +137,20 @@ fn read_key(table: &Table<'_>, metric: Option<&MetricSpec>) -> BaselineKey {
     let size_bytes = size_value.as_ref().and_then(size_of);
     let nodes = table.get("nodes").and_then(|value| value.small(1..=100_000));
     let ranks = table.get("ranks").and_then(|value| value.small(1..=10_000_000));
+    let training_value = table.get("training");
+    let training = training_value.as_ref().and_then(|value| value.words());
+    if let Some(metric) = metric.filter(|metric| metric.name.starts_with("train."))
+        && training_value.is_none()
+    {
+        table.mistake(format!("missing key, `{}` differs by the training: `training`", metric.name));
+    }
     if let Some(metric) = metric {
         let absent = [("op", Dim::Op, op_value.is_none()), ("size", Dim::SizeBytes, size_value.is_none())];
         for (key, _, _) in absent.iter().filter(|(_, dim, absent)| *absent && metric.dims.contains(dim)) {
             table.mistake(format!("missing key, `{}` differs by it: `{key}`", metric.name));
         }
     }
-    BaselineKey { op, size_bytes, nodes, ranks }
+    BaselineKey { op, size_bytes, nodes, ranks, training }
 }
 
 fn read_samples(value: &Value<'_>) -> Option<Vec<f64>> {

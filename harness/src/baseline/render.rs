@@ -34,6 +34,7 @@ fn render_one(text: &mut String, entry: &Baseline) {
         ("size", entry.key.size_bytes.map(|bytes| quoted(&size::show(bytes)))),
         ("nodes", entry.key.nodes.map(|nodes| nodes.to_string())),
         ("ranks", entry.key.ranks.map(|ranks| ranks.to_string())),
+        ("training", word(&entry.key.training)),
         ("unit", Some(quoted(entry.unit.name()))),
         ("better", Some(quoted(better))),
         ("state", Some(quoted(entry.state.name()))),

@@ -70,7 +70,13 @@ fn entry() -> impl Strategy<Value = Baseline> {
     (key, words, samples, any::<bool>()).prop_map(|((op, size, nodes, ranks), words, samples, accepted)| {
         Baseline {
             metric: "nccl.busbw".to_owned(),
-            key: BaselineKey { op: Some(Op::ALL[op]), size_bytes: Some(size), nodes, ranks },
+            key: BaselineKey {
+                op: Some(Op::ALL[op]),
+                size_bytes: Some(size),
+                nodes,
+                ranks,
+                training: words.clone(),
+            },
             unit: Unit::GigabytesPerSecond,
             better: Better::Higher,
             state: if accepted { State::Accepted } else { State::Expired },

@@ -4,6 +4,7 @@
 use super::nic_rate::NicRateCache;
 use super::{CaseData, Verdict};
 use crate::artefact::{Culprit, JobOutcome, PlannedAssertion, Status, WorkKind};
+use recipes::recipe::training_log::NAN_RANK;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The parts that this case's measurements name by themselves.
@@ -20,6 +21,9 @@ pub fn of_case(data: &CaseData, verdicts: &[Verdict], nic_rates: &NicRateCache) 
 
 /// Only what a single part can be responsible for: a device that is not there or moved nothing, a GPU that ran alone.
 fn named_by(data: &CaseData, assertion: &PlannedAssertion, verdict: &Verdict) -> Vec<Culprit> {
+    if assertion.metric == "train.loss_finite" {
+        return of_nan(data, assertion);
+    }
     let Some(node) = &assertion.node else { return Vec::new() };
     if assertion.metric == "straggler.late" {
         return stragglers(data, assertion, node);
@@ -62,6 +66,20 @@ fn stragglers(data: &CaseData, assertion: &PlannedAssertion, node: &str) -> Vec<
             evidence: finding.message.clone(),
         })
         .collect()
+}
+
+/// The rank whose numbers are none, where the program itself says which.
+fn of_nan(data: &CaseData, assertion: &PlannedAssertion) -> Vec<Culprit> {
+    let jobs = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
+    let found = jobs.flat_map(|analysis| &analysis.findings).find(|finding| finding.code == NAN_RANK);
+    let culprit = found.and_then(|finding| {
+        Some(Culprit::Culprit {
+            node: finding.node.clone()?,
+            part: finding.part.clone().unwrap_or_else(|| "node".to_owned()),
+            evidence: finding.message.clone(),
+        })
+    });
+    culprit.into_iter().collect()
 }
 
 /// The parts of an assertion over a whole node that are at zero.
@@ -130,9 +148,11 @@ fn slow_nodes(outcomes: &[JobOutcome], guilty_parts: &BTreeSet<&str>, told: &[Cu
             outcome.judged.iter().filter(|(_, failed)| **failed).map(|(metric, _)| metric.as_str())
         })
         // What is judged per NIC by its flows has its own reasoning, and so have stragglers. How a program overlaps its
-        // work, and in which steps it does it, is the same on whatever nodes.
+        // work, and in which steps it does it, is the same on whatever nodes; and a loss is that of all ranks together.
         .filter(|metric| *metric != "nic.rate")
-        .filter(|metric| !["straggler.", "gpu.", "step."].iter().any(|own| metric.starts_with(own)))
+        .filter(|metric| {
+            !["straggler.", "gpu.", "step.", "train.loss"].iter().any(|own| metric.starts_with(own))
+        })
         .collect();
     for metric in metrics {
         let (bad, good): (Vec<&JobOutcome>, Vec<&JobOutcome>) = outcomes

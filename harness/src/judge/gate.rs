@@ -76,8 +76,17 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         }
         // A bandwidth reached with wrong data is no bandwidth. Where nothing asks for the data itself, the numbers beside
         // it must not end as a pass.
-        let asks_for_data = data.case.assertions.iter().any(|assertion| assertion.metric == "nccl.wrong");
+        let of_data = ["nccl.wrong", "train.loss_finite"];
+        let asks_for_data =
+            data.case.assertions.iter().any(|assertion| of_data.contains(&assertion.metric.as_str()));
         if data_wrong && !asks_for_data {
+            if matches!(data.case.workload, WorkloadFacts::Training { .. }) {
+                return Gate::Inconclusive {
+                    cause: "loss-not-finite".to_owned(),
+                    message: "the loss of the training is no number, and no assertion asks for it".to_owned(),
+                    next: "assert `train.loss_finite` in the case".to_owned(),
+                };
+            }
             return Gate::Inconclusive {
                 cause: "data-wrong".to_owned(),
                 message: "nccl-tests says that its data came out wrong, and no assertion asks for it"

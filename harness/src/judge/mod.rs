@@ -20,6 +20,7 @@ use gate::Gate;
 use nic_rate::NicRateCache;
 use recipes::finding::Finding;
 use recipes::metric::{Dim, Metric, Metrics, Query};
+use recipes::recipe::training_log;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that is known of a case once its jobs have ended.
@@ -119,7 +120,12 @@ fn judge_one(
     let worst = findings.into_iter().rev().max_by_key(|judged| gravity(judged.status));
     match worst {
         // Out of bounds is out of bounds, whatever else was not measured.
-        Some(judged) if judged.status == Status::Fail => judged.into_verdict(assertion, &mut verdict),
+        Some(judged) if judged.status == Status::Fail => {
+            judged.into_verdict(assertion, &mut verdict);
+            if let Some(why) = told_beside(data, assertion) {
+                verdict.message = format!("{}: {why}", verdict.message);
+            }
+        }
         _ if !measured.missing.is_empty() => not_measured(data, assertion, &measured, &mut verdict),
         Some(judged) => judged.into_verdict(assertion, &mut verdict),
         None => {
@@ -128,6 +134,19 @@ fn judge_one(
         }
     }
     verdict
+}
+
+/// What a recipe says of a number that is a mere yes or no, or a count: at which step, of which rank.
+fn told_beside(data: &CaseData, assertion: &PlannedAssertion) -> Option<String> {
+    let codes: &[&str] = match assertion.metric.as_str() {
+        "train.loss_finite" => &[training_log::NAN_RANK, training_log::NOT_FINITE],
+        "train.steps_missing" => &[training_log::ENDED_EARLY],
+        _ => return None,
+    };
+    let jobs = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
+    let findings: Vec<_> = jobs.flat_map(|analysis| &analysis.findings).collect();
+    let found = codes.iter().find_map(|code| findings.iter().find(|finding| finding.code == *code));
+    found.map(|finding| finding.message.clone())
 }
 
 /// What one way of judging says of an assertion.

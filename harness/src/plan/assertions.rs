@@ -1,7 +1,7 @@
 //! The assertions of a case, one per subject: job, node, NIC or GPU, and size. Each gets exactly one verdict.
 
 use super::Context;
-use super::baseline;
+use super::{baseline, training};
 use crate::artefact::{PlannedAssertion, PlannedBaseline, PlannedBound, PlannedJob};
 use crate::baseline::BaselineKey;
 use crate::nodeset;
@@ -323,6 +323,13 @@ impl One<'_> {
             ranks: match (&self.case.workload, self.case.placement == Placement::EachGpu) {
                 (Workload::NcclTests(_), true) => Some(1),
                 (Workload::NcclTests(_), false) => Some(nodes * gpus),
+                (Workload::Training(training), _) => {
+                    Some(nodes * training::processes(training, self.context.inventory))
+                }
+                _ => None,
+            },
+            training: match &self.case.workload {
+                Workload::Training(_) => Some(self.case.name.clone()),
                 _ => None,
             },
         };

@@ -51,6 +51,7 @@ pub fn shown(instance: &str, metric: &str, key: &BaselineKey) -> String {
         key.size_bytes.map(size::show),
         key.nodes.map(|nodes| format!("{nodes} nodes")),
         key.ranks.map(|ranks| format!("{ranks} ranks")),
+        key.training.as_ref().map(|training| format!("training {training}")),
     ];
     format!("{instance} {metric} {}", words.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }

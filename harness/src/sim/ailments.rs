@@ -19,6 +19,12 @@ pub struct Ailments {
     connection_drops: Vec<usize>,
     reports: Vec<(usize, Report)>,
     stragglers: Vec<(usize, u32, f64)>,
+    /// Ranks that load their batches late, and by how many milliseconds.
+    loaders: Vec<(usize, u32, f64)>,
+    /// Ranks whose numbers are none, and from which step on.
+    nans: Vec<(usize, u32, u32)>,
+    /// Ranks that stop calling collectives.
+    desyncs: Vec<(usize, u32)>,
     comm_exposed: Vec<usize>,
     graph_launch: Vec<usize>,
     /// How far a clock is ahead, in milliseconds, and how fast it runs, in parts of a million.
@@ -33,6 +39,8 @@ pub enum Ending {
     NodeFails,
     Preempted,
     Hang,
+    /// One rank calls no collective any more; of a training the others give up in the end.
+    Desync,
     RankDies,
     DiskFull,
 }
@@ -89,6 +97,12 @@ impl Ailments {
                 Fault::ClockJump => ailments.clock_jump.push(node),
                 Fault::ConnectionDrops => ailments.connection_drops.push(node),
                 Fault::Straggler { ms, rank } => ailments.stragglers.push((node, *rank, *ms)),
+                Fault::SlowLoader { ms, rank } => ailments.loaders.push((node, *rank, *ms)),
+                Fault::NanLoss { step, rank } => ailments.nans.push((node, *rank, *step)),
+                Fault::Desync { rank } => {
+                    ending(Ending::Desync);
+                    ailments.desyncs.push((node, *rank));
+                }
                 Fault::CommExposed => ailments.comm_exposed.push(node),
                 Fault::GraphLaunch => ailments.graph_launch.push(node),
                 Fault::ClockOffset { ms } => ailments.clock_offset.push((node, *ms)),
@@ -196,6 +210,20 @@ impl Ailments {
     /// The ranks that come late, by node and number there, and by how many milliseconds.
     pub fn stragglers(&self) -> &[(usize, u32, f64)] {
         &self.stragglers
+    }
+
+    pub fn loaders(&self) -> &[(usize, u32, f64)] {
+        &self.loaders
+    }
+
+    /// By node, number there and step.
+    pub fn nans(&self) -> &[(usize, u32, u32)] {
+        &self.nans
+    }
+
+    /// The first rank that stops calling collectives, by node and number there.
+    pub fn desync(&self) -> Option<(usize, u32)> {
+        self.desyncs.first().copied()
     }
 
     pub fn any_comm_exposed(&self) -> bool {

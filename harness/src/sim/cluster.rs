@@ -15,6 +15,8 @@ pub struct Cluster {
     pub gpus: u32,
     /// As the driver calls it.
     pub gpu_name: String,
+    /// Of one GPU.
+    pub peak_tflops: f64,
     pub nics: Vec<String>,
     /// Each NIC's part of a node's traffic.
     pub weights: Vec<f64>,
@@ -45,6 +47,8 @@ impl Cluster {
             nodes: inventory.nodes.iter().cloned().collect(),
             gpus: instance.gpus,
             gpu_name: driver_name(&instance.gpu),
+            // A GPU that nobody knows is taken for the usual one.
+            peak_tflops: instance.bf16_tflops.unwrap_or(989.0),
             weights: traffic::weights(seed, &instance.nics),
             nics: instance.nics.clone(),
             line_gb_s: instance.nic_line_rate_gb_s,

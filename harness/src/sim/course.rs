@@ -7,7 +7,7 @@ use super::commands;
 use super::model::Group;
 use super::noise::Noise;
 use super::options::Options;
-use super::training::{self, Training};
+use super::training::{self, Training, WATCHDOG_S};
 use super::work::{self, Table, Work, World, noise_of};
 use crate::script::{Gpus, Profile, Run, Sampler, Script, Start, Step};
 use recipes::op::Op;
@@ -95,7 +95,8 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
                 profile = run.profile.clone();
                 match training::read(cluster, &ailments, nodes.len() as u32, run) {
                     Some(Ok(read)) => {
-                        work = read.work(&nodes, noise_of(cluster, case, job, training::DRAWS));
+                        let draws = |what| noise_of(cluster, case, job, what);
+                        work = read.work(&nodes, draws(training::DRAWS), draws(training::COURSE));
                         trained = Some(read);
                     }
                     Some(Err(why)) => work = training::refused(&nodes, spread, run, &why),
@@ -148,12 +149,17 @@ impl Course {
             Some((Ending::NodeFails, _)) => (fails_at, Own::NodeFail),
             Some((Ending::Preempted, _)) => (fails_at, Own::Preempted),
             Some((Ending::Hang, _)) => (fails_at, Own::Exit(0)),
+            Some((Ending::Desync, _)) => (fails_at, Own::Exit(1)),
             Some((Ending::RankDies, _)) => (fails_at, Own::Exit(137)),
             Some((Ending::DiskFull, _)) => (fails_at, Own::Exit(1)),
         };
         (self.work_to_s, self.end) = (at, end);
         self.ends_s = match self.ailments.ending {
             Some((Ending::Hang, _)) => None,
+            // Ranks of a training give up in the end; others wait for ever.
+            Some((Ending::Desync, _)) => {
+                self.training.as_ref().map(|_| at + WATCHDOG_S + STOP_AFTER_S + CLOSING_S)
+            }
             // Slurm ends these itself, and waits for no script; a lost node is noticed late.
             Some((Ending::NodeFails, _)) => Some(at + 8.0),
             Some((Ending::Preempted, _)) => Some(at),
@@ -164,7 +170,10 @@ impl Course {
     /// The moment at which the batch script tells the sampler to stop; nothing where it does not come to that.
     pub fn stop_s(&self) -> Option<f64> {
         match (self.end, self.ends_s) {
-            (Own::Exit(_), Some(_)) => Some(self.work_to_s + STOP_AFTER_S),
+            (Own::Exit(_), Some(ends_s)) => match self.ailments.ending {
+                Some((Ending::Desync, _)) => Some(ends_s - CLOSING_S),
+                _ => Some(self.work_to_s + STOP_AFTER_S),
+            },
             _ => None,
         }
     }

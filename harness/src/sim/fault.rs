@@ -60,6 +60,20 @@ pub enum Fault {
         ms: f64,
         rank: u32,
     },
+    /// One rank of a training waits for each of its batches.
+    SlowLoader {
+        ms: f64,
+        rank: u32,
+    },
+    /// From a step on, numbers of one rank of a training are none.
+    NanLoss {
+        step: u32,
+        rank: u32,
+    },
+    /// One rank stops calling collectives in the middle of the run.
+    Desync {
+        rank: u32,
+    },
     /// Communication of training no longer hides behind computation.
     CommExposed,
     /// Kernels are launched by graphs.
@@ -89,7 +103,7 @@ impl Fault {
     pub const PROBED: [&'static str; 3] = ["gpu-missing@N", "gpu-busy@N", "driver-differs"];
 
     /// Every other way to write a fault, for messages and the manual.
-    pub const FORMS: [&'static str; 28] = [
+    pub const FORMS: [&'static str; 31] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -114,6 +128,9 @@ impl Fault {
         "connection-drops",
         "host-unreachable",
         "straggler=MS@RANK",
+        "slow-loader=MS@RANK",
+        "nan-loss=STEP@RANK",
+        "desync@RANK",
         "comm-exposed",
         "graph-launch",
         "clock-offset=MS",
@@ -147,6 +164,9 @@ impl Fault {
             Fault::ConnectionDrops => "connection-drops",
             Fault::HostUnreachable => "host-unreachable",
             Fault::Straggler { .. } => "straggler",
+            Fault::SlowLoader { .. } => "slow-loader",
+            Fault::NanLoss { .. } => "nan-loss",
+            Fault::Desync { .. } => "desync",
             Fault::CommExposed => "comm-exposed",
             Fault::GraphLaunch => "graph-launch",
             Fault::ClockOffset { .. } => "clock-offset",
@@ -183,7 +203,10 @@ impl Fault {
             | Fault::Corrupt { gpu }
             | Fault::GpuMissing { gpu }
             | Fault::GpuBusy { gpu } => Some(*gpu),
-            Fault::Straggler { rank, .. } => Some(*rank),
+            Fault::Straggler { rank, .. }
+            | Fault::SlowLoader { rank, .. }
+            | Fault::NanLoss { rank, .. }
+            | Fault::Desync { rank } => Some(*rank),
             _ => None,
         }
     }
@@ -251,6 +274,13 @@ impl Fault {
             "events-dropped" => Fault::EventsDropped,
             "connection-drops" => Fault::ConnectionDrops,
             "straggler" => Fault::Straggler { ms: late()?, rank: rank()? },
+            "slow-loader" => Fault::SlowLoader { ms: late()?, rank: rank()? },
+            "nan-loss" => {
+                let step = value.unwrap_or_default();
+                let step = step.parse().map_err(|_| format!("a step is a number from 0: `{text}`"))?;
+                Fault::NanLoss { step, rank: rank()? }
+            }
+            "desync" => Fault::Desync { rank: rank()? },
             "comm-exposed" => Fault::CommExposed,
             "graph-launch" => Fault::GraphLaunch,
             "clock-offset" => Fault::ClockOffset {
@@ -295,6 +325,9 @@ impl fmt::Display for Fault {
                 write!(f, "{}@{gpu}", self.kind())
             }
             Fault::Straggler { ms, rank } => write!(f, "straggler={ms}@{rank}"),
+            Fault::SlowLoader { ms, rank } => write!(f, "slow-loader={ms}@{rank}"),
+            Fault::NanLoss { step, rank } => write!(f, "nan-loss={step}@{rank}"),
+            Fault::Desync { rank } => write!(f, "desync@{rank}"),
             Fault::ClockOffset { ms } => write!(f, "clock-offset={ms}"),
             Fault::ClockDrift { ppm } => write!(f, "clock-drift={ppm}"),
             other => f.write_str(other.kind()),
@@ -319,6 +352,7 @@ mod tests {
                 "p5-002:{}",
                 form.replace("=F", "=0.4")
                     .replace("=MS", "=2.5")
+                    .replace("=STEP", "=7")
                     .replace("=PPM", "=-20")
                     .replace("DEV", "rdmap113s0")
                     .replace("@RANK", "@3")
@@ -343,6 +377,9 @@ mod tests {
             ("p5-002:straggler=5", "NODE:straggler=MS@RANK"),
             ("p5-002:straggler=-5@1", "above 0"),
             ("p5-002:straggler=5@x", "a rank of a node is a number"),
+            ("p5-002:nan-loss=-1@0", "a step is a number"),
+            ("p5-002:nan-loss@0", "NODE:nan-loss=STEP@RANK"),
+            ("p5-002:desync", "NODE:desync@RANK"),
             ("p5-002:clock-offset=inf", "an hour at most"),
             ("p5-002:clock-drift=0", "not by 0"),
         ];

@@ -34,6 +34,9 @@
 //! | events-dropped | the node's reports say that they lack events | - | - | as nccl-tests |
 //! | clock-jump | the node's wall clock is an hour ahead at the end of its capture; uptime is right | the same | the same | the same |
 //! | straggler | each collective MS longer, whichever its size; in its report the rank's kernels begin late | - | - | training: its forward MS longer a step |
+//! | slow-loader | - | - | - | training: the rank begins each step MS later |
+//! | nan-loss | - | - | - | training: from STEP on the loss is none; Megatron names the rank and ends with 1 |
+//! | desync | as hang | as hang | as hang | training: all other ranks give up after ten minutes, exit 1 |
 //! | comm-exposed | - | - | - | training: nothing runs beside communication, steps are longer |
 //! | graph-launch | in its reports what is timed is launched by graphs | - | - | training: what it computes |
 //! | clock-offset, clock-drift | the node's wall clock is off in reports and captures | the same | the same | the same |

@@ -7,6 +7,7 @@ use super::cluster::Cluster;
 use super::commands::exits;
 use super::course::{MARK_S, Spread};
 use super::slurm::{How, Over};
+use super::training::{self, Training};
 use super::work::{Table, Work, noise_of};
 use super::{counters, flows, nccl, nsys, said};
 use crate::script::files;
@@ -97,6 +98,7 @@ fn stdout(cluster: &Cluster, over: &Over) -> Option<String> {
             let text = tables.iter().map(|table| table_text(cluster, over, table, breaks_off(ailments)));
             Some(text.collect::<String>() + &nsys::chatter(cluster, over))
         }
+        Work::Command { stdout, .. } if desync(over).is_some() => Some(until_stop(over, &stdout.concat())),
         Work::Command { .. } if ailments.ending.is_some() => Some(String::new()),
         Work::Command { stdout, .. } => Some(stdout.concat()),
         // These write files of their own.
@@ -134,8 +136,28 @@ fn stdout_of(cluster: &Cluster, over: &Over, node: usize) -> Option<String> {
             Some(stdout.get(node).cloned().unwrap_or_default())
         }
         Work::Tables(_) => stdout(cluster, over),
+        Work::Command { stdout, .. } if desync(over).is_some() => {
+            Some(until_stop(over, stdout.get(node).map_or("", String::as_str)))
+        }
         Work::Command { .. } | Work::Gpus(_) | Work::Flows(..) => Some(String::new()),
     }
+}
+
+/// The training and the rank that stopped, where that is what ended the job.
+pub fn desync(over: &Over) -> Option<(&Training, u32)> {
+    let training = over.course.training.as_ref()?;
+    over.course.ailments.fails_by(Ending::Desync)?;
+    let (node, rank) = over.course.ailments.desync()?;
+    Some((training, node as u32 * training.ranks_per_node + rank))
+}
+
+/// The lines that a program had printed by the moment at which it came to a halt.
+fn until_stop(over: &Over, text: &str) -> String {
+    let Work::Command { seconds, .. } = &over.course.work else { return String::new() };
+    let part = (over.course.work_to_s - over.course.work_from_s) / seconds.max(1e-9);
+    let lines = text.lines().count();
+    let done = (part * lines as f64) as usize;
+    text.split_inclusive('\n').take(done).collect()
 }
 
 /// The output of one GPU or of one flow.
@@ -201,6 +223,10 @@ fn stderr(epoch_s: f64, over: &Over) -> String {
                 "slurmstepd: error: [{node}] write error: No space left on device\n\
                  srun: error: {node}: task {task}: Exited with exit code 1\n"
             )
+        }
+        Some((Ending::Desync, _)) if ended_itself => {
+            let waited = desync(over).map(|(training, rank)| training::waited(training, rank, None));
+            waited.unwrap_or_default() + &exits(&course.nodes, 1, 1)
         }
         Some((Ending::NodeFails, node)) if over.how == How::NodeFail => format!(
             "srun: error: Node failure on {}\n\

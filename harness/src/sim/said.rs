@@ -3,7 +3,9 @@
 
 use super::ailments::Ending;
 use super::course::Spread;
+use super::outputs::desync;
 use super::slurm::{How, Over};
+use super::training::waited;
 use super::work::{Table, Work};
 
 /// The stderr of a job's mpirun.
@@ -59,6 +61,11 @@ pub fn by_process(over: &Over, node: usize) -> String {
     match &course.work {
         _ if ails(Ending::DiskFull) => "write error: No space left on device\n".to_owned(),
         Work::Gpus(_) if ails(Ending::RankDies) => "gpus.sh: line 14:  4711 Killed\n".to_owned(),
+        Work::Command { .. } if course.ailments.fails_by(Ending::Desync).is_some() => {
+            let ended_itself = matches!(over.how, How::Exit(_));
+            let told = desync(over).filter(|_| ended_itself);
+            told.map(|(training, rank)| waited(training, rank, Some(node))).unwrap_or_default()
+        }
         Work::Command { stderr, .. } => stderr.clone(),
         _ => String::new(),
     }

@@ -37,13 +37,14 @@ use std::io::Write;
 use std::path::PathBuf;
 
 /// The programs that there are, beside those of nccl-tests.
-const OTHERS: [&str; 9] = [
+const OTHERS: [&str; 10] = [
     "nsys",
     "fi_rma_bw",
     "ib_write_bw",
     "ib_read_bw",
     "mpirun",
     "torchrun",
+    "nemo",
     "nvidia-smi",
     "fi_info",
     "ibv_devices",
@@ -105,7 +106,7 @@ fn answer(state: &State, call: &Call) -> Result<i32, String> {
                 flows::answer(state, &call.program, &call.words).await
             }
             "mpirun" => mpirun::answer(state, &call.words).await,
-            "torchrun" => torchrun::answer(state, &call.words).await,
+            "torchrun" | "nemo" => torchrun::answer(state, &call.program, &call.words).await,
             "nvidia-smi" => Ok(nvidia_smi::answer(state, &call.words)),
             "fi_info" => Ok(fabric::answer(state, &call.words)),
             "ibv_devices" => Ok(fabric::devices(state)),

@@ -1,4 +1,5 @@
-//! torchrun with the training program of the pretend cluster: one launcher on each node, of which the first prints.
+//! torchrun with the training programs of the pretend cluster: one launcher on each node, of which the first prints; and
+//! `nemo`, each of whose ranks is a task, of which the first prints.
 
 use super::life::Life;
 use super::place::Place;
@@ -8,11 +9,11 @@ use super::world;
 use crate::script::{Run, Step};
 use crate::sim::work::Work;
 
-pub async fn answer(state: &State, words: &[String]) -> Result<i32, String> {
+pub async fn answer(state: &State, program: &str, words: &[String]) -> Result<i32, String> {
     let place = Place::of_process()?;
     let met = if place.tasks > 1 { world::meet(state, &place).await? } else { world::alone(&place) };
     let nodes = place.nodes.clone().unwrap_or_else(|| world::nodes(&met.hosts));
-    let argv = std::iter::once("torchrun".to_owned()).chain(words.iter().cloned()).collect();
+    let argv = std::iter::once(program.to_owned()).chain(words.iter().cloned()).collect();
     let tasks_per_node = (place.tasks / nodes.len().max(1) as u32).max(1);
     let steps = vec![Step::Run(Run { argv, tasks_per_node, mpi: None, container: None, profile: None })];
     let life = Life::new(state, (&place.case, &place.job), nodes, steps.clone(), met.begin_ns);
@@ -21,13 +22,18 @@ pub async fn answer(state: &State, words: &[String]) -> Result<i32, String> {
         return Err("no training program".to_owned());
     };
     if let Some(program) = &course.unknown_program {
-        return Err(format!("it knows the program `train.py` alone: `{program} {}`", words.join(" ")));
+        return Err(format!(
+            "it knows train.py, pretrain_gpt.py, megatron_gpt_pretraining.py, run_clm.py and `nemo llm pretrain` \
+             alone: `{program} {}`",
+            words.join(" ")
+        ));
     }
     if *code != 0 {
         eprint!("{stderr}");
         return Ok(*code);
     }
-    let node = course.nodes.iter().position(|node| *node == place.node);
+    let prints = |at: &usize| place.local == 0 || *at > 0;
+    let node = course.nodes.iter().position(|node| *node == place.node).filter(prints);
     let lines: Vec<&str> = node
         .and_then(|node| stdout.get(node))
         .map(|text| text.split_inclusive('\n').collect())

@@ -117,6 +117,7 @@ fn faults(dice: &mut Dice, instance: &Instance, nodes: u64, via: &str) -> Vec<St
         let fault = fault.replace("@N", &format!("@{gpu}")).replace("@RANK", &format!("@{gpu}"));
         let (ms, ppm) = (*dice.of_list(&["0.2", "5", "50"]), *dice.of_list(&["-50", "20"]));
         let fault = fault.replace("=MS", &format!("={ms}")).replace("=PPM", &format!("={ppm}"));
+        let fault = fault.replace("=STEP", "=1");
         faults.push(format!("n{}:{fault}", dice.number(1, nodes)));
     }
     faults

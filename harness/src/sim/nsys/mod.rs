@@ -135,7 +135,12 @@ impl<'a> Rank<'a> {
         let broken = matches!(
             self.over.course.ailments.ending,
             Some((
-                Ending::RankDies | Ending::DiskFull | Ending::NodeFails | Ending::Hang | Ending::Preempted,
+                Ending::RankDies
+                    | Ending::DiskFull
+                    | Ending::NodeFails
+                    | Ending::Hang
+                    | Ending::Desync
+                    | Ending::Preempted,
                 _
             ))
         );

@@ -4,7 +4,7 @@
 use super::events::{Copied, Events, Node, Thread};
 use super::payload::{Of, Payload, Reduction};
 use super::{FIRST_KERNEL_S, ns};
-use crate::sim::training::{Compute, Doing, Placed, Training, Who};
+use crate::sim::training::{Compute, Doing, Placed, Program, Training, Who};
 
 /// One process of the program.
 pub struct Process {
@@ -16,7 +16,41 @@ pub struct Process {
 }
 
 /// The kernels of a part and their shares of its time.
-fn kernels(part: Compute) -> &'static [(&'static str, f64)] {
+fn kernels(training: &Training, part: Compute) -> &'static [(&'static str, f64)] {
+    match (training.program, part) {
+        (_, Compute::Optimizer) => &[("multi_tensor_apply_kernel", 1.0)],
+        (Program::Ddp, Compute::Forward) => &[
+            ("ampere_sgemm_128x64_tn", 0.55),
+            ("softmax_warp_forward", 0.1),
+            ("vectorized_layer_norm_kernel", 0.15),
+            ("elementwise_kernel", 0.2),
+        ],
+        (Program::Ddp, Compute::Backward) => &[
+            ("ampere_sgemm_128x64_nn", 0.35),
+            ("ampere_sgemm_128x128_nt", 0.35),
+            ("softmax_warp_backward", 0.1),
+            ("vectorized_elementwise_kernel", 0.2),
+        ],
+        (Program::Plain, part) => sm80(part),
+        (_, Compute::Forward) if training.is_hopper => &[
+            ("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_kernel", 0.4),
+            ("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x128_4x1x1", 0.2),
+            ("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize256x128x64_warpgroupsize2x1x1_kernel", 0.25),
+            ("rmsnorm_fwd_tuned_kernel", 0.05),
+            ("vectorized_elementwise_kernel", 0.1),
+        ],
+        (_, Compute::Backward) if training.is_hopper => &[
+            ("sm90_xmma_gemm_bf16bf16_bf16f32_f32_nn_n_tilesize128x128x64_warpgroupsize1x1x1_kernel", 0.33),
+            ("cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_30_64x128x128_4x1x1", 0.22),
+            ("sm90_xmma_gemm_bf16bf16_bf16f32_f32_nt_n_tilesize256x128x64_warpgroupsize2x1x1_kernel", 0.3),
+            ("rmsnorm_bwd_tuned_kernel", 0.05),
+            ("vectorized_elementwise_kernel", 0.1),
+        ],
+        (_, part) => sm80(part),
+    }
+}
+
+fn sm80(part: Compute) -> &'static [(&'static str, f64)] {
     match part {
         Compute::Forward => &[
             ("cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_64x4_tn_align8", 0.45),
@@ -86,7 +120,10 @@ pub fn events(training: &Training, process: &Process, placed: &[Placed]) -> Even
                     global_pid,
                 });
             }
-            Doing::Compute(part) => compute(process, part, by_graphs, (launch, start, end), &mut thread),
+            Doing::Compute(part) => {
+                let kernels = kernels(training, part);
+                compute(process, kernels, graph_of(part), by_graphs, (launch, start, end), &mut thread);
+            }
             Doing::Collective(collective) => {
                 let communicator = process.communicators[collective.who as usize];
                 let (bytes, reduction) = (collective.bytes, Reduction::of("sum"));
@@ -94,6 +131,9 @@ pub fn events(training: &Training, process: &Process, placed: &[Placed]) -> Even
                     "ncclAllGather" => (Of::Sized { bytes }, "ncclDevKernel_AllGather_RING_LL"),
                     "ncclReduceScatter" => {
                         (Of::Reduced { bytes, reduction }, "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL")
+                    }
+                    _ if training.program == Program::Ddp => {
+                        (Of::Reduced { bytes, reduction }, "ncclDevKernel_AllReduce_Sum_f32_RING_LL")
                     }
                     _ => (Of::Reduced { bytes, reduction }, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"),
                 };
@@ -109,15 +149,21 @@ pub fn events(training: &Training, process: &Process, placed: &[Placed]) -> Even
 }
 
 /// Kernels one behind the other, each launched by a call of its own or all by one graph.
-fn compute(process: &Process, part: Compute, by_graphs: bool, span: (i64, i64, i64), thread: &mut Thread) {
+fn compute(
+    process: &Process,
+    kernels: &[(&'static str, f64)],
+    graph: i64,
+    by_graphs: bool,
+    span: (i64, i64, i64),
+    thread: &mut Thread,
+) {
     let (launch, start, end) = span;
-    let kernels = kernels(part);
     let place = (process.device, COMPUTE_STREAM);
     let by_graph = by_graphs.then(|| thread.call("cudaGraphLaunch_v10000", launch, launch + 6_000));
     let (mut from, mut now) = (start, launch);
     for (number, (name, share)) in (1..).zip(kernels) {
         let (correlation, node) = match by_graph {
-            Some(correlation) => (correlation, Some(Node { graph: graph_of(part), number })),
+            Some(correlation) => (correlation, Some(Node { graph, number })),
             None => (thread.call("cudaLaunchKernel_v7000", now, now + 3_000), None),
         };
         let to =

@@ -1,10 +1,16 @@
-//! A pretend training program, `torchrun ... train.py` or `python train.py`: what its command line asks for, and the
-//! lines that it prints. Every rank holds a shard of each layer: shards are gathered before a layer runs, gradients
-//! reduced behind it, within nodes and then between them. Which rank does what when is decided in `schedule`.
+//! A pretend training program: `torchrun ... train.py`, `python train.py`, and its likes by other names. Every rank holds a
+//! shard of each layer: shards are gathered before a layer runs, gradients reduced behind it, within nodes and then between
+//! them; `run_clm.py` holds the whole model on each rank, and reduces alone. What a command line asks for is told in
+//! `program`, what is printed in `log`, which rank does what when in `schedule`.
 
+mod log;
+mod program;
 mod schedule;
+mod stopped;
 
+pub use program::Program;
 pub use schedule::{Compute, Doing, Placed, Who};
+pub use stopped::{WATCHDOG_S, waited};
 
 use super::ailments::Ailments;
 use super::cluster::Cluster;
@@ -15,10 +21,14 @@ use super::noise::Noise;
 use super::traffic::Crossing;
 use super::work::{Work, slowest_nic};
 use crate::script::Run;
+use program::{Asked, Model};
 use recipes::op::Op;
 
 pub struct Training {
+    pub program: Program,
+    /// How many it runs, and how many it was asked for.
     pub steps: u32,
+    asked: u32,
     pub layers: u32,
     pub nodes: u32,
     pub ranks_per_node: u32,
@@ -26,13 +36,52 @@ pub struct Training {
     pub processes: u32,
     /// Of one rank and layer.
     pub shard_bytes: u64,
+    pub model: Option<Model>,
     times: Times,
+    pace: Pace,
     exposed: bool,
-    /// By rank: what it takes longer in each step, in microseconds, and what is left of its GPU's pace.
+    /// By rank: what it takes longer in each step, and for each batch, in microseconds; and what is left of its GPU's pace.
     late_us: Vec<f64>,
+    loads_us: Vec<f64>,
     left: Vec<f64>,
     /// By rank: whether graphs launch what it computes.
     pub by_graphs: Vec<bool>,
+    nan: Option<Nan>,
+    /// Whether its GPUs are of Hopper's kind, whose kernels have other names.
+    pub is_hopper: bool,
+}
+
+/// From which step on whose numbers are none.
+#[derive(Debug, Clone, Copy)]
+struct Nan {
+    step: u32,
+    rank: u32,
+}
+
+/// Of one layer's computation, in microseconds, and of what a step ends with.
+struct Pace {
+    forward: f64,
+    backward: f64,
+    optimizer: f64,
+}
+
+const PLAIN: Pace = Pace { forward: 2_700.0, backward: 5_300.0, optimizer: 900.0 };
+/// What wide layers reach of a GPU's peak; narrow ones less.
+const REACHED: f64 = 0.62;
+const NARROW: f64 = 1_500.0;
+/// What an optimizer reads and writes of a parameter, and how fast: bytes, and bytes in a microsecond.
+const OF_PARAMETER: f64 = 16.0;
+const MEMORY: f64 = 2e6;
+
+impl Pace {
+    fn of(model: &Model, peak_tflops: f64, layers: u32, (ranks, sharers): (u32, u32)) -> Pace {
+        let wide = f64::from(model.hidden);
+        let reached = peak_tflops * 1e6 * REACHED * wide / (wide + NARROW);
+        let tokens = model.samples as f64 * f64::from(model.sequence) / f64::from(ranks);
+        let forward = model.flops_per_token * tokens / reached / 3.0 / f64::from(layers);
+        let optimizer = PLAIN.optimizer + model.parameters / f64::from(sharers) * OF_PARAMETER / MEMORY;
+        Pace { forward, backward: 2.0 * forward, optimizer }
+    }
 }
 
 /// Of one layer and one collective each, in microseconds.
@@ -40,6 +89,8 @@ struct Times {
     gather: f64,
     scatter: f64,
     across: f64,
+    /// Of the gradients of a layer that every rank holds whole.
+    bucket: f64,
     norm: f64,
 }
 
@@ -48,9 +99,11 @@ const SHARD_BYTES: u64 = 16 << 20;
 const NORM_BYTES: u64 = 4;
 /// What names the draws of its schedule.
 pub const DRAWS: &str = "training";
-/// Beyond these the program refuses; they bound what a report can hold.
-const MOST_STEPS: u32 = 10_000;
-const MOST_LAYERS: u32 = 128;
+/// And those of its loss.
+pub const COURSE: &str = "loss";
+/// Bytes of a parameter that is gathered, and of a gradient that is reduced whole.
+const GATHERED: f64 = 2.0;
+const REDUCED: f64 = 4.0;
 
 /// The training that a command line asks for: nothing where it runs another program, an error as the program tells it.
 pub fn read(
@@ -59,53 +112,20 @@ pub fn read(
     nodes: u32,
     run: &Run,
 ) -> Option<Result<Training, String>> {
-    let program = run.argv.first()?.rsplit('/').next()?;
-    let script = run.argv.iter().position(|word| word.rsplit('/').next() == Some("train.py"))?;
-    let launcher = run.argv.get(1..script)?;
-    let processes = match program {
-        "torchrun" => match option(launcher, &["--nproc_per_node", "--nproc-per-node"]) {
-            None => Some(1),
-            Some(number) => number.parse().ok(),
-        },
-        "python" | "python3" => Some(1),
-        _ => return None,
-    };
-    let own = run.argv.get(script + 1..)?;
-    let number = |name: &str, otherwise: u32, most: u32| match option(own, &[name]) {
-        None => Ok(otherwise),
-        Some(text) => text.parse().ok().filter(|number| (1..=most).contains(number)).ok_or_else(|| {
-            format!("train.py: error: argument {name}: invalid value: '{text}' (1 to {most})\n")
-        }),
-    };
-    let read = || {
-        let processes =
-            processes.filter(|number| *number > 0).ok_or("torchrun: error: --nproc_per_node\n")?;
-        let (steps, layers) = (number("--steps", 20, MOST_STEPS)?, number("--layers", 4, MOST_LAYERS)?);
-        let ranks_per_node = run.tasks_per_node * processes;
-        if ranks_per_node > cluster.gpus {
-            return Err("RuntimeError: CUDA error: invalid device ordinal\n".to_owned());
-        }
-        Ok(Training::new(cluster, ailments, (nodes, ranks_per_node, processes), (steps, layers)))
-    };
-    Some(read())
-}
-
-fn option<'a>(words: &'a [String], names: &[&str]) -> Option<&'a str> {
-    words.iter().enumerate().find_map(|(at, word)| {
-        names.iter().find_map(|name| match word.strip_prefix(name)? {
-            "" => words.get(at + 1).map(String::as_str),
-            glued => glued.strip_prefix('='),
-        })
-    })
+    let asked = program::read(cluster.gpus, nodes, run)?;
+    Some(asked.map(|asked| Training::new(cluster, ailments, nodes, &asked)))
 }
 
 impl Training {
-    fn new(
-        cluster: &Cluster,
-        ailments: &Ailments,
-        (nodes, ranks_per_node, processes): (u32, u32, u32),
-        (steps, layers): (u32, u32),
-    ) -> Training {
+    fn new(cluster: &Cluster, ailments: &Ailments, nodes: u32, asked: &Asked) -> Training {
+        let Asked { program, steps, layers, processes, ranks_per_node, model } = *asked;
+        let shard_bytes = match &model {
+            Some(model) => {
+                (model.parameters * GATHERED / f64::from(ranks_per_node * layers)) as u64 / 64 * 64
+            }
+            None => SHARD_BYTES,
+        };
+        let whole_bytes = model.map_or(0, |model| bucket_bytes(&model, layers));
         let all = nodes as usize;
         let time = |op: Op, bytes: u64, group: Group| {
             let crossing = Crossing::of(op, group, cluster.gpus);
@@ -117,11 +137,12 @@ impl Training {
             ranks => Group { nodes: 1, ranks, side_by_side: 1 },
         };
         let world = Group { nodes, ranks: nodes * ranks_per_node, side_by_side: 1 };
-        let layer = SHARD_BYTES * u64::from(shards.ranks);
+        let layer = shard_bytes * u64::from(shards.ranks);
         let times = Times {
             gather: time(Op::AllGather, layer, shards),
             scatter: time(Op::ReduceScatter, layer, shards),
-            across: time(Op::AllReduce, SHARD_BYTES, across(nodes, ranks_per_node)),
+            across: time(Op::AllReduce, shard_bytes, across(nodes, ranks_per_node)),
+            bucket: time(Op::AllReduce, whole_bytes, world),
             norm: time(Op::AllReduce, NORM_BYTES, world),
         };
         let ranks = || (0..nodes as usize).flat_map(|node| (0..ranks_per_node).map(move |rank| (node, rank)));
@@ -129,16 +150,35 @@ impl Training {
             let of_rank = ailments.stragglers().iter().filter(|(at, late, _)| (*at, *late) == (node, rank));
             of_rank.map(|(.., ms)| ms * 1e3).fold(0.0, f64::max)
         };
+        let loads = |(node, rank): (usize, u32)| {
+            let of_rank = ailments.loaders().iter().filter(|(at, late, _)| (*at, *late) == (node, rank));
+            of_rank.map(|(.., ms)| ms * 1e3).fold(0.0, f64::max)
+        };
+        let nan =
+            ailments.nans().iter().filter(|(_, rank, _)| *rank < ranks_per_node).min_by_key(|nan| nan.2);
+        let nan =
+            nan.map(|(node, rank, step)| Nan { step: *step, rank: *node as u32 * ranks_per_node + rank });
+        // Who looks at its numbers goes no further than the step at which they are none.
+        let runs = nan.filter(|_| log::checks(program)).map_or(steps, |nan| steps.min(nan.step + 1));
+        let sharers = if program == Program::Ddp { 1 } else { ranks_per_node };
+        let of_ranks = (nodes * ranks_per_node, sharers);
         Training {
-            steps,
+            program,
+            steps: runs,
+            asked: steps,
             layers,
             nodes,
             ranks_per_node,
             processes,
-            shard_bytes: SHARD_BYTES,
+            shard_bytes,
+            model,
             times,
+            pace: model.map_or(PLAIN, |model| Pace::of(&model, cluster.peak_tflops, layers, of_ranks)),
             exposed: ailments.any_comm_exposed(),
             late_us: ranks().map(late).collect(),
+            loads_us: ranks().map(loads).collect(),
+            nan,
+            is_hopper: ["H100", "H200"].iter().any(|name| cluster.gpu_name.contains(name)),
             left: ranks().map(|(node, rank)| ailments.gpu_left(node, rank)).collect(),
             by_graphs: ranks().map(|(node, _)| ailments.launches_graphs(node)).collect(),
         }
@@ -149,13 +189,30 @@ impl Training {
     }
 
     /// What the first rank prints, and how long all of it takes.
-    pub fn work(&self, nodes: &[String], noise: Noise) -> Work {
+    pub fn work(&self, nodes: &[String], noise: Noise, course: Noise) -> Work {
         let mut ends = Vec::with_capacity(self.steps as usize);
         self.run(noise, &mut |placed| {
             if let (0, Doing::Step) = (placed.rank, placed.doing) {
                 ends.push((placed.start, placed.end));
             }
         });
+        let seconds = ends.last().map_or(0.0, |(_, end)| *end as f64 * 1e-9);
+        let (told, stderr, code) = match self.program {
+            Program::Plain => (self.plain(&ends), String::new(), 0),
+            _ => {
+                let ends: Vec<f64> = ends.iter().map(|(_, end)| *end as f64 * 1e-9).collect();
+                let printed = log::print(self, nodes, &ends, course);
+                (printed.stdout, printed.stderr, printed.code)
+            }
+        };
+        let mut stdout = vec![String::new(); nodes.len()];
+        if let Some(first) = stdout.first_mut() {
+            *first = told;
+        }
+        Work::Command { stdout, stderr, code, seconds }
+    }
+
+    fn plain(&self, steps: &[(i64, i64)]) -> String {
         let last = self.steps - 1;
         let line = |(step, (start, end)): (usize, &(i64, i64))| {
             format!(
@@ -166,22 +223,25 @@ impl Training {
                 (step as u64 + 1) * u64::from(self.ranks()),
             )
         };
-        let mut stdout = vec![String::new(); nodes.len()];
-        if let Some(first) = stdout.first_mut() {
-            *first = ends.iter().enumerate().map(line).collect();
-        }
-        let seconds = ends.last().map_or(0.0, |(_, end)| *end as f64 * 1e-9);
-        Work::Command { stdout, stderr: String::new(), code: 0, seconds }
+        steps.iter().enumerate().map(line).collect()
     }
 
     /// What crosses between nodes: the groups, and the bytes of their operation in one step.
     pub fn across(&self) -> (Group, u64) {
+        if let (Program::Ddp, Some(model)) = (self.program, &self.model) {
+            let world = Group { nodes: self.nodes, ranks: self.ranks(), side_by_side: 1 };
+            return (world, bucket_bytes(model, self.layers) * u64::from(self.layers));
+        }
         match self.ranks_per_node {
             // Shards lie on different nodes: what is gathered twice and scattered once crosses as it would in a ring.
             1 => (across(self.nodes, 1), 3 * self.shard_bytes * u64::from(self.layers * self.nodes) / 2),
             ranks => (across(self.nodes, ranks), self.shard_bytes * u64::from(self.layers)),
         }
     }
+}
+
+fn bucket_bytes(model: &Model, layers: u32) -> u64 {
+    (model.parameters * REDUCED / f64::from(layers)) as u64 / 64 * 64
 }
 
 /// One rank of each node, as many times as there are ranks on a node.

@@ -2,7 +2,7 @@
 //! its stream, for those that it depends on, and for the thread that launches it; a collective waits for all its ranks.
 //! What a profiler sees of it is told in `nsys`.
 
-use super::Training;
+use super::{Program, Training, bucket_bytes};
 use crate::sim::noise::Noise;
 
 /// Something that a rank did, in nanoseconds from the first step's start.
@@ -91,9 +91,6 @@ fn stream(doing: Doing) -> usize {
     }
 }
 
-const FORWARD_US: f64 = 2_700.0;
-const BACKWARD_US: f64 = 5_300.0;
-const OPTIMIZER_US: f64 = 900.0;
 const COPY_US: f64 = 40.0;
 /// The thread launches one task after the other, and loads a batch between two steps.
 const LAUNCH_NS: i64 = 25_000;
@@ -119,19 +116,26 @@ impl Training {
         let scatter = collective("ncclReduceScatter", shards, self.shard_bytes);
         let across = collective("ncclAllReduce", Who::Across, self.shard_bytes);
         let layers = self.layers as usize;
+        // Who holds the model whole gathers nothing.
+        let whole = self.model.as_ref().filter(|_| self.program == Program::Ddp);
+        let bucket =
+            whole.map(|model| collective("ncclAllReduce", Who::World, bucket_bytes(model, self.layers)));
+        let gathers = !alone && bucket.is_none();
         push(Doing::CopyIn, COPY_US, Vec::new());
         let mut last: Vec<usize> = Vec::new();
-        for (part, us) in [(Compute::Forward, FORWARD_US), (Compute::Backward, BACKWARD_US)] {
+        for (part, us) in [(Compute::Forward, self.pace.forward), (Compute::Backward, self.pace.backward)] {
             // The next layer's shards are gathered while this one runs.
-            let mut next = (!alone).then(|| push(gather, self.times.gather, Vec::new()));
+            let mut next = gathers.then(|| push(gather, self.times.gather, Vec::new()));
             for layer in 0..layers {
                 let ready = next.take();
-                if layer + 1 < layers && !alone {
+                if layer + 1 < layers && gathers {
                     next = Some(push(gather, self.times.gather, last.iter().copied().take(1).collect()));
                 }
                 let ran = push(Doing::Compute(part), us, ready.into_iter().collect());
                 last = vec![ran];
-                if part == Compute::Backward && !alone {
+                if let (Compute::Backward, false, Some(bucket)) = (part, alone, bucket) {
+                    last.push(push(bucket, self.times.bucket, vec![ran]));
+                } else if part == Compute::Backward && !alone {
                     let mut reduced = push(scatter, self.times.scatter, vec![ran]);
                     if shards == Who::Node && self.nodes > 1 {
                         reduced = push(across, self.times.across, vec![reduced]);
@@ -147,7 +151,7 @@ impl Training {
                 last.clone(),
             ));
         }
-        let optimizer = push(Doing::Compute(Compute::Optimizer), OPTIMIZER_US, last);
+        let optimizer = push(Doing::Compute(Compute::Optimizer), self.pace.optimizer, last);
         push(Doing::CopyOut, COPY_US / 4.0, vec![optimizer]);
         tasks
     }
@@ -202,7 +206,7 @@ impl Training {
                 let end = done[rank].iter().copied().max().unwrap_or_default() + 3_000;
                 let (doing, start) = (Doing::Step, begun[rank]);
                 sink(Placed { rank: rank as u32, step, doing, launch: start, start, end });
-                thread[rank] = end + BATCH_NS;
+                thread[rank] = end + BATCH_NS + (self.loads_us[rank] * 1e3) as i64;
             }
         }
     }

@@ -1,0 +1,215 @@
+//! Trainings in suites: the command line of each kind, what is told of those that cannot be, the three suites that ship, and
+//! whom each names where something is wrong.
+
+use crate::project::{Project, Ran};
+
+/// A case of one workload, on two nodes.
+fn suite(workload: &str, asserts: &str) -> String {
+    format!(
+        "instance = \"p5\"\nabout = \"x\"\n[[case]]\nname = \"c\"\nplacement = 2\nrecipes = [\"training_log\"]\n\
+         limit_s = 3600\n[case.workload]\n{workload}\n{asserts}"
+    )
+}
+
+const STEPS: &str = "[[case.assert]]\nmetric = \"train.steps_missing\"\nequals = 0\n";
+
+fn dry(workload: &str, inventory: &str) -> Ran {
+    let project = Project::new();
+    project.write("suites/mine.toml", &suite(workload, STEPS));
+    project.harness(&["--suite", "mine", "--inventory", inventory, "--dry-run"])
+}
+
+#[test]
+fn every_kind_has_the_command_line_of_its_program() {
+    let meets = "torchrun --nnodes=2 --nproc_per_node=8 --rdzv_id=";
+    let at = "--rdzv_backend=c10d --rdzv_endpoint=p5-001:29500";
+    let srun = "srun --nodes=2 --ntasks-per-node=";
+    let slurm: &[(&str, &[&str])] = &[
+        (
+            "kind = \"torchrun\"\nscript = \"t.py\"\nargs = [\"--a\", \"b c\"]",
+            &[meets, at, "t.py --a 'b c'", "ntasks-per-node=1 "],
+        ),
+        (
+            "kind = \"torchrun\"\nscript = \"t.py\"\nprocesses_per_node = 4\nport = 30000",
+            &["--nproc_per_node=4", "p5-001:30000"],
+        ),
+        (
+            "kind = \"fsdp\"\nsteps = 80\nmodel = { layers = 32, hidden = 4096, heads = 32, sequence = 4096 }",
+            &[
+                meets,
+                at,
+                "train.py --max_steps=80 --train_batch_size=1 --sharding_strategy=hybrid --num_layers=32 --hidden_width=4096",
+            ],
+        ),
+        (
+            "kind = \"ddp\"\nsteps = 60\nbatch = 4",
+            &[
+                meets,
+                at,
+                "run_clm.py --do_train --model_name_or_path gpt2 --per_device_train_batch_size 4 --max_steps 60",
+            ],
+        ),
+        ("kind = \"mpi\"\nprogram = \"/opt/osu\"", &[srun, "ntasks-per-node=8", "--mpi=pmix /opt/osu"]),
+        (
+            "kind = \"nemo\"\nform = \"nemo1\"\nsteps = 40\nglobal_batch = 32\ntensor_parallel = 4",
+            &[
+                srun,
+                "ntasks-per-node=8",
+                "python3 -u megatron_gpt_pretraining.py trainer.num_nodes=2 trainer.devices=8 trainer.max_steps=40",
+                "model.tensor_model_parallel_size=4",
+            ],
+        ),
+        (
+            "kind = \"nemo\"\nform = \"nemo2\"\nrecipe = \"nemotron4_15b\"\nsteps = 40\nglobal_batch = 32\ntensor_parallel = 4",
+            &[
+                "ntasks-per-node=8",
+                "nemo llm pretrain --factory nemotron4_15b --yes trainer.num_nodes=2",
+                "trainer.strategy.tensor_model_parallel_size=4",
+            ],
+        ),
+        (
+            "kind = \"nemo\"\nform = \"megatron\"\nsteps = 40\nglobal_batch = 32\npipeline_parallel = 2\nmodel = { layers = 32 }",
+            &[
+                meets,
+                at,
+                "pretrain_gpt.py --tensor-model-parallel-size 1 --pipeline-model-parallel-size 2",
+                "--train-iters 40 --num-layers 32",
+            ],
+        ),
+        (
+            "kind = \"ddp\"\nsteps = 60\ncontainer = \"/fsx/train.sqsh\"",
+            &["--container-image=/fsx/train.sqsh", "--container-mounts="],
+        ),
+    ];
+    let ssh: &[(&str, &[&str])] = &[
+        ("kind = \"fsdp\"\nsteps = 80", &[meets, at, "train.py --max_steps=80"]),
+        (
+            "kind = \"nemo\"\nform = \"nemo1\"\nsteps = 40\nglobal_batch = 32\ntensor_parallel = 4",
+            &[meets, "megatron_gpt_pretraining.py"],
+        ),
+        (
+            "kind = \"nemo\"\nform = \"nemo2\"\nrecipe = \"x\"\nsteps = 40\nglobal_batch = 32",
+            &[meets, "--no-python nemo llm pretrain"],
+        ),
+        ("kind = \"mpi\"\nprogram = \"/opt/osu\"", &["mpirun -np 16 -N 8", "/opt/osu"]),
+    ];
+    for (inventory, table) in [("default", slurm), ("sim-ssh", ssh)] {
+        for (workload, words) in table {
+            let ran = dry(workload, inventory);
+            assert_eq!(ran.code, Some(0), "{workload}\n{}", ran.all());
+            for word in *words {
+                assert!(ran.stdout.contains(word), "no `{word}` of {workload} in\n{}", ran.stdout);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_told_before_anything_runs() {
+    let nemo = "kind = \"nemo\"\nform = \"nemo1\"\nsteps = 40\n";
+    let table = [
+        (format!("{nemo}global_batch = 32\ntensor_parallel = 3"), "3 x 1 does not divide: 16"),
+        (
+            format!("{nemo}global_batch = 32\ntensor_parallel = 4\ndata_parallel = 2"),
+            "which is 16, not: 4 x 1 x 2 = 8",
+        ),
+        (format!("{nemo}global_batch = 30\ntensor_parallel = 4\nmicro_batch = 2"), "2 x 4, and is: 30"),
+        (nemo.to_owned(), "`global_batch`"),
+        ("kind = \"nemo\"\nform = \"nemo3\"\nsteps = 1\nglobal_batch = 1".to_owned(), "nemo1"),
+        ("kind = \"fsdp\"".to_owned(), "`steps`"),
+        ("kind = \"fsdp\"\nsteps = 0".to_owned(), "`steps`"),
+        ("kind = \"fsdp\"\nsteps = 5\nsharding = \"hybird\"".to_owned(), "hybrid"),
+        ("kind = \"fdsp\"\nsteps = 5".to_owned(), "did you mean `fsdp`"),
+        ("kind = \"fsdp\"\nsteps = 5\nprocesses_per_node = 9".to_owned(), "8 GPUs"),
+        ("kind = \"torchrun\"\nscript = \"t.py\"\nsetps = 5".to_owned(), "steps"),
+        ("kind = \"fsdp\"\nsteps = 5\nmodel = { hidden = 100, heads = 3 }".to_owned(), "100 / 3"),
+        ("kind = \"fsdp\"\nsteps = 5\ncontainer = 3".to_owned(), "an image"),
+    ];
+    for (workload, told) in table {
+        let ran = dry(&workload, "default");
+        assert_eq!(ran.code, Some(2), "{workload}\n{}", ran.all());
+        assert!(ran.all().contains(told), "{workload}: no `{told}` in\n{}", ran.all());
+    }
+    let ran = dry("kind = \"ddp\"\nsteps = 60\ncontainer = \"x.sqsh\"", "sim-ssh");
+    assert!(ran.code == Some(2) && ran.all().contains("Pyxis under Slurm"), "{}", ran.all());
+}
+
+#[test]
+fn each_form_of_nemo_is_read_by_what_it_prints() {
+    let model = "model = { parameters = 15_600_000_000, layers = 32, hidden = 6144, intermediate = 24_576, sequence = 4096 }";
+    for form in ["form = \"nemo1\"", "form = \"nemo2\"\nrecipe = \"nemotron4_15b\"", "form = \"megatron\""] {
+        for inventory in ["default", "sim-ssh"] {
+            let project = Project::new();
+            let workload = format!(
+                "kind = \"nemo\"\n{form}\nsteps = 12\nglobal_batch = 32\ntensor_parallel = 4\n{model}"
+            );
+            let asserts =
+                "[[case.assert]]\nmetric = \"train.mfu\"\nat_least = \"25 %\"\nat_most = \"60 %\"\n";
+            project.write("suites/mine.toml", &suite(&workload, &format!("{STEPS}{asserts}")));
+            let ran = project.harness(&["--suite", "mine", "--inventory", inventory, "-q"]);
+            assert_eq!(ran.code, Some(0), "{form} {inventory}\n{}", ran.all());
+        }
+    }
+}
+
+#[test]
+fn megatron_names_the_rank_whose_numbers_are_none() {
+    let project = Project::new();
+    let workload = "kind = \"nemo\"\nform = \"megatron\"\nsteps = 12\nglobal_batch = 32";
+    let asserts = "[[case.assert]]\nmetric = \"train.loss_finite\"\nequals = 1\n";
+    project.write("suites/mine.toml", &suite(workload, asserts));
+    let ran = project.harness(&["--suite", "mine", "-q", "--sim-fault", "p5-002:nan-loss=7@5"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    assert_eq!(ran.blamed(), ["culprit p5-002 gpu5"], "{}", ran.all());
+    assert!(ran.all().contains("rank 13: found NaN"), "{}", ran.all());
+    project.write("suites/mine.toml", &suite(workload, STEPS));
+    let ran = project.harness(&["--suite", "mine", "-q", "--sim-fault", "p5-002:nan-loss=7@5"]);
+    assert_eq!(ran.code, Some(3), "nothing asks for the loss\n{}", ran.all());
+}
+
+fn shipped(suite: &str, inventory: &str, fault: Option<&str>) -> Ran {
+    let project = Project::new();
+    let mut words = vec!["--suite", suite, "--inventory", inventory, "-q"];
+    words.extend(fault.iter().flat_map(|fault| ["--sim-fault", fault]));
+    project.harness(&words)
+}
+
+const SHIPPED: [(&str, &str, &str, &str); 3] = [
+    ("fsdp-p5", "default", "p5-002", "rdmap113s0"),
+    ("nemo-p5", "default", "p5-002", "rdmap113s0"),
+    ("ddp-p4de", "sim-p4de", "p4de-002", "rdmap32s27"),
+];
+
+#[test]
+fn the_suites_that_ship_pass_on_a_healthy_cluster() {
+    for (suite, inventory, ..) in SHIPPED {
+        let ran = shipped(suite, inventory, None);
+        assert_eq!((ran.code, ran.blamed()), (Some(0), vec![]), "{suite}\n{}", ran.all());
+    }
+}
+
+#[test]
+fn each_suite_names_what_is_wrong_and_nobody_else() {
+    let mut wrong = Vec::new();
+    for (suite, inventory, node, nic) in SHIPPED {
+        let gpu3 = || vec![format!("culprit {node} gpu3")];
+        let table = [
+            ("gpu-slow=0.5@3".to_owned(), 1, gpu3(), "keeps the others waiting"),
+            (format!("nic-dead@{nic}"), 1, vec![format!("culprit {node} {nic}")], "moved no byte"),
+            ("slow-loader=60@3".to_owned(), 1, gpu3(), "it comes to them late"),
+            ("desync@5".to_owned(), 3, vec![format!("culprit {node} node")], "rank 13 never called it"),
+            ("nan-loss=9@3".to_owned(), 1, vec![], " no number at "),
+        ];
+        for (fault, code, blamed, told) in table {
+            let ran = shipped(suite, inventory, Some(&format!("{node}:{fault}")));
+            let all = ran.all();
+            // A loss that is printed as none is told in the words of the log's reader.
+            let told =
+                if fault.starts_with("nan") && suite != "ddp-p4de" { "the loss is NaN at " } else { told };
+            if ran.code != Some(code) || ran.blamed() != blamed || !all.contains(told) {
+                wrong.push(format!("{suite} {fault}: wants {code} {blamed:?} `{told}`\n{all}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
