@@ -62,5 +62,8 @@ mod stragglers;
 mod sweep;
 mod tidy;
 mod training_logs;
+mod window_hook;
+mod window_watch;
+mod windows;
 mod words;
 mod wrappers;

@@ -15,6 +15,7 @@ use super::noise::Noise;
 use super::traffic::Crossing;
 use super::work::{Work, slowest_nic};
 use crate::script::Run;
+use crate::window::Steps;
 use recipes::op::Op;
 
 pub struct Training {
@@ -33,6 +34,8 @@ pub struct Training {
     left: Vec<f64>,
     /// By rank: whether graphs launch what it computes.
     pub by_graphs: Vec<bool>,
+    /// The steps around which it calls the profiler, by its own options.
+    pub watches: Option<Steps>,
 }
 
 /// Of one layer and one collective each, in microseconds.
@@ -85,9 +88,24 @@ pub fn read(
         if ranks_per_node > cluster.gpus {
             return Err("RuntimeError: CUDA error: invalid device ordinal\n".to_owned());
         }
-        Ok(Training::new(cluster, ailments, (nodes, ranks_per_node, processes), (steps, layers)))
+        let watches = watches(own)?;
+        let training = Training::new(cluster, ailments, (nodes, ranks_per_node, processes), (steps, layers));
+        Ok(Training { watches, ..training })
     };
     Some(read())
+}
+
+/// Both ends included; who names one names both.
+fn watches(own: &[String]) -> Result<Option<Steps>, String> {
+    let number = |name| option(own, &[name]).map(str::parse::<u64>);
+    match (number("--nsys_start_step"), number("--nsys_end_step")) {
+        (None, None) => Ok(None),
+        (Some(Ok(first)), Some(Ok(last))) if first <= last => Ok(Some(Steps { first, last })),
+        _ => {
+            Err("train.py: error: arguments --nsys_start_step and --nsys_end_step: invalid values\n"
+                .to_owned())
+        }
+    }
 }
 
 fn option<'a>(words: &'a [String], names: &[&str]) -> Option<&'a str> {
@@ -140,6 +158,7 @@ impl Training {
             exposed: ailments.any_comm_exposed(),
             late_us: ranks().map(late).collect(),
             left: ranks().map(|(node, rank)| ailments.gpu_left(node, rank)).collect(),
+            watches: None,
             by_graphs: ranks().map(|(node, _)| ailments.launches_graphs(node)).collect(),
         }
     }
