@@ -14,6 +14,7 @@ pub use probed::{ClockOffset, LeftOut, Probe, ProbedNode, Value};
 pub use whole::{CaseSummary, Counts, RunRecord, Summary};
 
 use crate::profile::{Keep, NsysVersion};
+use crate::window::PlannedWindow;
 use recipes::finding::Finding;
 use recipes::metric::Dims;
 use recipes::op::Op;
@@ -200,6 +201,9 @@ pub struct PlannedProfile {
     /// Seconds before the collection begins.
     pub delay_s: u64,
     pub keep: Keep,
+    /// The steps that are watched, where a window of steps was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<PlannedWindow>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ use crate::recipe::own;
 use crate::suggest::nearest;
 use crate::suite::Suite;
 use crate::toml_reader::line_of;
+use crate::window;
 use std::path::Path;
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -68,6 +69,9 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
                         report.mistakes.extend(without_profile(&suite.instance, &text, &file, &instances));
                     }
                 }
+                let told = window::lint(&suite);
+                report.mistakes.extend(told.mistakes);
+                report.warnings.extend(told.warnings);
                 let versions = instance.map(Versions::of_instance).unwrap_or_default();
                 report.add(envlint::lint_suite(&text, &file, &versions));
             }

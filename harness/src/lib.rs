@@ -65,3 +65,4 @@ pub mod summary;
 pub mod sweep;
 pub mod tasks;
 pub mod toml_reader;
+pub mod window;

@@ -63,5 +63,8 @@ mod sweep;
 mod tidy;
 mod training;
 mod training_logs;
+mod window_hook;
+mod window_watch;
+mod windows;
 mod words;
 mod wrappers;

@@ -170,6 +170,7 @@ fn job_input(
         seconds: record.seconds,
         files: files.chain(reports.iter().filter_map(|report| reports::export(report, folder))).collect(),
         expected_exports: reports.iter().map(|report| (report.rank, report.node.clone())).collect(),
+        window: reports::window(planned, collected, folder),
         kept: Arc::default(),
     }
 }

@@ -3,8 +3,10 @@
 
 use crate::artefact::{Collected, FileKind, PlannedJob};
 use crate::profile::audit::{self, RankReport};
-use crate::profile::chatter;
+use crate::profile::{account, chatter};
+use crate::window::mark;
 use recipes::finding::Finding;
+use recipes::recipe::window::Asked;
 use recipes::recipe::{FileRole, InputFile};
 use std::path::Path;
 
@@ -32,6 +34,21 @@ pub fn export(report: &RankReport, folder: &Path) -> Option<InputFile> {
         part: None,
         rank: Some(report.rank),
     })
+}
+
+/// The steps that were asked for, with what the nodes tell of each session's window. A mark that cannot be read tells nothing.
+pub fn window(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Option<Asked> {
+    let steps = planned.profile.as_ref()?.window.as_ref()?.steps;
+    let accounts = collected
+        .files
+        .iter()
+        .filter(|file| file.job == planned.name && file.kind == FileKind::ProfileAccount);
+    let marks = accounts.filter_map(|file| {
+        let text = std::fs::read(folder.join(&file.path)).ok()?;
+        let account = account::read(&String::from_utf8_lossy(&text)).ok()?;
+        Some((account.rank, mark::read(&account.window?).ok()?))
+    });
+    Some(Asked { first: steps.first, last: steps.last, marks: marks.collect() })
 }
 
 /// What nsys complained of among the workload's lines.

@@ -15,6 +15,7 @@ use crate::script::{
     self, Container, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, files, secrets,
 };
 use crate::suite::{Case, NcclTests, NicPairs, Placement, Step as Sizes, Workload};
+use crate::window::{HOOK_FILE, Trigger};
 use std::collections::BTreeMap;
 
 /// Before a program does anything: allocation, container, wiring.
@@ -54,6 +55,7 @@ fn job(
     let mut helpers: Vec<&str> = helper.into_iter().collect();
     if profile.is_some() {
         helpers.push("profile.sh");
+        helpers.extend(hook(&step));
     }
     if case.counters.enabled {
         helpers.push("counters.sh");
@@ -102,6 +104,12 @@ fn job(
         secrets,
         profile,
     })
+}
+
+/// The module that opens a window in a python, where one does.
+fn hook(step: &Step) -> Option<&'static str> {
+    let Step::Run(Run { profile: Some(profile), .. }) = step else { return None };
+    matches!(profile.window, Some(Trigger::Hook(_))).then_some(HOOK_FILE)
 }
 
 /// What may stand in artefacts, and what is handed over beside them: sorted, as a script has it.

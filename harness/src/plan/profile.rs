@@ -6,6 +6,7 @@ use crate::inventory::Inventory;
 use crate::profile::{NsysVersion, Profile, Ranks, Window, nsys};
 use crate::script::{self, Step};
 use crate::suite::Case;
+use crate::window::{self, Facts, PlannedWindow, Trigger, Watch, Way};
 use recipes::recipe;
 use recipes::tables::{SESSION_START, SYSTEM_ENV, TableSpec};
 use std::collections::BTreeSet;
@@ -22,11 +23,13 @@ pub fn around(
     let Step::Run(run) = step else { return Ok(None) };
     // A case is skipped where the inventory does not say which nsys there is.
     let Some(version) = inventory.nsys_version else { return Ok(None) };
-    let words = nsys::words(profile, version)?;
     let per_node = run.tasks_per_node;
     let tasks = per_node * nodes.len() as u32;
     let ranks = profiled(profile, tasks, per_node, nodes)?;
     let (export, tables) = export(case, version);
+    let windowed = windowed(profile, &ranks, run)?;
+    let words = nsys::words(&windowed.profile, version)?;
+    let profile = &windowed.profile;
     run.profile = Some(script::Profile {
         nsys: inventory.paths.nsys.clone().unwrap_or_else(|| "find".to_owned()),
         version,
@@ -37,12 +40,57 @@ pub fn around(
         export: export.to_owned(),
         tables,
         words,
+        window: windowed.trigger,
     });
     let delay_s = match profile.window {
         Window::Seconds { delay_s, .. } => delay_s,
         _ => 0,
     };
-    Ok(Some(PlannedProfile { version, ranks, delay_s, keep: profile.keep }))
+    Ok(Some(PlannedProfile { version, ranks, delay_s, keep: profile.keep, window: windowed.planned }))
+}
+
+/// A profile of which the window is one that nsys is told, or nothing that it need know.
+struct Windowed {
+    profile: Profile,
+    trigger: Option<Trigger>,
+    planned: Option<PlannedWindow>,
+}
+
+/// Chooses the way in which a window of steps is opened, and puts the program's own options behind its words.
+fn windowed(profile: &Profile, ranks: &[ProfiledRank], run: &mut script::Run) -> Result<Windowed, String> {
+    let mut profile = profile.clone();
+    let Window::Steps(asked) = &profile.window else {
+        return Ok(Windowed { profile, trigger: None, planned: None });
+    };
+    let processes = window::processes(&run.argv);
+    let lowest: Vec<u32> = ranks.iter().map(|profiled| profiled.rank * processes).collect();
+    let facts = Facts { argv: &run.argv, own: None, line: None, lowest: &lowest };
+    let chosen = window::choose(asked, &facts)?;
+    let steps = asked.steps;
+    let trigger = match chosen.way {
+        Way::Hook => Some(Trigger::Hook(steps)),
+        Way::Watch => {
+            let (line, counts_from) = match (&asked.line, facts.line) {
+                (Some(line), _) => (line.clone(), asked.counts_from),
+                (None, Some((line, counts_from))) => (line.to_owned(), counts_from),
+                (None, None) => return Err("nothing says how its log shows a step".to_owned()),
+            };
+            Some(Trigger::Watch(Watch { steps, counts_from, line }))
+        }
+        Way::Options | Way::Delay => None,
+    };
+    let told = match chosen.way {
+        Way::Options | Way::Hook => Window::CudaProfilerApi,
+        Way::Watch => Window::Whole,
+        Way::Delay => {
+            Window::Seconds { delay_s: asked.delay_s.unwrap_or_default(), duration_s: asked.duration_s }
+        }
+    };
+    let ends_after = window::last_step(&run.argv).map(|(last, _)| last);
+    run.argv.extend(chosen.words);
+    profile.window = told;
+    let planned = PlannedWindow { steps, way: chosen.way, why: chosen.why, ends_after };
+    Ok(Windowed { profile, trigger, planned: Some(planned) })
 }
 
 fn profiled(

@@ -22,6 +22,8 @@ pub struct Account {
     pub tables: Vec<File>,
     pub recovered: Option<String>,
     pub unrecovered: Option<String>,
+    /// What the hook or the watcher of a window left: a line of JSON.
+    pub window: Option<String>,
     /// nsys ended and left no report.
     pub missing: Option<String>,
     /// The last line is there: nothing ended the rank before its account was complete.
@@ -101,6 +103,7 @@ pub fn read(text: &str) -> Result<Account, NotAnAccount> {
             "table" => account.tables.push(file(rest).ok_or_else(|| bad("no file"))?),
             "recovered" => account.recovered = Some(words()?),
             "unrecovered" => account.unrecovered = Some(words()?),
+            "window" => account.window = Some(words()?),
             "missing" => account.missing = Some(words()?),
             "end" => account.whole = true,
             _ => return Err(bad("not a fact of an account")),
@@ -152,6 +155,7 @@ mod tests {
             "report a.step0.try0.rank3.p5-001",
             "seconds 12.34",
             "exit 0",
+            "window {\"way\": \"hook\", \"opened\": 3}",
             &report,
             "export parquetdir 0",
             &table,
@@ -162,6 +166,7 @@ mod tests {
         assert_eq!(account.seconds, Some(12.34));
         assert_eq!(account.report.map(|file| file.bytes), Some(12));
         assert_eq!(account.tables[0].name, "a_pqtdir/StringIds.parquet");
+        assert_eq!(account.window.as_deref(), Some("{\"way\": \"hook\", \"opened\": 3}"));
         assert!(account.node_sampling);
     }
 
@@ -178,6 +183,7 @@ mod tests {
             ("\u{fffd}\n".to_owned(), 1),
             ("profile 2\n".to_owned(), 1),
             ("profile 1\nend\n".to_owned(), 1),
+            (text(&["window"]), 4),
             (text(&["seconds NaN"]), 4),
             (text(&["seconds -1"]), 4),
             (text(&["seconds 1e999"]), 4),

@@ -12,6 +12,7 @@ mod version;
 pub use ranks::Ranks;
 pub use version::NsysVersion;
 
+use crate::window::StepWindow;
 use serde::{Deserialize, Serialize};
 
 /// What a case wants watched, as its suite says it.
@@ -46,6 +47,8 @@ pub enum Window {
     CudaProfilerApi,
     /// While the named range is open, `NAME` or `NAME@DOMAIN`.
     NvtxRange(String),
+    /// Steps of a training, in a way that the plan chooses.
+    Steps(StepWindow),
 }
 
 /// Which reports are brought home whole; what the recipes read of them always is.

@@ -53,7 +53,8 @@ pub fn words(profile: &Profile, version: NsysVersion) -> Result<Words, String> {
 
 fn window(window: &Window) -> Vec<String> {
     let words: &[&str] = match window {
-        Window::Whole => &[],
+        // A watcher starts and stops the collection; the plan has put every other way in the place of the steps.
+        Window::Whole | Window::Steps(_) => &[],
         Window::Seconds { delay_s, duration_s } => {
             let mut words = Vec::new();
             if *delay_s > 0 {

@@ -102,6 +102,10 @@ fn job(text: &mut String, job: &PlannedJob) {
     line(text, 4, &format!("estimate: {estimate}, time limit: {limit}"));
     line(text, 4, &format!("folder: {}", show(&job.folder)));
     line(text, 4, &format!("launch: {}", command_line(&job.launch)));
+    if let Some(window) = job.profile.as_ref().and_then(|profile| profile.window.as_ref()) {
+        let (steps, why) = (window.steps, show(&window.why));
+        line(text, 4, &format!("window: steps {steps}, by `{}`: {why}", window.way.name()));
+    }
     for file in &job.files {
         match (&file.text, &file.sha256) {
             (Some(script), _) => {

@@ -10,6 +10,7 @@ pub use read::{NotAScript, read};
 pub use render::render;
 
 use crate::profile::{NsysVersion, Ranks, nsys};
+use crate::window::{HOOK_FILE, HOOK_PY, Trigger};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -127,6 +128,9 @@ pub struct Profile {
     /// The tables to export; all where empty.
     pub tables: Vec<String>,
     pub words: nsys::Words,
+    /// What opens and closes the window, where neither nsys nor the program does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<Trigger>,
 }
 
 /// The workload as one single-GPU process per GPU of each node.
@@ -211,12 +215,13 @@ pub mod files {
 }
 
 /// The scripts that are the same in every job, by the name under which they are put into its folder.
-pub const SHARED: [(&str, &str); 5] = [
+pub const SHARED: [(&str, &str); 6] = [
     ("counters.sh", COUNTERS_SH),
     ("gpus.sh", GPUS_SH),
     ("flows.sh", FLOWS_SH),
     ("profile.sh", PROFILE_SH),
     (files::LEASE, LEASE_SH),
+    (HOOK_FILE, HOOK_PY),
 ];
 
 /// The nodes of a job as mpirun is told them, each with room for so many ranks.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs the command of one rank: under nsys where the rank is among those to be profiled, bare where it is not.
-# usage: bash profile.sh NSYS VERSION TASKS RANKS NODE_RANKS NAME EXPORT TABLES SWITCH... -- NODE_SWITCH... -- COMMAND...
+# usage: bash profile.sh NSYS VERSION TASKS RANKS NODE_RANKS NAME EXPORT TABLES [WINDOW] SWITCH... -- NODE_SWITCH... -- COMMAND...
 #   NSYS        the program, or `find`: the newest in the vendor's folders, else on the folder that all nodes see, else
 #               CUDA's, else the one on PATH
 #   VERSION     the release that the switches are written for; an older nsys is not used
@@ -9,6 +9,9 @@
 #   NODE_RANKS  which of those sample what belongs to the node as a whole, in the same words
 #   NAME        what reports are called; step, restart, rank and node are put behind it
 #   EXPORT      parquetdir, arrow or sqlite, by comma: the first that nsys takes;  TABLES  which tables, by comma; `all` for all
+#   WINDOW      what opens and closes the collection, where neither nsys nor the command does: hook:FIRST..LAST, by the python
+#               module beside this script; or watch:FIRST..LAST:FROM:LINE, by the command's output, where the first group of
+#               the expression LINE is the number of the step that has ended, and FROM the number of the first
 # A profiled rank leaves profile.rankN.txt, its account: one fact a line, the last line is `end`.
 # exit: the command's own; nothing that goes wrong with the profiler changes it.
 set -u
@@ -17,6 +20,8 @@ LC_ALL=C
 main() {
   nsys=$1 version=$2 tasks=$3 ranks=$4 node_ranks=$5 name=$6 export=$7 tables=$8
   shift 8
+  window=''
+  if [[ $# -gt 0 && ($1 == hook:* || $1 == watch:*) ]]; then window=$1 && shift; fi
   local -a switches=() node_switches=()
   while [[ $# -gt 0 && $1 != -- ]]; do switches+=("$1") && shift; done
   shift
@@ -60,13 +65,29 @@ main() {
   report=${report//[^A-Za-z0-9._-]/_}
   say report "$report"
   local begin status
+  mark=$PWD/window.rank$rank.json
+  rm -f "$mark" "$mark.lead"
   hundredths
   begin=$cs
-  "$nsys" profile "${switches[@]}" "--output=$report" "$@"
-  status=$?
+  case $window in
+    hook:*)
+      hook "${window#hook:}"
+      "$nsys" profile "${switches[@]}" "--output=$report" "$@"
+      status=$?
+      ;;
+    watch:*)
+      watched "$report" "$@"
+      status=$?
+      ;;
+    *)
+      "$nsys" profile "${switches[@]}" "--output=$report" "$@"
+      status=$?
+      ;;
+  esac
   hundredths
   say seconds "$(((cs - begin) / 100)).$((((cs - begin) % 100) / 10))$(((cs - begin) % 10))"
   say exit "$status"
+  if [[ -s $mark ]]; then say window "$(tr -d '\n' < "$mark")"; fi
   recover "$report"
   if [[ -e $report.nsys-rep ]]; then
     tell report-file "$report.nsys-rep"
@@ -76,6 +97,112 @@ main() {
   fi
   say end
   exit "$status"
+}
+
+# Every python below imports the module beside this script, and the lowest rank of this session opens the window in it: it
+# has to know which variables of ranks were there before.
+hook() {
+  local name known=''
+  for name in LOCAL_RANK OMPI_COMM_WORLD_LOCAL_RANK MPI_LOCALRANKID PALS_LOCAL_RANKID SLURM_LOCALID; do
+    if [[ -n ${!name+set} ]]; then known+="$name "; fi
+  done
+  export HARNESS_WINDOW=$1 HARNESS_WINDOW_MARK=$mark HARNESS_WINDOW_KNOWN=$known
+  export PYTHONPATH=$PWD${PYTHONPATH:+:$PYTHONPATH}
+}
+
+# Runs the command in a session that collects nothing yet, and looks at all that it prints. A copy of that lies in a file:
+# whatever becomes of the watcher, the command can go on writing.
+watched() {
+  local report=$1 word watcher status
+  shift
+  local session=h$rank.$$ log=$mark.log
+  local -a launch=() start=()
+  for word in "${switches[@]}"; do
+    # What is said to a session when it is made, and what when it begins to collect.
+    case ${word%%=*} in
+      --sample | --force-overwrite | --enable | --gpu-metrics-* | --nic-metrics | --cpuctxsw | --gpuctxsw | --stop-on-exit)
+        start+=("$word")
+        ;;
+      *) launch+=("$word") ;;
+    esac
+  done
+  rm -f "$log.over"
+  : > "$log"
+  watch "$session" "$report" &
+  watcher=$!
+  # What is kept back in a buffer is seen too late.
+  export PYTHONUNBUFFERED=1
+  "$nsys" launch "--session-new=$session" "${launch[@]}" "$@" > >(exec tee -a "$log") 2> >(exec tee -a "$log" >&2)
+  status=$?
+  : > "$log.over"
+  wait "$watcher"
+  rm -f "$log" "$log.over"
+  return "$status"
+}
+
+# Follows the log, starts the collection behind the step before the first, and stops it behind the last.
+watch() {
+  local session=$1 report=$2 over='' rest='' part=''
+  opened=null closed=null error=null seen=-1
+  local asked=${window#watch:}
+  local steps=${asked%%:*}
+  asked=${asked#*:}
+  first=${steps%%..*} last=${steps##*..} from=${asked%%:*} line=${asked#*:}
+  exec < "$log"
+  if ((first == 0)); then open_window; fi
+  while :; do
+    # Asked before the rest is read: what is printed was printed by then.
+    if [[ -e $log.over ]]; then over=yes; fi
+    while IFS= read -r part; do
+      look_at "$rest$part"
+      rest=''
+    done
+    rest+=$part
+    if [[ -n $over ]]; then break; fi
+    if [[ $closed == null ]]; then sleep 0.1; else sleep 1; fi
+  done
+  look_at "$rest"
+  printf '{"way":"watch","opened":%s,"closed":%s,"steps":%s,"error":%s}\n' \
+    "$opened" "$closed" "$((seen + 1))" "$error" > "$mark"
+}
+
+# A line, or several that a bar of progress wrote over each other.
+look_at() {
+  local text=$1 piece number
+  while [[ -n $text ]]; do
+    piece=${text%%$'\r'*}
+    if [[ $text == *$'\r'* ]]; then text=${text#*$'\r'}; else text=''; fi
+    [[ $piece =~ $line ]] || continue
+    number=${BASH_REMATCH[1]:-}
+    [[ $number =~ ^[0-9]{1,15}$ ]] || continue
+    number=$((10#$number - from))
+    if ((number <= seen)); then continue; fi
+    seen=$number
+    if [[ $opened == null && $error == null ]] && ((seen >= first - 1 && seen < last)); then open_window; fi
+    if [[ $opened != null && $closed == null ]] && ((seen >= last)); then close_window; fi
+  done
+}
+
+open_window() {
+  local tries
+  # A session may not be there yet when its command begins to print.
+  for ((tries = 0; tries < 50; tries++)); do
+    if "$nsys" start "--session=$session" "--output=$report" "${start[@]}" >&2; then
+      opened=$((seen + 1))
+      return
+    fi
+    if [[ -e $log.over ]]; then break; fi
+    sleep 0.2
+  done
+  error='"nsys start failed"'
+}
+
+close_window() {
+  if "$nsys" stop "--session=$session" >&2; then
+    closed=$seen
+  else
+    error='"nsys stop failed"'
+  fi
 }
 
 say() { printf '%s\n' "$*" >> "$account"; }

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::nodeset;
 use crate::profile::{NsysVersion, Ranks, nsys};
+use crate::window::Trigger;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -214,6 +215,10 @@ fn profiled(words: &[String]) -> Option<(Option<Profile>, &[String])> {
     let [nsys, version, tasks, ranks, node_ranks, name, export, tables, rest @ ..] = words.get(2..)? else {
         return None;
     };
+    let (window, rest) = match rest {
+        [word, more @ ..] if Trigger::is_one(word) => (Some(Trigger::try_from(word.clone()).ok()?), more),
+        _ => (None, rest),
+    };
     let end = rest.iter().position(|word| word == "--")?;
     let (every, rest) = (rest.get(..end)?, rest.get(end + 1..)?);
     let end = rest.iter().position(|word| word == "--")?;
@@ -232,6 +237,7 @@ fn profiled(words: &[String]) -> Option<(Option<Profile>, &[String])> {
         export: export.clone(),
         tables,
         words: nsys::Words { every: every.to_vec(), once_per_node: once_per_node.to_vec() },
+        window,
     };
     Some((Some(profile), argv))
 }

@@ -172,6 +172,7 @@ pub fn profile_words(profile: &Profile) -> Vec<String> {
         profile.export.clone(),
         tables,
     ];
+    words.extend(profile.window.as_ref().map(ToString::to_string));
     words.extend(profile.words.every.iter().cloned());
     words.push("--".to_owned());
     words.extend(profile.words.once_per_node.iter().cloned());

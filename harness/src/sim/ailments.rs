@@ -55,6 +55,8 @@ pub enum Report {
     Empty,
     Truncated,
     EventsDropped,
+    /// Whoever was to open the window could not.
+    WindowShut,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,6 +81,7 @@ impl Ailments {
                 Fault::NsysMissing => report(Report::NsysMissing),
                 Fault::NsysOld => report(Report::NsysOld),
                 Fault::EventsDropped => report(Report::EventsDropped),
+                Fault::WindowShut => report(Report::WindowShut),
                 _ => {}
             }
             let mut ending = |how| {
@@ -118,7 +121,8 @@ impl Ailments {
                 | Fault::ReportEmpty
                 | Fault::NsysMissing
                 | Fault::NsysOld
-                | Fault::EventsDropped => {}
+                | Fault::EventsDropped
+                | Fault::WindowShut => {}
                 // Such a node has no jobs.
                 Fault::HostUnreachable => {}
                 // What only a probe sees.

@@ -51,6 +51,8 @@ pub enum Fault {
     NsysOld,
     /// The report says itself that it lacks events.
     EventsDropped,
+    /// The window of steps never opens on it.
+    WindowShut,
     /// Over ssh: it is gone for a while in the middle of each job, and so is the answer to the start.
     ConnectionDrops,
     /// Over ssh: it never answers.
@@ -103,7 +105,7 @@ impl Fault {
     pub const PROBED: [&'static str; 3] = ["gpu-missing@N", "gpu-busy@N", "driver-differs"];
 
     /// Every other way to write a fault, for messages and the manual.
-    pub const FORMS: [&'static str; 31] = [
+    pub const FORMS: [&'static str; 32] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -125,6 +127,7 @@ impl Fault {
         "nsys-missing",
         "nsys-old",
         "events-dropped",
+        "window-shut",
         "connection-drops",
         "host-unreachable",
         "straggler=MS@RANK",
@@ -161,6 +164,7 @@ impl Fault {
             Fault::NsysMissing => "nsys-missing",
             Fault::NsysOld => "nsys-old",
             Fault::EventsDropped => "events-dropped",
+            Fault::WindowShut => "window-shut",
             Fault::ConnectionDrops => "connection-drops",
             Fault::HostUnreachable => "host-unreachable",
             Fault::Straggler { .. } => "straggler",
@@ -272,6 +276,7 @@ impl Fault {
             "nsys-missing" => Fault::NsysMissing,
             "nsys-old" => Fault::NsysOld,
             "events-dropped" => Fault::EventsDropped,
+            "window-shut" => Fault::WindowShut,
             "connection-drops" => Fault::ConnectionDrops,
             "straggler" => Fault::Straggler { ms: late()?, rank: rank()? },
             "slow-loader" => Fault::SlowLoader { ms: late()?, rank: rank()? },

@@ -32,6 +32,7 @@
 //! | report-truncated, report-missing, report-empty | the report of each profiled rank of the node | - | - | as nccl-tests |
 //! | nsys-missing, nsys-old | profiled ranks of the node run bare | - | - | as nccl-tests |
 //! | events-dropped | the node's reports say that they lack events | - | - | as nccl-tests |
+//! | window-shut | - | - | - | training: a window of steps never opens on the node |
 //! | clock-jump | the node's wall clock is an hour ahead at the end of its capture; uptime is right | the same | the same | the same |
 //! | straggler | each collective MS longer, whichever its size; in its report the rank's kernels begin late | - | - | training: its forward MS longer a step |
 //! | slow-loader | - | - | - | training: the rank begins each step MS later |

@@ -11,7 +11,8 @@ use super::work::noise_of;
 use crate::nodeset;
 use crate::probe::{self, Ask};
 use crate::reach::Answer;
-use crate::script::{self, Script, Start, Step};
+use crate::script::{self, Profile, Script, Start, Step};
+use crate::window::{HOOK_FILE, Trigger};
 use std::fmt::Write;
 use std::rc::Rc;
 
@@ -144,12 +145,16 @@ pub fn case_and_job(folder: &str) -> (&str, &str) {
 }
 
 pub fn needs(script: &Script) -> impl Iterator<Item = &'static str> {
-    script.steps.iter().filter_map(|step| match step {
-        Step::CountersBegin(_) => Some("counters.sh"),
-        Step::Gpus(_) => Some("gpus.sh"),
-        Step::Flows(_) => Some("flows.sh"),
-        Step::Run(run) => run.profile.as_ref().map(|_| "profile.sh"),
-        Step::Environment { .. } | Step::Secrets { .. } | Step::CountersEnd => None,
+    let of_profile = |profile: &Profile| match profile.window {
+        Some(Trigger::Hook(_)) => vec!["profile.sh", HOOK_FILE],
+        _ => vec!["profile.sh"],
+    };
+    script.steps.iter().flat_map(move |step| match step {
+        Step::CountersBegin(_) => vec!["counters.sh"],
+        Step::Gpus(_) => vec!["gpus.sh"],
+        Step::Flows(_) => vec!["flows.sh"],
+        Step::Run(run) => run.profile.as_ref().map(of_profile).unwrap_or_default(),
+        Step::Environment { .. } | Step::Secrets { .. } | Step::CountersEnd => Vec::new(),
     })
 }
 

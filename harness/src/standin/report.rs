@@ -9,6 +9,7 @@ use crate::profile::nsys::Words;
 use crate::profile::{NsysVersion, Ranks};
 use crate::script::{Profile, Step};
 use crate::sim::nsys::{NamedTables, tables_of};
+use crate::window::{Steps, Trigger};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -33,6 +34,9 @@ pub struct Seen {
     /// Of the profiler.
     #[serde(default)]
     pub switches: Vec<String>,
+    /// What opens its window.
+    #[serde(default)]
+    window: Option<Trigger>,
 }
 
 /// The record of a process that goes on.
@@ -52,6 +56,7 @@ impl Record {
             node: place.node.clone(),
             begin_ns: life.begin_ns(),
             switches: Vec::new(),
+            window: hooked(),
         };
         fs::write(&path, seen.text(false)?).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Some(Record(path)))
@@ -62,6 +67,12 @@ impl Record {
         let mut file = OpenOptions::new().append(true).open(&self.0).map_err(told)?;
         file.write_all(END.as_bytes()).map_err(told)
     }
+}
+
+/// A stand-in is no python that would import the hook; it does what the hook would.
+fn hooked() -> Option<Trigger> {
+    let steps = std::env::var("HARNESS_WINDOW").ok()?;
+    Steps::try_from(steps).ok().map(Trigger::Hook)
 }
 
 impl Seen {
@@ -93,6 +104,7 @@ impl Seen {
             export: "parquetdir".to_owned(),
             tables: tables.to_vec(),
             words: Words { every: self.switches.clone(), once_per_node: Vec::new() },
+            window: self.window.clone(),
         };
         let mut steps = self.steps.clone();
         for step in &mut steps {

@@ -4,6 +4,7 @@
 use super::{Placement, Workload};
 use crate::profile::{Keep, Profile, Ranks, Window, nsys};
 use crate::toml_reader::{Table, Value};
+use crate::window::{StepWindow, Steps, Way};
 use toml::de::DeValue;
 
 /// What nsys can trace.
@@ -48,6 +49,14 @@ pub fn read(value: &Value<'_>, workload: Option<&Workload>, placement: Option<Pl
     {
         value.mistake_with(
             "nccl-tests never call the profiler's API: the range would never open, and no report be made",
+            "write `delay_s` and `duration_s`, or profile the whole of it",
+        );
+    }
+    if let (Some(Workload::NcclTests(_)), Some(Window::Steps(_)), Some(value)) =
+        (workload, &window, table.get("steps"))
+    {
+        value.mistake_with(
+            "nccl-tests have no steps, they have sizes",
             "write `delay_s` and `duration_s`, or profile the whole of it",
         );
     }
@@ -118,7 +127,73 @@ fn trace(value: &Value<'_>) -> Option<Vec<String>> {
     Some(traces)
 }
 
+/// The keys that say how a window of steps is watched, beside the one that says which.
+const OF_STEPS: [&str; 5] = ["compat", "way", "options", "step_line", "first_step"];
+
+fn steps(table: &Table<'_>, value: &Value<'_>) -> Option<Window> {
+    if let Some(capture) = table.get("capture") {
+        capture.mistake("`steps` and `capture` both say when to collect: one of them");
+    }
+    let read = value.told(Steps::try_from(value.text()?));
+    let compat = table.get("compat").and_then(|value| value.boolean()).unwrap_or(false);
+    let steps = match read {
+        Some(steps) if compat => steps.without_last().or_else(|| {
+            value.mistake("with `compat` a window stops where its last step begins, and this one is empty");
+            None
+        }),
+        read => read,
+    };
+    let ways = Way::ALL.map(|way| (way.name(), way));
+    let way_value = table.get("way");
+    let way = way_value.as_ref().map(|value| value.one_of(&ways));
+    let options = table.get("options").map(|value| value.texts()).unwrap_or_default();
+    let line = table.get("step_line").map(|value| step_line(&value));
+    let counts_from = table.get("first_step").map_or(Some(0), |value| value.small(0..=1_000_000));
+    let seconds = |name: &'static str, least: u64| table.get(name).map(|value| value.whole(least..=86_400));
+    let (delay_s, duration_s) = (seconds("delay_s", 0), seconds("duration_s", 1));
+    Some(Window::Steps(StepWindow {
+        steps: steps?,
+        way: match way {
+            Some(way) => Some(way?),
+            None => None,
+        },
+        options,
+        line: match line {
+            Some(line) => Some(line?),
+            None => None,
+        },
+        counts_from: counts_from?,
+        delay_s: delay_s.flatten(),
+        duration_s: duration_s.flatten(),
+    }))
+}
+
+/// What bash takes for an expression is told on the nodes alone; that it has a group, and is one line, is told here.
+fn step_line(value: &Value<'_>) -> Option<String> {
+    let text = value.words()?;
+    let is_group = text.find('(').is_some_and(|at| text[at..].contains(')'));
+    if !is_group || text.chars().any(char::is_control) {
+        value.mistake_with(
+            format!(
+                "`step_line` is an expression whose first group is the step's number: `{}`",
+                text.escape_debug()
+            ),
+            "write such as `\"iteration +([0-9]+)/\"`",
+        );
+        return None;
+    }
+    Some(text)
+}
+
 fn window(table: &Table<'_>) -> Option<Window> {
+    if let Some(value) = table.get("steps") {
+        return steps(table, &value);
+    }
+    for name in OF_STEPS {
+        if let Some(value) = table.get(name) {
+            value.mistake(format!("`{name}` is about a window of `steps`, and there is none"));
+        }
+    }
     let delay = table.get("delay_s");
     let duration = table.get("duration_s");
     let Some(capture) = table.get("capture") else {

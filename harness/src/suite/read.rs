@@ -5,6 +5,7 @@ use super::{
     workload,
 };
 use crate::mistake::Mistakes;
+use crate::profile::{Profile, Window};
 use crate::sim::fault::NodeFault;
 use crate::toml_reader::{self, Table, Value};
 
@@ -56,6 +57,7 @@ fn read_case(table: &Table<'_>, combination: &matrix::Combination<'_>) -> (Case,
     let recipes = read_recipes(table);
     let counters = read_counters(table, workload.as_ref());
     let profile = table.get("profile").and_then(|value| profile::read(&value, workload.as_ref(), placement));
+    let recipes = with_window(table, recipes, profile.as_ref());
     let limit_s = table.get("limit_s").map_or(Some(900), |value| value.whole(1..=7 * 86_400));
     let queue_limit_s = table.get("queue_limit_s").map_or(Some(3600), |value| value.whole(1..=30 * 86_400));
     let requires = table.get("requires").and_then(|value| value.table()).map(|table| read_requires(&table));
@@ -200,6 +202,28 @@ fn read_recipes(table: &Table<'_>) -> Option<Vec<String>> {
         }
     }
     Some(names)
+}
+
+/// A window of steps is verified whether the suite asks for it or not; where there is none, there is nothing to verify.
+fn with_window(
+    table: &Table<'_>,
+    recipes: Option<Vec<String>>,
+    profile: Option<&Profile>,
+) -> Option<Vec<String>> {
+    let mut recipes = recipes?;
+    let name = recipes::recipe::window::SPEC.name;
+    let has_steps = profile.is_some_and(|profile| matches!(profile.window, Window::Steps(_)));
+    let is_named = recipes.iter().any(|recipe| recipe == name);
+    match (has_steps, is_named, table.get("recipes")) {
+        (true, false, _) => recipes.push(name.to_owned()),
+        (false, true, Some(value)) if table.get("profile").is_none_or(|_| profile.is_some()) => value
+            .mistake_with(
+                "recipe `window` verifies a window of steps, and this case asks for none",
+                "write `steps = \"FIRST..LAST\"` in its `profile`",
+            ),
+        _ => {}
+    }
+    Some(recipes)
 }
 
 fn read_counters(table: &Table<'_>, workload: Option<&Workload>) -> Counters {

@@ -1,7 +1,9 @@
 //! What must hold in any run, whatever went wrong in it, held against what the run left and against the faults that it
 //! had: a green verdict needs its measurements, and there are measurements that those faults make impossible.
 
-use crate::artefact::{CaseVerdict, Plan, PlannedAssertion, PlannedCase, Status, Summary, Verdict};
+use crate::artefact::{
+    CaseVerdict, Plan, PlannedAssertion, PlannedCase, PlannedProfile, Status, Summary, Verdict,
+};
 use crate::run::shared_slots;
 use crate::sim::fault::{Fault, NodeFault};
 use recipes::metric::{Dim, Metrics, Query};
@@ -153,6 +155,15 @@ fn impossible(fault: &Fault, case: &PlannedCase, assertion: &PlannedAssertion, n
                 && jobs
                     .iter()
                     .filter_map(|job| job.profile.as_ref())
+                    .any(|profile| profile.ranks.iter().any(|rank| rank.node == node))
+        }
+        Fault::WindowShut => {
+            let watched = |profile: &&PlannedProfile| profile.window.is_some();
+            from_reports
+                && jobs
+                    .iter()
+                    .filter_map(|job| job.profile.as_ref())
+                    .filter(watched)
                     .any(|profile| profile.ranks.iter().any(|rank| rank.node == node))
         }
         // Nothing that a job on this node would have measured can be there.

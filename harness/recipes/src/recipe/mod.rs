@@ -17,6 +17,7 @@ pub mod stragglers;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod training_log;
+pub mod window;
 
 pub use kept::Kept;
 
@@ -42,6 +43,7 @@ pub const LIST: &[RecipeSpec] = &[
     steps::SPEC,
     stragglers::SPEC,
     training_log::SPEC,
+    window::SPEC,
 ];
 
 /// What a recipe declares before it computes. The planner, the linter and the manual read this constant.
@@ -89,6 +91,9 @@ pub struct JobInput {
     pub exit_code: Option<i32>,
     pub seconds: Option<f64>,
     pub files: Vec<InputFile>,
+    /// The steps that its profilers were to watch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<window::Asked>,
     /// The ranks that must have left a report, and their nodes. Those without one are told by who accounts for them.
     pub expected_exports: Vec<(u32, String)>,
     /// What other processes took of its reports.

@@ -266,6 +266,7 @@ mod tests {
             seconds: None,
             files: Vec::new(),
             expected_exports: Vec::new(),
+            window: None,
             kept: Default::default(),
         }
     }

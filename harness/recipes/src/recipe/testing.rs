@@ -32,6 +32,7 @@ pub fn job(
         seconds: None,
         files: (0..).zip(exports).map(file).collect(),
         expected_exports: (0..expected).map(|rank| (rank, node_of(rank))).collect(),
+        window: None,
         kept: Default::default(),
     }
 }

@@ -103,6 +103,7 @@ fn case(keep: Keep) -> PlannedCase {
                 ranks: vec![rank(0), rank(1)],
                 delay_s: 0,
                 keep,
+                window: None,
             }),
         }],
         assertions: Vec::new(),

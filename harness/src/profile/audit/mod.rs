@@ -3,16 +3,19 @@
 
 use super::account::{self, Account};
 use crate::artefact::{Collected, CollectedFile, FileKind, PlannedJob, PlannedProfile, ProfiledRank};
+use crate::window::mark;
 use recipes::finding::Finding;
 use std::collections::BTreeMap;
 
 /// Every cause for which a rank's report says nothing. The judge takes them for the cause of a missing number.
-pub const CAUSES: [&str; 8] = [
+pub const CAUSES: [&str; 10] = [
     "report-missing",
     "report-empty",
     "report-unreadable",
     "report-garbled",
     "outside-window",
+    "window-never-opened",
+    "window-garbled",
     "nsys-missing",
     "nsys-old",
     "table-missing",
@@ -151,6 +154,14 @@ fn failing(
                 "outside-window",
                 format!("the collection was to begin after {delay} s, the workload took {seconds} s"),
             ));
+        }
+        if let Some(window) = &profile.window {
+            let mark = account.window.as_deref().map(mark::read).transpose();
+            let mark =
+                mark.map_err(|why| ("window-garbled", format!("what was told of its window: {why}")))?;
+            if let Some(why) = mark::never_opened(window, mark.as_ref()) {
+                return Err(("window-never-opened", why));
+            }
         }
         let why = account.unrecovered.as_deref().or(account.missing.as_deref()).unwrap_or("nobody says why");
         return Err(("report-missing", why.to_owned()));

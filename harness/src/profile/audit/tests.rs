@@ -3,6 +3,7 @@
 use super::*;
 use crate::artefact::{FORMAT, MissingFile};
 use crate::profile::{Keep, NsysVersion};
+use crate::window::{PlannedWindow, Steps, Way};
 
 const DIGEST: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 const TABLE: &str = "c.r3_pqtdir/StringIds.parquet";
@@ -13,6 +14,34 @@ fn profile() -> PlannedProfile {
         ranks: vec![ProfiledRank { rank: 3, node: "n1".into() }],
         delay_s: 30,
         keep: Keep::OnFailure,
+        window: None,
+    }
+}
+
+fn windowed(text: &str) -> RankReport {
+    let steps = Steps { first: 70, last: 75 };
+    let window = PlannedWindow { steps, way: Way::Hook, why: String::new(), ends_after: None };
+    let profile = PlannedProfile { window: Some(window), ..profile() };
+    let collected = collected(&[], &[(FileKind::ProfileAccount, "profile.rank3.txt")]);
+    audit(&job(), &profile, &collected, &|_| Some(text.to_owned())).remove(0)
+}
+
+#[test]
+fn a_report_that_is_not_there_since_its_window_never_opened_has_that_cause() {
+    let begun = "profile 1\nrank 3 3\nnode n1\nseconds 90\nexit 0\n";
+    for (mark, cause, told) in [
+        ("window {\"way\": \"hook\", \"steps\": 30}\n", "window-never-opened", "went through was: 29"),
+        ("", "window-never-opened", "the hook saw no step"),
+        ("window {\"way\"\n", "window-garbled", "what was told of its window"),
+        ("window {\"way\": \"hook\", \"opened\": 70}\n", "report-missing", "nsys left no x"),
+    ] {
+        let report = windowed(&format!("{begun}{mark}missing nsys left no x\nend\n"));
+        assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
+        assert_eq!(
+            (report.findings[0].code.as_str(), report.findings[0].node.as_deref()),
+            (cause, Some("n1"))
+        );
+        assert!(report.findings[0].message.contains(told), "{}", report.findings[0].message);
     }
 }
 

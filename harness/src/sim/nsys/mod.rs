@@ -9,6 +9,7 @@ mod payload;
 mod report;
 mod seen;
 mod training;
+mod window;
 
 use super::ailments::{Ending, Report};
 use super::cluster::Cluster;
@@ -20,6 +21,7 @@ pub use report::NamedTables;
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
+use window::Opening;
 
 /// A release that knows none of what profiles need.
 const OLD: &str = "2023.2.1";
@@ -58,7 +60,7 @@ pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<
 /// The tables of a rank's report by their names, where it saw anything; the rank is one of those that are profiled.
 pub fn tables_of(cluster: &Cluster, epoch_s: f64, over: &Over, rank: u32) -> Option<Rc<NamedTables>> {
     let one = Rank::of(cluster, over, over.course.profile.as_ref()?, rank)?;
-    (!one.outside_window()).then(|| one.tables(epoch_s))
+    (!matches!(one.opening(), Opening::Never)).then(|| one.tables(epoch_s))
 }
 
 /// What nsys prints among the workload's lines.
@@ -153,7 +155,7 @@ impl<'a> Rank<'a> {
 
     /// The report itself, where there is one.
     fn report(&self) -> Option<Vec<u8>> {
-        if !self.ended_itself() || self.outside_window() {
+        if !self.ended_itself() || matches!(self.opening(), Opening::Never) {
             return None;
         }
         let whole = format!("a pretend report of rank {} on {}\n", self.rank, self.host());
@@ -161,7 +163,7 @@ impl<'a> Rank<'a> {
             Some(Report::NsysMissing | Report::NsysOld | Report::Missing) => None,
             Some(Report::Empty) => Some(Vec::new()),
             Some(Report::Truncated) => Some(whole.as_bytes()[..12].to_vec()),
-            Some(Report::EventsDropped) | None => Some(whole.into_bytes()),
+            Some(Report::EventsDropped | Report::WindowShut) | None => Some(whole.into_bytes()),
         }
     }
 
@@ -179,22 +181,6 @@ impl<'a> Rank<'a> {
         let tables = Rc::new(report::tables(self, epoch_s));
         *kept = Some((self.rank, tables.clone()));
         tables
-    }
-
-    /// nccl-tests call no profiler, and a short workload ends before a long delay.
-    fn outside_window(&self) -> bool {
-        let words = &self.profile.words.every;
-        let waits = words.iter().any(|word| word.starts_with("--capture-range="));
-        waits || self.window().0 >= self.seconds()
-    }
-
-    /// When the collection begins and ends, in seconds from the start of nsys.
-    fn window(&self) -> (f64, f64) {
-        let of = |name: &str| {
-            self.profile.words.every.iter().find_map(|word| word.strip_prefix(name)?.parse::<f64>().ok())
-        };
-        let delay = of("--delay=").unwrap_or(0.0);
-        (delay, of("--duration=").map_or(f64::INFINITY, |duration| delay + duration))
     }
 
     fn seconds(&self) -> f64 {
@@ -240,6 +226,9 @@ impl<'a> Rank<'a> {
         }
         say(format!("seconds {:.2}", self.seconds()));
         say("exit 0".to_owned());
+        if let Some(mark) = self.mark() {
+            say(format!("window {mark}"));
+        }
         match self.report() {
             None => say(format!("missing nsys left no {name}.nsys-rep")),
             Some(report) => {

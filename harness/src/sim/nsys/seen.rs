@@ -1,13 +1,15 @@
 //! What a profiler saw of one task: the events of its processes, on the clock of its node, within its window. What the
 //! processes did is told in `nccl_tests`; how an export writes it, in `report`.
 
-use super::events::{Events, Kernel};
+use super::events::{Events, Kernel, Range};
 use super::nccl_tests::{self, Process};
+use super::window::{Opening, Watched};
 use super::{FIRST_KERNEL_S, Rank, ns, training};
 use crate::sim::clock::HostClock;
 use crate::sim::training::{DRAWS, Placed, Training, Who};
 use crate::sim::work::{Table, Work, noise_of};
 use crate::sim::{nccl, noise};
+use recipes::recipe::window::MARKS;
 
 pub struct Seen {
     /// In nanoseconds since the session's start.
@@ -46,9 +48,22 @@ impl Seen {
         let started_ns = origin_ns - (own.fraction() * APART_NS) as i64;
         let clock = HostClock::of(rank.cluster, &course.ailments, (rank.node, rank.host()), job_ns);
         let session_ns = clock.shows(started_ns);
-        events.on_clock(|at| clock.shows(origin_ns + at) - session_ns);
-        let (from_s, to_s) = rank.window();
-        events.within(from_s * 1e9, to_s * 1e9);
+        let own_clock = |at| clock.shows(origin_ns + at) - session_ns;
+        let opening = rank.opening();
+        if let Opening::Steps(watched) = &opening
+            && rank.is_hooked()
+            && rank.traces("nvtx")
+        {
+            events.mark_steps(watched);
+        }
+        events.on_clock(own_clock);
+        match opening {
+            Opening::Never => events.within(f64::INFINITY, f64::INFINITY),
+            Opening::Seconds(from_s, to_s) => events.within(from_s * 1e9, to_s * 1e9),
+            Opening::Steps(watched) => {
+                events.within(own_clock(watched.from) as f64, own_clock(watched.to) as f64);
+            }
+        }
         events.in_order();
         let whole = rank.profile.words.every.iter().any(|word| word.starts_with("--cuda-graph-trace=graph"));
         let graphs = if whole { events.whole_graphs() } else { Vec::new() };
@@ -118,6 +133,17 @@ fn of_training(rank: &Rank, program: &Training) -> Events {
 }
 
 impl Events {
+    /// The ranges by which the hook tells the numbers of steps, on the thread of the session's first process.
+    fn mark_steps(&mut self, watched: &Watched) {
+        let Some(global_tid) = self.calls.first().map(|call| call.global_tid) else { return };
+        for (number, (start, end)) in (watched.steps.first..).zip(&watched.spans) {
+            let name = format!("{MARKS} {number}").into();
+            // Inside of the program's own.
+            let (start, end) = (start + 100, end - 100);
+            self.ranges.push(Range { name, start, end, global_tid, of_nccl: false, payload: None });
+        }
+    }
+
     fn on_clock(&mut self, shows: impl Fn(i64) -> i64) {
         let spans = self.kernels.iter_mut().map(|kernel| (&mut kernel.start, &mut kernel.end));
         let spans = spans.chain(self.copies.iter_mut().map(|copy| (&mut copy.start, &mut copy.end)));

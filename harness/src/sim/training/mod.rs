@@ -21,6 +21,7 @@ use super::noise::Noise;
 use super::traffic::Crossing;
 use super::work::{Work, slowest_nic};
 use crate::script::Run;
+use crate::window::Steps;
 use program::{Asked, Model};
 use recipes::op::Op;
 
@@ -46,6 +47,8 @@ pub struct Training {
     left: Vec<f64>,
     /// By rank: whether graphs launch what it computes.
     pub by_graphs: Vec<bool>,
+    /// The steps around which it calls the profiler, by its own options.
+    pub watches: Option<Steps>,
     nan: Option<Nan>,
     /// Whether its GPUs are of Hopper's kind, whose kernels have other names.
     pub is_hopper: bool,
@@ -118,7 +121,9 @@ pub fn read(
 
 impl Training {
     fn new(cluster: &Cluster, ailments: &Ailments, nodes: u32, asked: &Asked) -> Training {
-        let Asked { program, steps, layers, processes, ranks_per_node, model } = *asked;
+        let Asked { program, steps, layers, processes, ranks_per_node, model, watches } = asked;
+        let (program, steps, layers) = (*program, *steps, *layers);
+        let (processes, ranks_per_node, model) = (*processes, *ranks_per_node, *model);
         let shard_bytes = match &model {
             Some(model) => {
                 (model.parameters * GATHERED / f64::from(ranks_per_node * layers)) as u64 / 64 * 64
@@ -180,6 +185,7 @@ impl Training {
             nan,
             is_hopper: ["H100", "H200"].iter().any(|name| cluster.gpu_name.contains(name)),
             left: ranks().map(|(node, rank)| ailments.gpu_left(node, rank)).collect(),
+            watches: *watches,
             by_graphs: ranks().map(|(node, _)| ailments.launches_graphs(node)).collect(),
         }
     }

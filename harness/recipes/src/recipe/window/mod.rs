@@ -1,0 +1,219 @@
+//! A window of steps held against what its reports show: which steps were watched on each rank, and whether these are the ones
+//! that were asked for. How a window is opened is told elsewhere; numbers of a window that is another one prove nothing.
+
+#[cfg(test)]
+mod tests;
+
+use super::cuda_gpu_kern_sum::loss;
+use super::{Doubt, FileRole, InputFile, JobInput, LIST, Output, RecipeSpec};
+use crate::finding::Finding;
+use crate::metric::{Dim, Dims, MetricSpec};
+use crate::source::nsys_export::ExportError;
+use crate::steps::{Asked as Sought, Source, of_trace};
+use crate::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
+use crate::trace::Trace;
+use crate::trace::nvtx::Ranges;
+use crate::unit::{Better, Unit};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+const OF_RANK: &[Dim] = &[Dim::Rank, Dim::Node];
+
+const fn of(name: &'static str, about: &'static str) -> MetricSpec {
+    MetricSpec { name, about, unit: Unit::Count, better: Better::Neither, dims: OF_RANK }
+}
+
+const OPENED: MetricSpec = of(
+    "window.opened",
+    "1 where the window of a rank's session opened; one that did not has no number, but a cause",
+);
+const STEPS: MetricSpec = of("window.steps", "how many steps the window of a rank's session holds");
+const FIRST: MetricSpec = of("window.first", "the first step in it, counted from 0");
+const LAST: MetricSpec = of("window.last", "the last step in it");
+
+pub const SPEC: RecipeSpec = RecipeSpec {
+    name: "window",
+    about: "which steps of a training were watched, held against those that were asked for",
+    metrics: &[OPENED, STEPS, FIRST, LAST],
+    tables: &[&KERNEL, &RUNTIME, &STRING_IDS, &GRAPH_TRACE, &NVTX_EVENTS, &DIAGNOSTIC_EVENT],
+    causes: &["events-dropped", "target-error", "report-unreadable", "window-unknown"],
+    run: &run,
+};
+
+/// The name of the ranges by which a hook marks steps; the number stands behind it.
+pub const MARKS: &str = "harness step";
+
+/// A window as it was asked for, with both ends, and what was told where it was opened, by rank.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    pub first: u64,
+    pub last: u64,
+    pub marks: BTreeMap<u32, Mark>,
+}
+
+/// What a hook or a watcher tells of its window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// `hook` or `watch`.
+    pub way: String,
+    /// The first step in it.
+    #[serde(default)]
+    pub opened: Option<u64>,
+    /// The last step that ended before it was closed.
+    #[serde(default)]
+    pub closed: Option<u64>,
+    /// How many steps the program went through.
+    #[serde(default)]
+    pub steps: Option<u64>,
+    #[serde(default)]
+    pub error: Option<String>,
+}
+
+/// What a report shows of steps.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Shown {
+    /// The numbers of the hook's ranges.
+    marked: BTreeSet<u64>,
+    /// Steps that are found in it whatever anybody marked: their numbers where they have some, and how many.
+    numbers: Option<BTreeSet<u64>>,
+    count: Option<u64>,
+    /// What tells of these.
+    by: String,
+}
+
+fn run(job: &JobInput) -> Output {
+    let mut output = Output::default();
+    let Some(asked) = &job.window else { return output };
+    for file in job.files_of(FileRole::NsysExport) {
+        let (Some(rank), Some(node)) = (file.rank, &file.node) else { continue };
+        let shown = match job.of_report(SPEC.name, file, || take(file)) {
+            Ok(shown) => shown,
+            Err(finding) => {
+                output.findings.push(*finding);
+                continue;
+            }
+        };
+        let dims = job.dims().with(Dim::Rank, rank).with(Dim::Node, node.as_str());
+        output.metrics.push(OPENED.of(dims.clone(), 1.0));
+        let seen = seen(asked.marks.get(&rank), &shown);
+        for (spec, value) in [(STEPS, seen.steps), (FIRST, seen.first), (LAST, seen.last)] {
+            output.metrics.extend(value.map(|value| spec.of(dims.clone(), value as f64)));
+        }
+        match wrong(asked, asked.marks.get(&rank), &shown, &seen) {
+            Ok(None) => {}
+            Ok(Some(why)) => doubt(&mut output, file, node, why),
+            Err(why) => output.findings.push(file.tells("window-unknown", why)),
+        }
+    }
+    output
+}
+
+fn take(file: &InputFile) -> Result<Shown, (&'static str, String)> {
+    let unreadable = |error: ExportError| ("report-unreadable", error.to_string());
+    let trace = Trace::open(&file.path).map_err(unreadable)?;
+    if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
+        return Err((code, format!("the report says itself: {text}")));
+    }
+    let mut shown = Shown::default();
+    if let Some(ranges) = Ranges::read(&trace).map_err(unreadable)? {
+        let number = |row: usize| ranges.name(row).strip_prefix(MARKS)?.strip_prefix(' ')?.parse().ok();
+        shown.marked = (0..ranges.len()).filter_map(number).collect();
+    }
+    for source in [Source::Ranges, Source::Kernels] {
+        let sought = Sought { source: Some(source), range: None };
+        let Ok(found) = of_trace(&trace, &sought).map_err(unreadable)? else { continue };
+        if found.by.starts_with(MARKS) {
+            continue;
+        }
+        let numbers: Option<BTreeSet<u64>> = found.steps.iter().map(|step| step.number).collect();
+        shown.numbers = numbers.filter(|numbers| numbers.len() == found.steps.len());
+        shown.count = Some(found.steps.len() as u64);
+        shown.by = format!("{} `{}`", source.name(), found.by);
+        break;
+    }
+    Ok(shown)
+}
+
+/// The window as the best account of it has it.
+struct Seen {
+    steps: Option<u64>,
+    first: Option<u64>,
+    last: Option<u64>,
+    by: String,
+}
+
+/// The hook's ranges come first, for they are in the report itself; then, where a hook opened it, the hook's word, since what
+/// it closes cuts the program's own ranges; then the program's numbers, the watcher's word, and the order of kernels.
+fn seen(mark: Option<&Mark>, shown: &Shown) -> Seen {
+    let of_set = |numbers: &BTreeSet<u64>, by: &str| Seen {
+        steps: Some(numbers.len() as u64),
+        first: numbers.first().copied(),
+        last: numbers.last().copied(),
+        by: by.to_owned(),
+    };
+    if !shown.marked.is_empty() {
+        return of_set(&shown.marked, "the ranges of the hook");
+    }
+    let told = mark.and_then(|mark| {
+        let opened = mark.opened?;
+        // Without a stop it went on until the program's end.
+        let last =
+            mark.closed.or(mark.steps.and_then(|steps| steps.checked_sub(1))).filter(|last| *last >= opened);
+        let by = format!("the word of the {}", mark.way);
+        Some(Seen { steps: last.map(|last| last - opened + 1), first: Some(opened), last, by })
+    });
+    let by_hook = mark.is_some_and(|mark| mark.way == "hook");
+    match (&shown.numbers, told) {
+        (_, Some(told)) if by_hook => told,
+        (Some(numbers), _) if !numbers.is_empty() => of_set(numbers, &shown.by),
+        (_, Some(told)) => told,
+        _ => Seen { steps: shown.count, first: None, last: None, by: shown.by.clone() },
+    }
+}
+
+/// Why the window is not the one that was asked for; an error where nobody can tell.
+fn wrong(asked: &Asked, mark: Option<&Mark>, shown: &Shown, seen: &Seen) -> Result<Option<String>, String> {
+    let Some(steps) = seen.steps else {
+        return Err("nothing tells which steps its window holds: no range, no mark, and kernels in no order"
+            .to_owned());
+    };
+    let wanted = asked.last - asked.first + 1;
+    let differs = |wanted: u64, seen: Option<u64>| seen.is_some_and(|seen| seen != wanted);
+    if steps != wanted || differs(asked.first, seen.first) || differs(asked.last, seen.last) {
+        let number = |number: Option<u64>| number.map_or("?".to_owned(), |number| number.to_string());
+        let early = mark.is_some_and(|mark| mark.opened.is_some() && mark.closed.is_none());
+        let cause = match mark.and_then(|mark| mark.error.as_ref()) {
+            Some(error) => format!("; {error}"),
+            None if early => "; the program ended before it was closed".to_owned(),
+            None => String::new(),
+        };
+        return Ok(Some(format!(
+            "asked for were steps {}..{} ({wanted}), watched were {}..{} ({steps}), by {}{cause}",
+            asked.first,
+            asked.last,
+            number(seen.first),
+            number(seen.last),
+            seen.by
+        )));
+    }
+    // Where steps begin, by their kernels or by ranges that a window cuts, is known to one at either end.
+    let apart = shown.count.map_or(0, |count| count.abs_diff(steps));
+    Ok((apart > 2 && seen.by != shown.by).then(|| {
+        let count = shown.count.unwrap_or_default();
+        format!("{} has {steps} steps, and the report shows so many by {}: {count}", seen.by, shown.by)
+    }))
+}
+
+/// What was measured in another window is no measure of this one.
+fn doubt(output: &mut Output, file: &InputFile, node: &str, why: String) {
+    let of_reports = LIST.iter().filter(|recipe| !recipe.tables.is_empty() && recipe.name != SPEC.name);
+    let metrics = of_reports.flat_map(|recipe| recipe.metrics).map(|metric| metric.name.to_owned());
+    let finding: Finding = file.tells("window-not-as-asked", why);
+    output.doubts.push(Doubt {
+        metrics: metrics.collect(),
+        dims: Dims::new().with(Dim::Node, node),
+        cause: "window-not-as-asked".to_owned(),
+        why: finding.message.clone(),
+    });
+    output.findings.push(finding);
+}

@@ -1,0 +1,77 @@
+//! Windows of steps: which steps of a training are watched, and in which way its profiler is told when they begin and end.
+//! The profiler itself is called by `script`; what reports show of their steps is told by package `recipes`.
+
+mod choice;
+mod lint;
+pub mod mark;
+mod program;
+mod steps;
+mod trigger;
+
+pub use choice::{Chosen, Facts, choose};
+pub use lint::{Told, lint};
+pub use program::{Own, Reaches, last_step, own_start, processes};
+pub use steps::Steps;
+pub use trigger::{Trigger, Watch};
+
+use serde::{Deserialize, Serialize};
+
+/// The hook, and the name by which python imports it unasked.
+pub const HOOK_PY: &str = include_str!("sitecustomize.py");
+pub const HOOK_FILE: &str = "sitecustomize.py";
+
+/// A window as its suite asks for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepWindow {
+    pub steps: Steps,
+    /// The way that the suite names, instead of the first that its workload allows.
+    pub way: Option<Way>,
+    /// Options of the program itself that open and close the window.
+    pub options: Vec<String>,
+    /// How a line of the program's log shows the number of the step that has ended.
+    pub line: Option<String>,
+    /// The number that the log gives its first step.
+    pub counts_from: u32,
+    /// Where nothing else is possible.
+    pub delay_s: Option<u64>,
+    pub duration_s: Option<u64>,
+}
+
+/// The ways of opening a window, in the order in which they are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// The program is told by its own options, and calls the profiler itself.
+    Options,
+    /// A python module that counts steps of optimizers and calls the profiler.
+    Hook,
+    /// A watcher of the log starts and stops nsys.
+    Watch,
+    /// So many seconds after the start, for so many seconds.
+    Delay,
+}
+
+impl Way {
+    pub const ALL: [Way; 4] = [Way::Options, Way::Hook, Way::Watch, Way::Delay];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Options => "options",
+            Way::Hook => "hook",
+            Way::Watch => "watch",
+            Way::Delay => "delay",
+        }
+    }
+}
+
+/// What a plan holds of a window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedWindow {
+    pub steps: Steps,
+    pub way: Way,
+    /// Why in this way, and why in none that is tried before it.
+    pub why: String,
+    /// The last step that the program is told to go through, where its command line says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_after: Option<u64>,
+}

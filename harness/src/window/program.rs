@@ -1,0 +1,159 @@
+//! What a training's command line tells of windows: whether python imports a hook in it, the options that it has itself,
+//! and the last step that it is told to go through.
+
+use super::Steps;
+
+/// Options of a program that open and close a window. `{first}` and `{last}` stand for its steps, `{end}` for the one behind
+/// the last, `{ranks}` for the ranks that call the profiler, by comma.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Own {
+    pub words: Vec<String>,
+    pub reaches: Reaches,
+}
+
+/// Which ranks call the profiler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reaches {
+    RankZero,
+    /// Those that are named, or one of every session, as somebody says who wrote the options.
+    EachSession,
+}
+
+impl Own {
+    pub fn words(&self, steps: Steps, lowest: &[u32]) -> Vec<String> {
+        let ranks: Vec<String> = lowest.iter().map(u32::to_string).collect();
+        let values = [
+            ("{first}", steps.first.to_string()),
+            ("{last}", steps.last.to_string()),
+            ("{end}", (steps.last + 1).to_string()),
+            ("{ranks}", ranks.join(",")),
+        ];
+        let fill =
+            |word: &String| values.iter().fold(word.clone(), |word, (name, value)| word.replace(name, value));
+        self.words.iter().map(fill).collect()
+    }
+}
+
+/// Programs that are python, or start it with their environment.
+const PYTHONS: [&str; 6] = ["python", "python3", "torchrun", "accelerate", "deepspeed", "lightning"];
+
+fn name(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+fn is_python(word: &str) -> bool {
+    let name = name(word);
+    let version =
+        name.strip_prefix("python3.").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+    version || PYTHONS.contains(&name)
+}
+
+/// The program that would import the hook, or why none does.
+pub fn takes_hook(argv: &[String]) -> Result<&str, String> {
+    let program = argv.first().map_or("", String::as_str);
+    let Some(at) = argv.iter().position(|word| is_python(word)) else {
+        return Err(format!("no python that would import a hook: `{}`", name(program)));
+    };
+    let before_script = argv[at + 1..].iter().take_while(|word| word.starts_with('-'));
+    let isolated = before_script.filter(|word| !word.starts_with("--")).find(|word| {
+        let plain = word.len() < 6;
+        plain && word[1..].contains(['I', 'E', 'S'])
+    });
+    match isolated {
+        Some(word) => Err(format!("`{} {word}` imports no module unasked", name(&argv[at]))),
+        None => Ok(name(&argv[at])),
+    }
+}
+
+/// How many processes a task of a job becomes, where its launcher is told by number.
+pub fn processes(argv: &[String]) -> u32 {
+    let torchrun = argv.first().is_some_and(|program| name(program) == "torchrun");
+    let told = value(argv, &["--nproc_per_node", "--nproc-per-node"]).filter(|_| torchrun);
+    told.and_then(|(number, _)| u32::try_from(number).ok()).map_or(1, |number| number.max(1))
+}
+
+/// How programs are told how many steps to go through.
+const COUNTS: [&str; 7] = [
+    "--max_steps",
+    "--max-steps",
+    "--steps",
+    "--train-iters",
+    "--total-steps",
+    "--training.steps",
+    "trainer.max_steps",
+];
+
+/// And from which step on they call the profiler themselves.
+const STARTS: [&str; 4] =
+    ["--nsys_start_step", "--profile-step-start", "model.nsys_profile.start_step", "nsys_profile.start_step"];
+
+/// The number of the last step that a command line allows, with the words that say so.
+pub fn last_step(argv: &[String]) -> Option<(u64, String)> {
+    let (count, words) = value(argv, &COUNTS)?;
+    Some((count.checked_sub(1)?, words))
+}
+
+/// The words by which a program is told to call the profiler.
+pub fn own_start(argv: &[String]) -> Option<(u64, String)> {
+    value(argv, &STARTS)
+}
+
+fn value(argv: &[String], names: &[&str]) -> Option<(u64, String)> {
+    let of = |(at, word): (usize, &String)| {
+        let plain = word.trim_start_matches('+');
+        names.iter().find_map(|name| match plain.strip_prefix(name)? {
+            "" => {
+                let value = argv.get(at + 1)?;
+                Some((value.parse().ok()?, format!("{word} {value}")))
+            }
+            glued => Some((glued.strip_prefix('=')?.parse().ok()?, word.clone())),
+        })
+    };
+    argv.iter().enumerate().filter_map(of).last()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn pythons_take_the_hook_unless_they_are_told_to_import_nothing() {
+        for (line, program) in [
+            ("python3 -u train.py", Some("python3")),
+            ("/opt/conda/bin/python3.11 train.py", Some("python3.11")),
+            ("torchrun --nproc_per_node=8 train.py -S", Some("torchrun")),
+            ("env A=1 python train.py", Some("python")),
+            ("python -S train.py", None),
+            ("python3 -uE train.py", None),
+            ("python3 -I -m train", None),
+            ("./train python.conf", None),
+        ] {
+            assert_eq!(takes_hook(&words(line)).ok(), program, "{line}");
+        }
+        assert!(takes_hook(&[]).is_err());
+    }
+
+    #[test]
+    fn the_last_step_is_one_below_the_number_of_steps() {
+        for (line, last) in [
+            ("torchrun train.py --max_steps 80", Some(79)),
+            ("torchrun train.py --steps=30", Some(29)),
+            ("torchrun pretrain.py --train-iters 50 --lr 1", Some(49)),
+            ("python main.py trainer.max_steps=100", Some(99)),
+            ("python main.py +trainer.max_steps=100", Some(99)),
+            ("python train.py --steps 5 --steps 7", Some(6)),
+            ("python train.py --max_steps", None),
+            ("python train.py --steps -1", None),
+            ("python train.py --steps 0", None),
+            ("python train.py --steps_per_epoch 5", None),
+        ] {
+            assert_eq!(last_step(&words(line)).map(|(last, _)| last), last, "{line}");
+        }
+        let (start, said) = own_start(&words("torchrun train.py --nsys_start_step=70")).expect("a start");
+        assert_eq!((start, said.as_str()), (70, "--nsys_start_step=70"));
+    }
+}

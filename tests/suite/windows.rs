@@ -1,0 +1,196 @@
+//! Windows of steps from the suite to the verdict on the pretend cluster: each way of opening one, what is told of one that
+//! never opened or is another one, and what `check` tells beforehand.
+
+use crate::project::{Project, Ran};
+
+/// A training of 30 steps on two nodes, with that in its profile.
+fn suite(profile: &str) -> String {
+    format!(
+        "instance = \"p5\"\nabout = \"a window of steps\"\n\n[[case]]\nname = \"train\"\nplacement = 2\n\
+         workload = {{ kind = \"command\", program = \"torchrun\", args = [\"--nnodes=2\", \"--nproc_per_node=8\", \
+         \"train.py\", \"--steps\", \"30\"] }}\nrecipes = [\"steps\"]\n\n[case.profile]\n{profile}\n\n\
+         [[case.assert]]\nmetric = \"window.steps\"\nper = \"node\"\nequals = 5\n\n\
+         [[case.assert]]\nmetric = \"window.first\"\nper = \"node\"\nequals = 10\n\n\
+         [[case.assert]]\nmetric = \"step.time_cv\"\nper = \"node\"\nat_most = \"20 %\"\n"
+    )
+}
+
+fn harness(profile: &str, more: &[&str]) -> (Project, Ran) {
+    let project = Project::new();
+    project.write("suites/window.toml", &suite(profile));
+    let words: Vec<&str> = ["--suite", "window", "-q"].iter().chain(more).copied().collect();
+    let ran = project.harness(&words);
+    (project, ran)
+}
+
+const WAYS: [(&str, &str); 3] = [
+    ("options", "options = [\"--nsys_start_step={first}\", \"--nsys_end_step={last}\"]"),
+    ("hook", ""),
+    ("watch", "way = \"watch\"\nstep_line = \"global_step: ([0-9]+)\""),
+];
+
+#[test]
+fn in_each_way_exactly_the_steps_that_were_asked_for_are_watched_on_every_node() {
+    for (way, keys) in WAYS {
+        let (project, ran) = harness(&format!("steps = \"10..14\"\n{keys}"), &[]);
+        assert_eq!(ran.code, Some(0), "{way}: {}", ran.all());
+        let plan = project.json("plan.json");
+        let job = &plan["cases"][0]["jobs"][0];
+        assert_eq!(job["profile"]["window"]["way"], way, "{}", job["profile"]["window"]);
+        assert_eq!(job["profile"]["window"]["steps"], "10..14");
+        let script = job["files"][0]["text"].as_str().expect("a script");
+        let expected = match way {
+            "options" => "train.py --steps 30 --nsys_start_step=10 --nsys_end_step=14 >",
+            "hook" => " hook:10..14 --trace=",
+            _ => " 'watch:10..14:0:global_step: ([0-9]+)' --trace=",
+        };
+        assert!(script.contains(expected), "{way}: {script}");
+        assert_eq!(script.contains("--capture-range=cudaProfilerApi"), way != "watch", "{script}");
+    }
+}
+
+#[test]
+fn compat_stops_where_the_last_step_begins() {
+    let (project, ran) = harness("steps = \"10..15\"\ncompat = true", &[]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    let plan = project.json("plan.json");
+    assert_eq!(plan["cases"][0]["jobs"][0]["profile"]["window"]["steps"], "10..14");
+}
+
+#[test]
+fn a_window_by_seconds_is_held_against_the_steps_in_it() {
+    let (_, ran) = harness("steps = \"10..14\"\nway = \"delay\"\ndelay_s = 6\nduration_s = 1", &[]);
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    assert!(ran.all().contains("asked for were steps 10..14 (5), watched were"), "{}", ran.all());
+}
+
+#[test]
+fn a_window_that_never_opens_on_a_node_is_inconclusive_with_its_cause_and_names_the_node() {
+    for (way, keys) in WAYS {
+        let (_, ran) =
+            harness(&format!("steps = \"10..14\"\n{keys}"), &["--sim-fault", "p5-002:window-shut"]);
+        let all = ran.all();
+        assert_eq!(ran.code, Some(3), "{way}: {all}");
+        assert_eq!(ran.blamed(), ["culprit p5-002 node"], "{way}: {all}");
+        let told = match way {
+            "options" => "nothing called the profiler",
+            "hook" => "could not be opened: RuntimeError: cudaProfilerStart: error 36 of CUDA",
+            _ => "could not be opened: nsys start failed",
+        };
+        assert!(all.contains("window-never-opened") && all.contains(told), "{way}: {all}");
+    }
+}
+
+#[test]
+fn a_window_beyond_the_last_step_or_cut_by_it_is_named_with_its_cause() {
+    for (steps, told) in [
+        ("50..55", "the last step that the program went through was: 29"),
+        ("27..33", "the program ended before it was closed"),
+    ] {
+        let (_, ran) = harness(&format!("steps = \"{steps}\""), &[]);
+        assert_eq!(ran.code, Some(3), "{steps}: {}", ran.all());
+        assert!(ran.all().contains(told), "{steps}: {}", ran.all());
+    }
+    let (_, ran) = harness(&format!("steps = \"50..55\"\n{}", WAYS[0].1), &[]);
+    assert!(ran.all().contains("command line ends it after step 29"), "{}", ran.all());
+}
+
+#[test]
+fn the_plan_shows_the_way_and_why_no_other() {
+    let (_, ran) = harness("steps = \"10..14\"", &["--dry-run"]);
+    let line =
+        ran.stdout.lines().find(|line| line.contains("window: ")).unwrap_or_else(|| panic!("{}", ran.all()));
+    assert_eq!(
+        line.trim(),
+        "window: steps 10..14, by `hook`: a python module counts the steps of optimizers in `torchrun`; not by \
+         `options`: no options of the program are known that open a window"
+    );
+    assert!(ran.stdout.contains("file sitecustomize.py, shared, sha256: "), "{}", ran.stdout);
+    let (_, refused) = harness("steps = \"10..14\"\nway = \"watch\"", &["--dry-run"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.all());
+    assert!(
+        refused.all().contains("no way to watch steps 10..14 of it: not by `watch`"),
+        "{}",
+        refused.all()
+    );
+}
+
+#[test]
+fn what_a_suite_says_wrongly_of_a_window_is_told() {
+    for (profile, told) in [
+        ("steps = \"75\"", "a window is written `FIRST..LAST`"),
+        ("steps = \"14..10\"", "a window that ends before it begins"),
+        ("steps = \"10..10\"\ncompat = true", "this one is empty"),
+        (
+            "steps = \"10..14\"\ncapture = \"cudaProfilerApi\"",
+            "`steps` and `capture` both say when to collect",
+        ),
+        ("way = \"hook\"", "`way` is about a window of `steps`, and there is none"),
+        ("steps = \"10..14\"\nway = \"hok\"", "did you mean `hook`"),
+        ("steps = \"10..14\"\nstep_line = \"iteration\"", "whose first group is the step's number"),
+    ] {
+        let (_, ran) = harness(profile, &[]);
+        assert_eq!(ran.code, Some(2), "{profile}: {}", ran.all());
+        assert!(ran.all().contains(told), "{profile}: {}", ran.all());
+    }
+    let nccl = "{ kind = \"nccl-tests\", op = \"all_reduce\", from = \"8\", to = \"8\" }";
+    let project = Project::new();
+    let text = suite("steps = \"10..14\"");
+    let (from, to) = (text.find("{ kind").expect("a workload"), text.find(" }\n").expect("its end") + 2);
+    project.write("suites/window.toml", &text.replace(&text[from..to], nccl));
+    let ran = project.harness(&["--suite", "window", "-q"]);
+    assert!(ran.all().contains("nccl-tests have no steps"), "{}", ran.all());
+}
+
+#[test]
+fn check_tells_of_windows_that_cannot_come_about() {
+    let project = Project::new();
+    for (name, text, told) in [
+        (
+            "beyond",
+            suite("steps = \"50..55\""),
+            "`steps` begin behind the last one that `--steps 30` allows, 29: 50..55",
+        ),
+        (
+            "break",
+            suite("steps = \"25..30\""),
+            "`steps` end behind the last one that `--steps 30` allows, 29: 25..30",
+        ),
+        (
+            "unwatched",
+            suite("capture = \"cudaProfilerApi\"")
+                .replace("\"--steps\", \"30\"", "\"--nsys_start_step=3\"")
+                .replace("[case.profile]\ncapture = \"cudaProfilerApi\"\n", "")
+                .split("[[case.assert]]")
+                .next()
+                .map(|text| format!("{text}assert = [{{ metric = \"step.count\", at_least = 1 }}]\n"))
+                .unwrap_or_default()
+                .replace("[\"steps\"]", "[\"command\"]")
+                .replace("step.count", "command.seconds")
+                .replace("at_least = 1", "at_least = \"1 s\""),
+            "the program is told to call the profiler, and the case has no `profile`: `--nsys_start_step=3`",
+        ),
+        (
+            "both",
+            suite("steps = \"10..14\"").replace("\"30\"", "\"30\", \"--nsys_start_step=3\""),
+            "the program is told of a window of its own beside `steps`",
+        ),
+        (
+            "jobs",
+            suite("steps = \"10..14\"").replace("\"30\"] }", "\"30\"], tasks_per_node = 8 }"),
+            "each of 8 tasks of a node starts `torchrun`, and with it a job of its own",
+        ),
+        (
+            "alone",
+            suite("steps = \"10..14\"").replace("--nnodes=2", "--standalone"),
+            "`torchrun --standalone` makes each node a job of its own",
+        ),
+    ] {
+        project.write("suites/window.toml", &text);
+        let ran = project.harness(&["check"]);
+        assert!(ran.all().contains(told), "{name}: {}", ran.all());
+    }
+    project.write("suites/window.toml", &suite("steps = \"25..29\""));
+    let ran = project.harness(&["check"]);
+    assert!(!ran.all().contains("window.toml:"), "{}", ran.all());
+}
