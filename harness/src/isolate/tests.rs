@@ -150,8 +150,17 @@ fn a_fleet_that_is_mostly_slow_names_nobody() {
     let fleet = p5(64, 8);
     let faults = (0..48).step_by(4).map(|node| Fault { place: Place::Node(node), left: 0.5 }).collect();
     let played = play(&mut Model::new(&fleet, faults, 0.01, 1));
-    println!("{played:?}");
     assert!(played.conclusion.named.is_empty() && !played.conclusion.is_certain(), "{played:?}");
+}
+
+#[test]
+fn what_slows_a_whole_node_by_little_is_blamed_on_none_of_its_parts() {
+    let fleet = p5(64, 8);
+    for seed in 0..20 {
+        let faults = drawn::faults(&fleet, &[Kind::Node], Cost::Exactly(0.1), seed);
+        let played = play(&mut Model::new(&fleet, faults.clone(), 0.02, seed));
+        assert!(!drawn::outcome(&played.conclusion, &faults).blamed, "{faults:?}: {played:?}");
+    }
 }
 
 #[test]

@@ -153,6 +153,19 @@ impl Weighed {
                 free += 1.0;
             }
         }
+        for (_, values) in shapes.iter() {
+            let anchors: Vec<f64> = values
+                .iter()
+                .filter(|(thing, _)| is_anchor(thing))
+                .flat_map(|(_, all)| all)
+                .copied()
+                .collect();
+            if anchors.len() > 2 && anchors.iter().all(|value| value.is_finite()) {
+                let center = mean(&anchors);
+                squares += anchors.iter().map(|value| (value - center).powi(2)).sum::<f64>();
+                free += anchors.len() as f64 - 1.0;
+            }
+        }
         let mut spread = (squares / free).sqrt();
         let mut centers: Vec<f64> = Vec::new();
         for (_, values) in shapes.iter() {
@@ -171,13 +184,15 @@ impl Weighed {
                 Some(best) => best - spread * expected_best(means.len()),
             });
         }
+        // What is taken for healthy widens the spread, and a wider spread must not take in more.
+        let widest = cost(spread) / 2.0;
         let mut weights: Vec<BTreeMap<Thing, Weight>> = Vec::new();
         for _ in 0..6 {
             weights.clear();
             let mut next: Vec<(Sum, BTreeSet<Thing>)> = Vec::new();
             for ((_, values), center) in shapes.iter().zip(&centers) {
                 // The first look has no list of the healthy yet: those near the level are.
-                let near = cost(spread) / 2.0;
+                let near = (cost(spread) / 2.0).min(widest);
                 let healthy: BTreeSet<Thing> = values
                     .iter()
                     .filter(|(thing, all)| is_anchor(thing) || mean(all) - center > -near)

@@ -1,7 +1,7 @@
 //! The rounds of an isolation: each planned, run, stored and answered as any run is; and taken up again from what is stored.
 
 use super::super::{RunArgs, resume, run_suites};
-use crate::artefact::{FORMAT, Plan, Source};
+use crate::artefact::{FORMAT, Plan, Source, Summary};
 use crate::inventory::Inventory;
 use crate::isolate::evidence::Line;
 use crate::isolate::round::{Asked, OfCase, Probes, Record, Tried, answers};
@@ -37,6 +37,8 @@ pub struct Isolation {
     pub node_seconds: f64,
     /// What the evidence at hand had named.
     pub known: Vec<Line>,
+    /// Whether anything of it was not measured on real hardware, whatever the inventory says.
+    pub simulated: bool,
 }
 
 impl Isolation {
@@ -52,6 +54,7 @@ impl Isolation {
         // What a round is run with beside its plan; it says nothing of its own.
         let mut args = RunArgs::parse_from(["harness", "--quiet"]);
         args.ssh_fanout = ssh_fanout;
+        let simulated = inventory.is_simulated();
         Isolation {
             home: home.clone(),
             inventory,
@@ -64,6 +67,7 @@ impl Isolation {
             answers: Vec::new(),
             node_seconds: 0.0,
             known: Vec::new(),
+            simulated,
         }
     }
 
@@ -174,6 +178,8 @@ impl Isolation {
             }
             cases.insert(case.name.clone(), OfCase { metrics, jobs });
         }
+        let summary: Summary = store::read_json(&folder.join("summary.json")).map_err(machinery)?;
+        self.simulated |= summary.simulated;
         let nics = &self.inventory.instance.nics;
         self.answers.extend(answers(&record.tried, self.fleet.gpus, nics, &cases));
         self.ids.push(stored.plan.run_id.clone());

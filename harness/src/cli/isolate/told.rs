@@ -64,7 +64,7 @@ pub fn conclusion(isolation: &Isolation, conclusion: Conclusion) -> i32 {
     }
     conclusion.open.iter().for_each(|open| println!("could not tell: {}", named(isolation, open)));
     conclusion.notes.iter().for_each(|note| println!("note: {}", named(isolation, note)));
-    sum(lines.len(), isolation.runs(), isolation.asked.nodes.len(), isolation.node_hours());
+    sum_of(isolation, lines.len());
     match (lines.is_empty(), conclusion.is_certain()) {
         (false, _) => exit_code::FAILED,
         (true, true) => exit_code::PASSED,
@@ -79,7 +79,7 @@ pub fn budget(isolation: &Isolation, needed: f64) -> i32 {
         isolation.node_hours(),
         isolation.asked.budget.unwrap_or_default()
     );
-    sum(isolation.known.len(), isolation.runs(), isolation.asked.nodes.len(), isolation.node_hours());
+    sum_of(isolation, isolation.known.len());
     exit_code::COULD_NOT_TELL
 }
 
@@ -88,6 +88,13 @@ fn told(line: &Line) {
     if let Some(code) = Code::find(line.code).filter(|code| code.drains) {
         println!("  {}", code.drain(&line.node, &line.part));
     }
+}
+
+fn sum_of(isolation: &Isolation, culprits: usize) {
+    if isolation.simulated {
+        println!("SIMULATED: nothing of this was measured on real hardware");
+    }
+    sum(culprits, isolation.runs(), isolation.asked.nodes.len(), isolation.node_hours());
 }
 
 fn sum(culprits: usize, runs: usize, nodes: usize, node_hours: f64) {
