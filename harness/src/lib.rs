@@ -10,8 +10,9 @@
 //! 6. `report`: verdicts to JUnit, JSON and words. Pure.
 //!
 //! `pipeline` is where they meet, `replay` takes a stored run through the later ones again, `store` reads and writes what
-//! lies between them, `probe` asks nodes what they are before any of it, `cli` is what a person calls. `standin` puts the
-//! pretend cluster's model behind real processes, `tasks` has reports read on the nodes of a cluster.
+//! lies between them, `probe` asks nodes what they are before any of it, `isolate` finds by more runs who makes one slow,
+//! `cli` is what a person calls. `standin` puts the pretend cluster's model behind real processes, `tasks` has reports read
+//! on the nodes of a cluster.
 //! Dependencies run one way: `cli -> pipeline -> stages -> launch -> reach <- sim`.
 //!
 //! What always holds, and what is absent on purpose:
@@ -34,6 +35,7 @@ pub mod envlint;
 pub mod exit_code;
 pub mod interrupt;
 pub mod inventory;
+pub mod isolate;
 pub mod judge;
 pub mod launch;
 pub mod logs;

@@ -25,6 +25,7 @@ mod heatmaps;
 mod interruption;
 mod invariants;
 mod inventory_probe;
+mod isolate;
 mod job_script;
 mod lease_script;
 mod little;

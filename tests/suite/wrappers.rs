@@ -49,6 +49,7 @@ fn planned(version: &str, workload: &str, profile: &str) -> Result<Vec<String>, 
         max_fail: None,
         recipes: Vec::new(),
         sources: Vec::new(),
+        sets: std::collections::BTreeMap::new(),
     };
     let plan = plan(&[suite], &inventory, None, request).map_err(|mistakes| mistakes.join("\n"))?;
     let text = plan.cases[0].jobs[0].files[0].text.clone().expect("a script");

@@ -4,6 +4,7 @@
 mod bundle;
 mod clean;
 mod inventory;
+mod isolate;
 mod load;
 mod preflight;
 mod provision;
@@ -37,8 +38,10 @@ const VERBS: &str = "\
 Verbs (the first word; anything else there is a filter of assertion names):
   bundle --run ID       a run as one file, which opens on any machine
   check                 lint every suite, inventory and baseline, offline
+  explain CODE          what the code of a culprit means, and what to do next
   inventory discover    write an inventory of the nodes that Slurm has
   inventory probe       ask the nodes what they are and have; `diff`: which are unlike the others
+  isolate --suite S     find the part that makes a suite red, with as few runs as it takes
   clean --run ID        end what is left of a run, and show that nothing is
   logs nccl FILE...     print the calls, communicators and networks that logs of NCCL tell of
   logs nccl-tests FILE  print what was read from the output of nccl-tests
@@ -183,6 +186,14 @@ pub fn main(args: Vec<OsString>) -> i32 {
         },
         Some("inventory") => match parse::<inventory::InventoryArgs>(verb_args(args)) {
             Ok(args) => inventory::run(&args),
+            Err(code) => code,
+        },
+        Some("explain") => match parse::<isolate::ExplainArgs>(verb_args(args)) {
+            Ok(args) => isolate::explain(&args),
+            Err(code) => code,
+        },
+        Some("isolate") => match parse::<isolate::IsolateArgs>(verb_args(args)) {
+            Ok(args) => isolate::run(&args),
             Err(code) => code,
         },
         Some("clean") => match parse::<clean::CleanArgs>(verb_args(args)) {

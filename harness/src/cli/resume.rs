@@ -56,7 +56,8 @@ fn own(home: &Home, word: &str) -> Result<Store, String> {
     Store::open(home, id).map_err(|error| error.to_string())
 }
 
-fn read(home: &Home, store: &Store, args: &RunArgs) -> Result<(Plan, Inventory, Past), String> {
+/// What there is of a run that was ended before its end.
+pub fn read(home: &Home, store: &Store, args: &RunArgs) -> Result<(Plan, Inventory, Past), String> {
     let file = |name: &str| store.folder().join(name);
     if file("summary.json").exists() {
         let id = store.id();

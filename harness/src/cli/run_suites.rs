@@ -236,6 +236,7 @@ pub fn make_plan_as(
         max_fail: args.max_fail,
         sources: loaded.sources,
         recipes: own::planned(loaded.suites.iter().flat_map(|suite| &suite.cases).flat_map(recipes_of)),
+        sets: BTreeMap::new(),
     };
     let plan = plan::plan(&loaded.suites, &loaded.inventory, loaded.baselines.as_ref(), request)?;
     let selection = Selection {
@@ -257,7 +258,7 @@ pub fn told(mistakes: &[Mistake]) -> Vec<String> {
 
 /// Whether the pretend cluster has the node and the part that a fault names. A real cluster has no faults at all, which
 /// the plan says.
-fn check_fault(inventory: &crate::inventory::Inventory, fault: NodeFault) -> Result<(), String> {
+pub fn check_fault(inventory: &crate::inventory::Inventory, fault: NodeFault) -> Result<(), String> {
     match inventory.kind {
         Kind::Pretend => sim::check_fault(inventory, fault),
         Kind::Real => Ok(()),

@@ -12,6 +12,7 @@ mod training;
 
 pub use baseline::rebaseline;
 pub use left_out::leave_out;
+pub use placement::Placed;
 pub use select::{Selection, select};
 pub use settings::{SETTINGS, apply_settings};
 
@@ -20,10 +21,12 @@ use crate::artefact::{
 };
 use crate::baseline::Baselines;
 use crate::inventory::{Inventory, Kind, ReachBy};
+use crate::nodeset;
 use crate::suite::{Case, Placement, Suite, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a plan is made of beside the files.
+#[derive(Clone)]
 pub struct Request {
     pub run_id: String,
     pub seed: u64,
@@ -36,6 +39,8 @@ pub struct Request {
     pub sources: Vec<Source>,
     /// The recipes of users that the suites name.
     pub recipes: Vec<PlannedRecipe>,
+    /// Cases that are placed on these sets of nodes, whatever their placement makes of all of them.
+    pub sets: BTreeMap<String, Vec<Placed>>,
 }
 
 /// The plan, or everything that speaks against it.
@@ -150,7 +155,25 @@ struct Context<'a> {
 }
 
 fn planned_case(context: &Context, suite: &Suite, case: &Case) -> Result<PlannedCase, String> {
+    let Some(sets) = context.request.sets.get(&case.name) else {
+        return placed_case(context, suite, case, None);
+    };
+    // What is asserted for each node is asserted for the nodes of these sets.
+    let mut nodes: Vec<String> = sets.iter().flat_map(|set| &set.nodes).cloned().collect();
+    nodeset::sort(&mut nodes);
+    nodes.dedup();
+    let request = Request { nodes, ..context.request.clone() };
+    placed_case(&Context { request: &request, ..*context }, suite, case, Some(sets.clone()))
+}
+
+fn placed_case(
+    context: &Context,
+    suite: &Suite,
+    case: &Case,
+    sets: Option<Vec<Placed>>,
+) -> Result<PlannedCase, String> {
     let placed = match (&case.workload, &case.placement) {
+        _ if sets.is_some() => sets.unwrap_or_default(),
         (Workload::NicPairs(_), Placement::Pairs) => placement::ring(&context.request.nodes),
         (Workload::NicPairs(_), _) => return Err("a `nic-pairs` workload is placed on `pairs`".to_owned()),
         (_, how) => placement::place(how, &context.request.nodes),

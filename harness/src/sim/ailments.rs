@@ -11,6 +11,7 @@ pub struct Ailments {
     pub ending: Option<(Ending, usize)>,
     nics: Vec<(usize, usize, Nic)>,
     gpus: Vec<(usize, u32, f64)>,
+    nvlink: Vec<(usize, f64)>,
     corrupt: Vec<(usize, u32)>,
     missing: Vec<usize>,
     garbled: Vec<usize>,
@@ -71,7 +72,7 @@ impl Ailments {
     pub fn of(cluster: &Cluster, case: &str, nodes: &[String]) -> Ailments {
         let mut ailments = Ailments::default();
         for fault in cluster.faults_of(case, nodes) {
-            let Some(node) = nodes.iter().position(|node| *node == fault.node) else { continue };
+            let Some(node) = cluster.stands_for(fault, nodes) else { continue };
             let nic = |device: &String| cluster.nics.iter().position(|nic| nic == device).unwrap_or_default();
             let mut report = |what| ailments.reports.push((node, what));
             match &fault.fault {
@@ -93,6 +94,14 @@ impl Ailments {
                 Fault::NicDead { device } => ailments.nics.push((node, nic(device), Nic::Dead)),
                 Fault::NicMissing { device } => ailments.nics.push((node, nic(device), Nic::Missing)),
                 Fault::GpuSlow { left, gpu } => ailments.gpus.push((node, *gpu, *left)),
+                Fault::NodeSlow { left } => {
+                    ailments.gpus.extend((0..cluster.gpus).map(|gpu| (node, gpu, *left)));
+                    ailments.nics.extend((0..cluster.nics.len()).map(|nic| (node, nic, Nic::Left(*left))));
+                }
+                Fault::NvlinkSlow { left } => ailments.nvlink.push((node, *left)),
+                Fault::PortSlow { left } | Fault::LinkSlow { left, .. } => {
+                    ailments.nics.extend((0..cluster.nics.len()).map(|nic| (node, nic, Nic::Left(*left))));
+                }
                 Fault::Corrupt { gpu } => ailments.corrupt.push((node, *gpu)),
                 Fault::OutputMissing => ailments.missing.push(node),
                 Fault::Garbled => ailments.garbled.push(node),
@@ -161,9 +170,11 @@ impl Ailments {
         left.fold(1.0, f64::min)
     }
 
-    /// Of the slowest GPU among the nodes.
+    /// Of the slowest GPU among the nodes, and of what is between them.
     pub fn least_gpu_left(&self, nodes: std::ops::Range<usize>) -> f64 {
-        self.gpus.iter().filter(|(at, ..)| nodes.contains(at)).map(|(.., left)| *left).fold(1.0, f64::min)
+        let gpus = self.gpus.iter().filter(|(at, ..)| nodes.contains(at)).map(|(.., left)| *left);
+        let nvlink = self.nvlink.iter().filter(|(at, _)| nodes.contains(at)).map(|(_, left)| *left);
+        gpus.chain(nvlink).fold(1.0, f64::min)
     }
 
     pub fn is_corrupt(&self, node: usize, gpu: u32) -> bool {

@@ -26,6 +26,8 @@ pub struct Cluster {
     pub model: Model,
     /// Nodes are reached one by one over ssh, and there is no Slurm.
     pub by_ssh: bool,
+    /// Nodes that are near each other.
+    groups: Vec<Vec<String>>,
     /// The folder that all nodes see.
     shared: String,
     faults: Vec<NodeFault>,
@@ -55,6 +57,7 @@ impl Cluster {
             reads: instance.flow_op == FlowOp::Read,
             model: Model::of(&names, wire, instance.nvlink_gb_s),
             shared: format!("{}/", inventory.paths.shared.trim_end_matches('/')),
+            groups: inventory.groups.values().cloned().collect(),
             by_ssh: matches!(inventory.reach, ReachBy::Ssh(_)),
             faults,
             case_faults,
@@ -68,7 +71,18 @@ impl Cluster {
     /// What ails the nodes of a job of `case`, in the order given.
     pub fn faults_of<'a>(&'a self, case: &str, nodes: &'a [String]) -> impl Iterator<Item = &'a NodeFault> {
         let of_case = self.case_faults.get(case).map(Vec::as_slice).unwrap_or_default();
-        self.faults.iter().chain(of_case).filter(|fault| nodes.contains(&fault.node))
+        self.faults.iter().chain(of_case).filter(|fault| self.stands_for(fault, nodes).is_some())
+    }
+
+    /// The node of a job that a fault shows on, by its place there. A link shows where there are nodes at both ends.
+    pub fn stands_for(&self, fault: &NodeFault, nodes: &[String]) -> Option<usize> {
+        let Fault::LinkSlow { other, .. } = &fault.fault else {
+            return nodes.iter().position(|node| *node == fault.node);
+        };
+        let near = |end: &String| self.groups.iter().find(|group| group.contains(end));
+        let (here, there) = (near(&fault.node)?, near(other)?);
+        let is_across = here != there && nodes.iter().any(|node| there.contains(node));
+        nodes.iter().position(|node| here.contains(node)).filter(|_| is_across)
     }
 
     /// The case whose folder holds a path: the part after the run's id, which must change nothing.
@@ -98,6 +112,17 @@ impl Cluster {
                 "a fault names an unknown node, {}: `{node}`",
                 hint(near, nodeset::fold(&nodes))
             ));
+        }
+        if let Fault::LinkSlow { other, .. } = fault {
+            let group = |end: &String| self.groups.iter().position(|group| group.contains(end));
+            match (group(node), group(other)) {
+                (Some(here), Some(there)) if here != there => {}
+                _ => {
+                    return Err(format!(
+                        "a slow link needs two nodes of different `[groups]` of the inventory: `{node}` and `{other}`"
+                    ));
+                }
+            }
         }
         if let Some(device) = fault.device()
             && !self.nics.iter().any(|nic| nic == device)

@@ -98,11 +98,32 @@ pub enum Fault {
     },
     /// Another release of the driver than the other nodes have.
     DriverDiffers,
+    /// All of its GPUs and NICs alike.
+    NodeSlow {
+        left: f64,
+    },
+    /// Between its GPUs; each of them alone is good.
+    NvlinkSlow {
+        left: f64,
+    },
+    /// All of its NICs alike.
+    PortSlow {
+        left: f64,
+    },
+    /// The way between the inventory's groups of two nodes.
+    LinkSlow {
+        left: f64,
+        other: String,
+    },
 }
 
 impl Fault {
     /// Ways to write a fault that only a probe sees.
     pub const PROBED: [&'static str; 3] = ["gpu-missing@N", "gpu-busy@N", "driver-differs"];
+
+    /// Ways to write a fault that is in no single device.
+    pub const WIDE: [&'static str; 4] =
+        ["node-slow=F", "nvlink-slow=F", "port-slow=F", "link-slow=F@OTHER-NODE"];
 
     /// Every other way to write a fault, for messages and the manual.
     pub const FORMS: [&'static str; 32] = [
@@ -178,6 +199,10 @@ impl Fault {
             Fault::GpuMissing { .. } => "gpu-missing",
             Fault::GpuBusy { .. } => "gpu-busy",
             Fault::DriverDiffers => "driver-differs",
+            Fault::NodeSlow { .. } => "node-slow",
+            Fault::NvlinkSlow { .. } => "nvlink-slow",
+            Fault::PortSlow { .. } => "port-slow",
+            Fault::LinkSlow { .. } => "link-slow",
         }
     }
 
@@ -224,7 +249,7 @@ impl Fault {
             Some((kind, value)) => (kind, Some(value)),
             None => (head, None),
         };
-        let forms = || Fault::FORMS.iter().chain(&Fault::PROBED);
+        let forms = || Fault::FORMS.iter().chain(&Fault::PROBED).chain(&Fault::WIDE);
         let form = forms().find(|form| form.split(['=', '@']).next() == Some(kind));
         let Some(form) = form else {
             let kinds: Vec<&str> = forms().filter_map(|form| form.split(['=', '@']).next()).collect();
@@ -303,6 +328,10 @@ impl Fault {
             "gpu-missing" => Fault::GpuMissing { gpu: gpu()? },
             "gpu-busy" => Fault::GpuBusy { gpu: gpu()? },
             "driver-differs" => Fault::DriverDiffers,
+            "node-slow" => Fault::NodeSlow { left: left()? },
+            "nvlink-slow" => Fault::NvlinkSlow { left: left()? },
+            "port-slow" => Fault::PortSlow { left: left()? },
+            "link-slow" => Fault::LinkSlow { left: left()?, other: device() },
             _ => Fault::HostUnreachable,
         })
     }
@@ -333,6 +362,10 @@ impl fmt::Display for Fault {
             Fault::SlowLoader { ms, rank } => write!(f, "slow-loader={ms}@{rank}"),
             Fault::NanLoss { step, rank } => write!(f, "nan-loss={step}@{rank}"),
             Fault::Desync { rank } => write!(f, "desync@{rank}"),
+            Fault::NodeSlow { left } | Fault::NvlinkSlow { left } | Fault::PortSlow { left } => {
+                write!(f, "{}={left}", self.kind())
+            }
+            Fault::LinkSlow { left, other } => write!(f, "link-slow={left}@{other}"),
             Fault::ClockOffset { ms } => write!(f, "clock-offset={ms}"),
             Fault::ClockDrift { ppm } => write!(f, "clock-drift={ppm}"),
             other => f.write_str(other.kind()),
@@ -352,7 +385,7 @@ mod tests {
 
     #[test]
     fn every_written_form_is_read_and_written_back() {
-        for form in Fault::FORMS.iter().chain(&Fault::PROBED) {
+        for form in Fault::FORMS.iter().chain(&Fault::PROBED).chain(&Fault::WIDE) {
             let text = format!(
                 "p5-002:{}",
                 form.replace("=F", "=0.4")

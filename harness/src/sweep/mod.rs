@@ -58,6 +58,7 @@ pub fn sweep(
         recipes: Vec::new(),
         max_fail: drawn.max_fail,
         sources: Vec::new(),
+        sets: BTreeMap::new(),
     };
     let plan = plan::plan(&[suite], &inventory, None, request)
         .map_err(|mistakes| format!("the drawn plan is refused: {}\n{}", mistakes.join("; "), drawn.suite))?;

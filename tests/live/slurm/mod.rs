@@ -5,6 +5,7 @@ mod analysis;
 mod bench;
 mod discover;
 mod failures;
+mod isolated;
 mod killed;
 mod left;
 mod login;
@@ -27,6 +28,7 @@ pub fn tests() -> Vec<Trial> {
         worn::FACTS,
         killed::FACTS,
         analysis::FACTS,
+        isolated::FACTS,
     ]
     .concat();
     let mut all = trials("slurm", &facts, slurm_cluster::absent());

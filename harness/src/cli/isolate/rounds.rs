@@ -1,0 +1,252 @@
+//! The rounds of an isolation: each planned, run, stored and answered as any run is; and taken up again from what is stored.
+
+use super::super::{RunArgs, resume, run_suites};
+use crate::artefact::{FORMAT, Plan, Source, Summary};
+use crate::inventory::Inventory;
+use crate::isolate::evidence::Line;
+use crate::isolate::round::{Asked, OfCase, Probes, Record, Tried, answers};
+use crate::isolate::{self, Answer, Conclusion, Fleet, Next, Trial};
+use crate::pipeline;
+use crate::plan::{self, Request};
+use crate::store::{self, Home, Store, Stored};
+use crate::{interrupt, nodeset};
+use clap::Parser;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+pub const RECORD: &str = "isolation.json";
+
+pub enum Stopped {
+    Interrupted(i32),
+    /// The next round would need so many node-hours.
+    Budget(f64),
+    Machinery(String),
+}
+
+pub struct Isolation {
+    home: Home,
+    pub inventory: Inventory,
+    probes: Probes,
+    pub fleet: Fleet,
+    pub asked: Asked,
+    sources: Vec<Source>,
+    args: RunArgs,
+    /// The id of each round's run.
+    pub ids: Vec<String>,
+    answers: Vec<Answer>,
+    pub node_seconds: f64,
+    /// What the evidence at hand had named.
+    pub known: Vec<Line>,
+    /// Whether anything of it was not measured on real hardware, whatever the inventory says.
+    pub simulated: bool,
+}
+
+impl Isolation {
+    pub fn new(
+        home: &Home,
+        inventory: Inventory,
+        probes: Probes,
+        fleet: Fleet,
+        asked: Asked,
+        sources: Vec<Source>,
+        ssh_fanout: u32,
+    ) -> Isolation {
+        // What a round is run with beside its plan; it says nothing of its own.
+        let mut args = RunArgs::parse_from(["harness", "--quiet"]);
+        args.ssh_fanout = ssh_fanout;
+        let simulated = inventory.is_simulated();
+        Isolation {
+            home: home.clone(),
+            inventory,
+            probes,
+            fleet,
+            asked,
+            sources,
+            args,
+            ids: Vec::new(),
+            answers: Vec::new(),
+            node_seconds: 0.0,
+            known: Vec::new(),
+            simulated,
+        }
+    }
+
+    pub fn first(&self) -> &str {
+        self.ids.first().map_or("latest", String::as_str)
+    }
+
+    pub fn runs(&self) -> usize {
+        self.answers.len()
+    }
+
+    pub fn node_hours(&self) -> f64 {
+        self.node_seconds / 3600.0
+    }
+
+    /// Rounds until there is nothing more to try.
+    pub fn go(&mut self) -> Result<Conclusion, Stopped> {
+        loop {
+            let trials = match isolate::next(&self.fleet, &self.answers, self.ids.len()) {
+                Next::Done(conclusion) => return Ok(conclusion),
+                Next::Round(trials) => trials,
+            };
+            let (plan, tried) =
+                self.plan(&trials).map_err(|mistakes| Stopped::Machinery(mistakes.join("; ")))?;
+            let needed = estimate_s(&plan) / 3600.0;
+            if self.asked.budget.is_some_and(|budget| self.node_hours() + needed > budget) {
+                return Err(Stopped::Budget(needed));
+            }
+            let store = Store::create(&self.home, &plan.run_id).map_err(machinery)?;
+            let secrets = run_suites::secrets(&plan).map_err(|why| Stopped::Machinery(why.join("; ")))?;
+            let store = store.hiding(secrets);
+            let record = Record {
+                format: FORMAT,
+                first: self.ids.first().unwrap_or(&plan.run_id).clone(),
+                round: self.ids.len() + 1,
+                asked: self.asked.clone(),
+                fleet: self.fleet.clone(),
+                tried,
+            };
+            store.write_json(&store.folder().join(RECORD), &record).map_err(machinery)?;
+            store.write_json(&store.folder().join("plan.json"), &plan).map_err(machinery)?;
+            self.execute(&plan, &store, None)?;
+            self.take(&store.folder(), &record)?;
+            self.tell(&plan, &trials);
+            if let Some(code) = interrupt::asked() {
+                return Err(Stopped::Interrupted(code));
+            }
+        }
+    }
+
+    fn plan(&self, trials: &[Trial]) -> Result<(Plan, Vec<Tried>), Vec<String>> {
+        let (suite, sets, tried) = self.probes.round(&self.asked.nodes, trials);
+        let used: BTreeSet<usize> = trials.iter().flat_map(|trial| trial.nodes.iter().copied()).collect();
+        let request = Request {
+            run_id: store::new_run_id(&format!("isolate-{}", suite.name)),
+            // Repeats are draws of their own.
+            seed: self.asked.seed.wrapping_add(7919 * self.ids.len() as u64),
+            nodes: used.iter().filter_map(|node| self.asked.nodes.get(*node)).cloned().collect(),
+            settings: BTreeMap::new(),
+            sim_faults: self.asked.sim_faults.clone(),
+            limit_s: None,
+            max_fail: None,
+            sources: self.sources.clone(),
+            recipes: Vec::new(),
+            sets,
+        };
+        let mut plan = plan::plan(&[suite], &self.inventory, None, request)?;
+        plan.parent = self.ids.last().cloned();
+        Ok((plan, tried))
+    }
+
+    /// Node-seconds that a run takes on each of its nodes, where all is well.
+    pub fn seconds_each(&self) -> Result<f64, Vec<String>> {
+        match isolate::next(&self.fleet, &[], 0) {
+            Next::Done(_) => Ok(0.0),
+            Next::Round(trials) => {
+                let (plan, _) = self.plan(&trials)?;
+                let nodes: usize = trials.iter().map(|trial| trial.nodes.len()).sum();
+                Ok(estimate_s(&plan) / nodes.max(1) as f64)
+            }
+        }
+    }
+
+    fn execute(&self, plan: &Plan, store: &Store, past: Option<&run_suites::Past>) -> Result<(), Stopped> {
+        let reached =
+            run_suites::reached_by(&self.inventory, plan.seed, &self.args).map_err(Stopped::Machinery)?;
+        let finished = run_suites::execute(plan, &self.inventory, reached, store, &self.args, past)
+            .map_err(Stopped::Machinery)?;
+        pipeline::write_reports(plan, &finished, store).map_err(machinery)?;
+        Ok(())
+    }
+
+    /// The answers of a stored round.
+    fn take(&mut self, folder: &Path, record: &Record) -> Result<(), Stopped> {
+        let stored = Stored::open(folder).map_err(machinery)?;
+        let mut cases = BTreeMap::new();
+        for case in &stored.plan.cases {
+            let jobs = stored.jobs(&case.name).map_err(machinery)?;
+            let metrics = stored.metrics(&case.name).map_err(machinery)?;
+            let (Some(jobs), Some(metrics)) = (jobs, metrics) else { continue };
+            for job in &jobs.jobs {
+                let nodes = case
+                    .jobs
+                    .iter()
+                    .find(|planned| planned.name == job.name)
+                    .map_or(0, |job| job.nodes.len());
+                self.node_seconds += job.seconds.unwrap_or_default() * nodes as f64;
+            }
+            cases.insert(case.name.clone(), OfCase { metrics, jobs });
+        }
+        let summary: Summary = store::read_json(&folder.join("summary.json")).map_err(machinery)?;
+        self.simulated |= summary.simulated;
+        let nics = &self.inventory.instance.nics;
+        self.answers.extend(answers(&record.tried, self.fleet.gpus, nics, &cases));
+        self.ids.push(stored.plan.run_id.clone());
+        Ok(())
+    }
+
+    fn tell(&self, plan: &Plan, trials: &[Trial]) {
+        println!(
+            "round {}: {} runs on {} nodes ({}), {:.2} node-hours so far: runs/{}",
+            self.ids.len(),
+            trials.len(),
+            plan.nodes.len(),
+            nodeset::fold(&plan.nodes),
+            self.node_hours(),
+            plan.run_id
+        );
+    }
+
+    /// Goes on where the rounds of a process that was ended had come to; a round in the middle is run to its end.
+    pub fn take_up(&mut self, records: &[(PathBuf, Record)]) -> Result<(), String> {
+        let told = |stopped| match stopped {
+            Stopped::Machinery(why) => why,
+            Stopped::Interrupted(_) | Stopped::Budget(_) => "it was ended again".to_owned(),
+        };
+        for (folder, record) in records {
+            if !folder.join("summary.json").exists() {
+                let id = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                let store = Store::open(&self.home, id).map_err(|error| error.to_string())?;
+                let mut args = self.args.clone();
+                args.inventory = self.asked.inventory.clone();
+                let (plan, _, past) = resume::read(&self.home, &store, &args)?;
+                let secrets = run_suites::secrets(&plan).map_err(|mistakes| mistakes.join("; "))?;
+                interrupt::watch();
+                self.execute(&plan, &store.hiding(secrets), Some(&past)).map_err(told)?;
+            }
+            self.take(folder, record).map_err(told)?;
+        }
+        Ok(())
+    }
+}
+
+/// The rounds of the isolation that a run belongs to, in their order.
+pub fn records(home: &Home, word: &str) -> Result<Vec<(PathBuf, Record)>, String> {
+    let named = super::super::stored::open(home, word)?;
+    let read = |folder: &Path| store::read_json::<Record>(&folder.join(RECORD));
+    let one = read(named.folder()).map_err(|_| format!("no round of an isolation: `{word}`"))?;
+    let mut records: Vec<(PathBuf, Record)> = Vec::new();
+    for folder in home.runs().into_iter().filter(|folder| folder.join(RECORD).exists()) {
+        let record = read(&folder).map_err(|error| error.to_string())?;
+        if record.first == one.first {
+            records.push((folder, record));
+        }
+    }
+    records.sort_by_key(|(_, record)| record.round);
+    let whole = records.iter().enumerate().all(|(at, (_, record))| record.round == at + 1);
+    match whole && !records.is_empty() {
+        true => Ok(records),
+        false => Err(format!("a round of it is gone from `runs`, begin anew: `{}`", one.first)),
+    }
+}
+
+/// Of all jobs, on each of their nodes.
+fn estimate_s(plan: &Plan) -> f64 {
+    let jobs = plan.cases.iter().flat_map(|case| &case.jobs);
+    jobs.map(|job| job.estimate_s as f64 * job.nodes.len() as f64).sum()
+}
+
+fn machinery(error: impl ToString) -> Stopped {
+    Stopped::Machinery(error.to_string())
+}

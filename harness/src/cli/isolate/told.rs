@@ -1,0 +1,164 @@
+//! What an isolation says: what it will cost, who the culprits are, and what it cost.
+
+use super::rounds::Isolation;
+use crate::exit_code;
+use crate::inventory::Inventory;
+use crate::isolate::code::Code;
+use crate::isolate::evidence::{Evidence, Line};
+use crate::isolate::outlook::Outlook;
+use crate::isolate::{Conclusion, Named, Place};
+use crate::nodeset;
+
+pub fn heading(isolation: &Isolation) {
+    let asked = &isolation.asked;
+    let groups = match asked.groups.len() {
+        0 => "no topology groups known".to_owned(),
+        n => format!("{n} topology groups"),
+    };
+    println!(
+        "isolate {} by `{}` on {}: {} nodes, {groups}{}",
+        asked.suite,
+        asked.case,
+        nodeset::fold(&asked.nodes),
+        asked.nodes.len(),
+        simulated(&isolation.inventory)
+    );
+}
+
+fn simulated(inventory: &Inventory) -> &'static str {
+    if inventory.is_simulated() { " (SIMULATED)" } else { "" }
+}
+
+/// The least is that of a healthy cluster; the most, of two faults and much noise.
+pub fn outlook(outlook: &Outlook, seconds_each: f64, budget: Option<f64>) {
+    let hours = |node_runs: usize| node_runs as f64 * seconds_each / 3600.0;
+    let (best, worst) = (&outlook.best, &outlook.worst);
+    println!(
+        "expected: rounds {} to {}, runs {} to {}, node-hours {:.2} to {:.2} (nothing found; two faults and much noise)",
+        best.rounds,
+        worst.rounds,
+        best.runs,
+        worst.runs,
+        hours(best.node_runs),
+        hours(worst.node_runs)
+    );
+    if let Some(budget) = budget {
+        println!("budget: {budget} node-hours");
+    }
+}
+
+pub fn evidence(inventory: &Inventory, id: &str, found: &Evidence, nodes: usize) {
+    println!("the evidence of a run explains it, nothing is launched{}: {id}", simulated(inventory));
+    found.lines.iter().for_each(told);
+    sum(found.lines.len(), 0, nodes, 0.0);
+}
+
+pub fn conclusion(isolation: &Isolation, conclusion: Conclusion) -> i32 {
+    let mut lines = isolation.known.clone();
+    lines.extend(conclusion.named.iter().map(|named| line(isolation, named)));
+    lines.iter().for_each(told);
+    let name = |node: usize| isolation.asked.nodes.get(node).cloned().unwrap_or_default();
+    if !conclusion.suspects.is_empty() {
+        let suspects: Vec<String> = conclusion.suspects.iter().map(|node| name(*node)).collect();
+        println!("suspects, slow by less than is looked for or not surely: {}", nodeset::fold(&suspects));
+    }
+    conclusion.open.iter().for_each(|open| println!("could not tell: {}", named(isolation, open)));
+    conclusion.notes.iter().for_each(|note| println!("note: {}", named(isolation, note)));
+    sum_of(isolation, lines.len());
+    match (lines.is_empty(), conclusion.is_certain()) {
+        (false, _) => exit_code::FAILED,
+        (true, true) => exit_code::PASSED,
+        (true, false) => exit_code::COULD_NOT_TELL,
+    }
+}
+
+pub fn budget(isolation: &Isolation, needed: f64) -> i32 {
+    isolation.known.iter().for_each(told);
+    println!(
+        "could not tell: the next round needs about {needed:.2} node-hours, {:.2} are used of the budget: {}",
+        isolation.node_hours(),
+        isolation.asked.budget.unwrap_or_default()
+    );
+    sum_of(isolation, isolation.known.len());
+    exit_code::COULD_NOT_TELL
+}
+
+fn told(line: &Line) {
+    println!("{line}");
+    if let Some(code) = Code::find(line.code).filter(|code| code.drains) {
+        println!("  {}", code.drain(&line.node, &line.part));
+    }
+}
+
+fn sum_of(isolation: &Isolation, culprits: usize) {
+    if isolation.simulated {
+        println!("SIMULATED: nothing of this was measured on real hardware");
+    }
+    sum(culprits, isolation.runs(), isolation.asked.nodes.len(), isolation.node_hours());
+}
+
+fn sum(culprits: usize, runs: usize, nodes: usize, node_hours: f64) {
+    let pairs = nodes * nodes.saturating_sub(1) / 2;
+    println!("culprits {culprits}, runs {runs} (all pairs: {pairs}), node-hours {node_hours:.2}");
+}
+
+fn line(isolation: &Isolation, named: &Named) -> Line {
+    let node = |node: usize| isolation.asked.nodes.get(node).cloned().unwrap_or_default();
+    let group =
+        |group: usize| isolation.asked.groups.get(group).cloned().unwrap_or_else(|| format!("group {group}"));
+    let nic = |nic: usize| isolation.inventory.instance.nics.get(nic).cloned().unwrap_or_default();
+    let (subject, part) = match named.place {
+        Place::Node(at) | Place::Somewhere(at) => (node(at), "node".to_owned()),
+        Place::Gpu(at, gpu) => (node(at), format!("gpu{gpu}")),
+        Place::NvLink(at) => (node(at), "nvlink".to_owned()),
+        Place::Nic(at, which) => (node(at), nic(which)),
+        Place::Port(at) => (node(at), "fabric".to_owned()),
+        Place::Link(a, b) => (format!("{}-{}", group(a), group(b)), "link".to_owned()),
+    };
+    let (code, evidence) = match named.left {
+        // So little is left of nothing that is only slow.
+        left if left < 0.02 && matches!(named.place, Place::Node(_) | Place::Somewhere(_)) => {
+            ("HRN-NODE-BROKEN", "no run on it ended well, and its partners' runs without it did".to_owned())
+        }
+        left if left < 0.02 && matches!(named.place, Place::Gpu(..)) => {
+            ("HRN-GPU-WRONG", "its results are wrong, or it gave none".to_owned())
+        }
+        left if left < 0.02 && matches!(named.place, Place::Nic(..)) => {
+            ("HRN-NIC-DEAD", "no flow on it came about, with good partners".to_owned())
+        }
+        left => (
+            Code::of(named.place).name,
+            format!("{:.0} % of what its like reach, {}", left * 100.0, how(named.place)),
+        ),
+    };
+    Line { code, node: subject, part, evidence }
+}
+
+fn how(place: Place) -> &'static str {
+    match place {
+        Place::Node(_) => "in runs with good partners, by itself, and on each of its GPUs",
+        Place::Somewhere(_) => "in runs with good partners, and in none of its parts by itself",
+        Place::Gpu(..) => "by itself",
+        Place::NvLink(_) => "by itself, and more than its GPUs tell",
+        Place::Nic(..) => "with good partners",
+        Place::Port(_) => "on all of its NICs with good partners",
+        Place::Link(..) => "with different nodes on both sides, which are good otherwise",
+    }
+}
+
+/// The strategy counts nodes; a person knows them by name.
+fn named(isolation: &Isolation, text: &str) -> String {
+    let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+    let mut before = String::new();
+    for word in &mut words {
+        let number = word.trim_end_matches([',', ':']).parse::<usize>();
+        if before == "node"
+            && let Ok(node) = number
+            && let Some(name) = isolation.asked.nodes.get(node)
+        {
+            *word = word.replace(&node.to_string(), name);
+        }
+        before = word.clone();
+    }
+    words.join(" ")
+}

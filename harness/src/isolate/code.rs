@@ -1,0 +1,236 @@
+//! The codes of culprits, which stay as they are, and what is told of each: the cause, what to do next, the line for Slurm.
+
+use super::named::Place;
+
+/// How grave it is: what is to be done with the node, gravest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Drain it, and have it replaced.
+    Replace,
+    Reboot,
+    Reset,
+    /// Nothing of it is broken: what it was told is.
+    Configure,
+    Watch,
+}
+
+impl Severity {
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Replace => "replace",
+            Severity::Reboot => "reboot",
+            Severity::Reset => "reset",
+            Severity::Configure => "configure",
+            Severity::Watch => "watch",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Code {
+    pub name: &'static str,
+    pub severity: Severity,
+    pub what: &'static str,
+    pub cause: &'static str,
+    pub next: &'static str,
+    /// Whether taking a node out of the queue helps.
+    pub drains: bool,
+}
+
+/// What reasons of drained nodes begin with, so that nobody else's is ever touched.
+pub const REASON: &str = "[harness]";
+
+impl Code {
+    pub fn find(name: &str) -> Option<&'static Code> {
+        CODES.iter().copied().find(|code| code.name.eq_ignore_ascii_case(name))
+    }
+
+    pub fn of(place: Place) -> &'static Code {
+        match place {
+            Place::Node(_) => &NODE_SLOW,
+            Place::Somewhere(_) => &NODE_UNCLEAR,
+            Place::Gpu(..) => &GPU_SLOW,
+            Place::NvLink(_) => &NVLINK_SLOW,
+            Place::Nic(..) => &NIC_SLOW,
+            Place::Port(_) => &PORT_SLOW,
+            Place::Link(..) => &LINK_SLOW,
+        }
+    }
+
+    /// The exact line, which nobody runs unasked.
+    pub fn drain(&self, node: &str, part: &str) -> String {
+        format!("scontrol update nodename={node} state=drain reason=\"{REASON} {} {part}\"", self.name)
+    }
+
+    pub fn page(&self) -> String {
+        let slurm = match self.drains {
+            true => format!(
+                "  {}\n  and after a run on it that passes, if the reason is still ours:\n  scontrol update \
+                 nodename=NODE state=resume\n",
+                self.drain("NODE", "PART")
+            ),
+            false => "  none: no node is at fault, and draining one changes nothing\n".to_owned(),
+        };
+        format!(
+            "{}: {}\n\nseverity\n  {}\n\ncause\n  {}\n\nnext\n  {}\n\nSlurm\n{slurm}",
+            self.name,
+            self.what,
+            self.severity.name(),
+            self.cause,
+            self.next
+        )
+    }
+}
+
+pub static CODES: [&Code; 14] = [
+    &NODE_SLOW,
+    &NODE_UNCLEAR,
+    &NODE_BROKEN,
+    &NODE_LOST,
+    &NODE_UNFIT,
+    &GPU_SLOW,
+    &GPU_WRONG,
+    &NVLINK_SLOW,
+    &NIC_SLOW,
+    &NIC_DEAD,
+    &NIC_MISSING,
+    &PORT_SLOW,
+    &LINK_SLOW,
+    &RANK_LATE,
+];
+
+static NODE_SLOW: Code = Code {
+    name: "HRN-NODE-SLOW",
+    severity: Severity::Reboot,
+    what: "a node on which everything is slow alike",
+    cause: "what all of its parts have in common: power or thermal capping, a wrong CPU governor, another tenant's \
+            process, memory or PCIe that trained down after a boot",
+    next: "look at clocks, temperatures and throttle reasons (`nvidia-smi -q -d PERFORMANCE,CLOCK`), end what else \
+           runs there, reboot it once and isolate again on it and good partners; replace it if it comes back",
+    drains: true,
+};
+
+static NODE_UNCLEAR: Code = Code {
+    name: "HRN-NODE-UNCLEAR",
+    severity: Severity::Watch,
+    what: "a node that is slow with every good partner, and none of whose parts is slow by itself",
+    cause: "the way between its GPUs and its NICs (PCIe switches, GPUDirect, peer memory), its settings, or a fault that \
+            costs less than can be told part by part",
+    next: "compare its settings with those of the others (`harness inventory diff`), then isolate again on it and good \
+           partners; reboot it if it stays",
+    drains: true,
+};
+
+static NODE_BROKEN: Code = Code {
+    name: "HRN-NODE-BROKEN",
+    severity: Severity::Reboot,
+    what: "a node with which runs end badly or hang, or come out wrong",
+    cause: "a driver, a library or a device on it that fails outright",
+    next: "look at stderr of its runs and at its kernel's log (Xid lines), reboot it, isolate again; replace it if it \
+           comes back",
+    drains: true,
+};
+
+static NODE_LOST: Code = Code {
+    name: "HRN-NODE-LOST",
+    severity: Severity::Replace,
+    what: "a node that went away while a job ran on it, did not come up, or gives no answer",
+    cause: "it crashed, lost its power or its network; the launcher said so itself",
+    next: "look at its console and at the controller's log; a node that comes back is isolated with good partners before \
+           it takes jobs again",
+    drains: true,
+};
+
+static NODE_UNFIT: Code = Code {
+    name: "HRN-NODE-UNFIT",
+    severity: Severity::Configure,
+    what: "a node that is not what it should be: devices, versions or settings differ",
+    cause: "the probe's own words stand in the evidence",
+    next: "make it like the others (`harness inventory diff` tells in what it is not), then probe it again",
+    drains: true,
+};
+
+static GPU_SLOW: Code = Code {
+    name: "HRN-GPU-SLOW",
+    severity: Severity::Reset,
+    what: "one GPU that is slower by itself than those of its like",
+    cause: "thermal or power capping of that GPU, memory errors with remapping pending, a PCIe link of fewer lanes",
+    next: "look at its clocks, temperature, throttle reasons and remapped rows (`nvidia-smi -q -i N`), reset it or reboot \
+           the node, isolate again; replace the node if it comes back",
+    drains: true,
+};
+
+static GPU_WRONG: Code = Code {
+    name: "HRN-GPU-WRONG",
+    severity: Severity::Replace,
+    what: "one GPU whose results are wrong",
+    cause: "silent corruption in that GPU or its memory",
+    next: "take it out at once: results of jobs on it cannot be trusted; replace the node",
+    drains: true,
+};
+
+static NVLINK_SLOW: Code = Code {
+    name: "HRN-NVLINK-SLOW",
+    severity: Severity::Reset,
+    what: "a node whose GPUs are slow together, and each of them good alone",
+    cause: "NVLink or NVSwitch with lanes down or retrying, or a fabric manager that does not run",
+    next: "look at `nvidia-smi nvlink -s -e` and at the fabric manager, reset all GPUs of the node together or reboot it, \
+           isolate again; replace the node if it comes back",
+    drains: true,
+};
+
+static NIC_SLOW: Code = Code {
+    name: "HRN-NIC-SLOW",
+    severity: Severity::Replace,
+    what: "one NIC that is slower than its namesakes with several good partners",
+    cause: "the NIC, its PCIe link or its cable: retransmits and link speed tell which",
+    next: "look at its retransmits and at its PCIe width and speed, reboot the node once; replace it if it comes back",
+    drains: true,
+};
+
+static NIC_DEAD: Code = Code {
+    name: "HRN-NIC-DEAD",
+    severity: Severity::Replace,
+    what: "a NIC that is listed and carries nothing",
+    cause: "its link is down, or its driver lost it; collectives go on over the others and are slower",
+    next: "look at its link state, reboot the node once; replace it if it comes back",
+    drains: true,
+};
+
+static NIC_MISSING: Code = Code {
+    name: "HRN-NIC-MISSING",
+    severity: Severity::Reboot,
+    what: "a NIC that the instance type has and the node does not list",
+    cause: "it did not come up at boot, or it was never attached: a launch template with too few interfaces looks so on \
+            every node",
+    next: "compare with other nodes; alone, reboot it and then replace it; on all of them, correct the launch template",
+    drains: true,
+};
+
+static PORT_SLOW: Code = Code {
+    name: "HRN-PORT-SLOW",
+    severity: Severity::Replace,
+    what: "a node all of whose NICs are slow alike, and whose GPUs are good",
+    cause: "what all of its NICs go through: the node's port at its switch, the driver or the settings of the fabric",
+    next: "compare its fabric settings and driver with the others (`harness inventory diff`); if they are alike, give the \
+           port to whoever keeps the network, or replace the node",
+    drains: true,
+};
+
+static LINK_SLOW: Code = Code {
+    name: "HRN-LINK-SLOW",
+    severity: Severity::Watch,
+    what: "the way between two groups of nodes, proven with several sets of nodes that are good otherwise",
+    cause: "a cable or a port between the switches of the two groups, or too much traffic of others on them",
+    next: "give the two groups and the time to whoever keeps the network; until then place jobs within one of them",
+    drains: false,
+};
+
+static RANK_LATE: Code = Code {
+    name: "HRN-RANK-LATE",
+    severity: Severity::Watch,
+    what: "a rank that keeps the others waiting",
+    cause: "what its process does between collectives: its CPU, its storage, its share of the work",
+    next: "look at the load of its CPUs and at who else runs there; isolate again with another workload",
+    drains: true,
+};

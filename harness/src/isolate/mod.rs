@@ -1,0 +1,109 @@
+//! Which part makes runs slow, found with few of them: groups side by side, then what failed in smaller groups, then
+//! one node with good partners, then its parts. It decides and names; what runs and how it is measured is left to others.
+//!
+//! Nothing is kept between rounds: `next` is a function of the fleet and of all answers so far, so that whoever has the
+//! answers goes on where somebody else was ended.
+
+pub mod allot;
+pub mod code;
+pub mod drawn;
+pub mod evidence;
+pub mod links;
+pub mod model;
+pub mod named;
+pub mod nodes;
+pub mod outlook;
+pub mod parts;
+pub mod round;
+pub mod trial;
+pub mod weigh;
+
+#[cfg(test)]
+mod tests;
+
+pub use named::{Conclusion, Named, Place};
+pub use trial::{Aim, Answer, Fleet, Found, Trial};
+
+use allot::{Round, Want};
+use std::collections::BTreeSet;
+use weigh::Weighed;
+
+/// What comes next: runs side by side on disjoint nodes, or the end.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    Round(Vec<Trial>),
+    Done(Conclusion),
+}
+
+/// Rounds beyond which no fleet is asked more.
+const MOST_ROUNDS: usize = 60;
+
+/// `answers` are those of all rounds so far, in their order; `rounds` is how many these were.
+pub fn next(fleet: &Fleet, answers: &[Answer], rounds: usize) -> Next {
+    let weighed = Weighed::of(answers);
+    let mut state = State::new(fleet, answers, weighed);
+    nodes::pursue(&mut state);
+    let still_looking = !state.wants.is_empty();
+    parts::pursue(&mut state);
+    if !still_looking {
+        links::pursue(&mut state);
+    }
+    let mut round = Round::new(&state);
+    for want in &state.wants {
+        round.place(want);
+    }
+    let trials = round.ended();
+    if trials.is_empty() || rounds >= MOST_ROUNDS {
+        if !state.wants.is_empty() {
+            let left = state.wants.iter().map(|want| want.aim.clone()).collect::<BTreeSet<_>>();
+            state.open.extend(left.iter().map(|aim| format!("could not be run: {aim}")));
+        }
+        return Next::Done(state.conclusion());
+    }
+    Next::Round(trials)
+}
+
+/// What is known, and what is to be known yet.
+pub struct State<'a> {
+    pub fleet: &'a Fleet,
+    pub answers: &'a [Answer],
+    pub weighed: Weighed,
+    /// Nodes that were in a run of several nodes that went well.
+    pub good: BTreeSet<usize>,
+    pub wants: Vec<Want>,
+    pub named: Vec<Named>,
+    /// Nodes that are slow beyond doubt, with how much is left of the rate.
+    pub convicted: Vec<(usize, f64)>,
+    pub suspects: BTreeSet<usize>,
+    /// What could not be told.
+    pub open: Vec<String>,
+    /// What was found and may hide something else.
+    pub notes: Vec<String>,
+}
+
+impl<'a> State<'a> {
+    fn new(fleet: &'a Fleet, answers: &'a [Answer], weighed: Weighed) -> State<'a> {
+        State {
+            fleet,
+            answers,
+            weighed,
+            good: BTreeSet::new(),
+            wants: Vec::new(),
+            named: Vec::new(),
+            convicted: Vec::new(),
+            suspects: BTreeSet::new(),
+            open: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn conclusion(mut self) -> Conclusion {
+        self.named.sort_by_key(|named| named.place);
+        Conclusion {
+            named: self.named,
+            suspects: self.suspects.into_iter().collect(),
+            open: self.open,
+            notes: self.notes,
+        }
+    }
+}
