@@ -9,6 +9,7 @@ mod killed;
 mod left;
 mod login;
 mod probe;
+mod shared;
 mod whole;
 mod worn;
 
@@ -26,6 +27,7 @@ pub fn tests() -> Vec<Trial> {
         left::FACTS,
         worn::FACTS,
         killed::FACTS,
+        shared::FACTS,
         analysis::FACTS,
     ]
     .concat();
