@@ -64,10 +64,31 @@ pub struct Plan {
     /// So many jobs are in the queue or run at the same time; as many as nodes allow, where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_jobs: Option<u32>,
+    /// Jobs on the same nodes that share an allocation of Slurm. A job that is in none has one of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allocations: Vec<PlannedAllocation>,
     /// Recipes that users wrote, whole: the plan needs no file of theirs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recipes: Vec<PlannedRecipe>,
     pub cases: Vec<PlannedCase>,
+}
+
+/// One allocation of Slurm for several jobs, which run in it one after the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedAllocation {
+    /// What asks for the nodes and keeps them. It measures nothing, and belongs to no case.
+    pub keeper: PlannedJob,
+    /// In the plan's order: the keeper knows them by their numbers, counted from 1.
+    pub jobs: Vec<PlannedTurn>,
+}
+
+/// A job's place in an allocation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedTurn {
+    pub case: String,
+    pub job: String,
+    /// What is kept for it: its own time limit, and what it may take to end.
+    pub limit_s: u64,
 }
 
 /// A recipe that a user wrote, as it was when the run was planned.

@@ -4,6 +4,7 @@
 // Tests wait for real processes by the machine's clock; what they test must not.
 #![allow(clippy::disallowed_methods)]
 
+mod allocation_script;
 mod analyze_on;
 #[path = "../stand_ins/mod.rs"]
 mod bed;
@@ -50,6 +51,7 @@ mod sampler;
 mod scenarios;
 mod scripts;
 mod secrets;
+mod shared_allocations;
 mod small_export;
 mod spread;
 mod ssh;

@@ -176,6 +176,29 @@ fn where_no_node_can_pass_nothing_is_launched_and_nothing_is_green() {
 }
 
 #[test]
+fn a_shared_folder_that_is_full_leaves_all_nodes_out_and_is_the_fault_of_none() {
+    let full = |node: &str| ["--sim-fault".to_owned(), format!("{node}:disk-full")];
+    let run = |project: &Project, nodes: &str, of_all: &[String]| {
+        let args = ["--suite", "test", "--probe", "--nodes", nodes];
+        project.harness(&[&args[..], &of_all.iter().map(String::as_str).collect::<Vec<_>>()].concat())
+    };
+    let project = project(&[collective("each", "each", "")]);
+    let both = [full("p5-001"), full("p5-002")].concat();
+    let ran = run(&project, "p5-[001-002]", &both);
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    let left_out = |node: &str| format!("busbw/2GiB@{node} error left-out");
+    assert_eq!(verdicts(&project, "each"), [left_out("p5-001"), left_out("p5-002")]);
+    assert!(ran.blamed().is_empty(), "what all nodes share is the fault of none: {}", ran.all());
+    assert!(ran.stdout.contains("left out: p5-001: room in the shared folder"), "{}", ran.all());
+    // One that sees another folder than the others has a fault of its own, and so has one that lacks more.
+    let ran = run(&project, "p5-[001-003]", &both);
+    assert_eq!(ran.blamed(), ["culprit p5-001 node", "culprit p5-002 node"], "{}", ran.all());
+    let more = [both, vec!["--sim-fault".to_owned(), "p5-002:gpu-missing@3".to_owned()]].concat();
+    let ran = run(&project, "p5-[001-002]", &more);
+    assert_eq!(ran.blamed(), ["culprit p5-002 node"], "{}", ran.all());
+}
+
+#[test]
 fn a_probe_that_could_not_be_made_leaves_nobody_out() {
     let project = project(&[collective("each", "each", "")]);
     let args = ["--suite", "test", "--inventory", "sim-ssh", "--sim-fault", "p5-002:host-unreachable"];

@@ -1,6 +1,8 @@
 //! What is sent to nodes is text, and is looked at as text; and the pretend cluster reads back exactly that text.
 
-use harness::script::{Container, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, read, render};
+use harness::script::{
+    Container, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, Turn, Turns, read, render,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -40,6 +42,21 @@ fn container() -> Option<Container> {
         remap_root: false,
         workdir: None,
     })
+}
+
+#[test]
+fn an_allocation_that_jobs_share() {
+    let mut script = slurm(&["p5-001", "p5-002"], 8);
+    let turn = |folder: &str, limit_s| Turn { folder: folder.to_owned(), limit_s };
+    let jobs = vec![turn("/fsx/harness/RUN/a/p5-001+p5-002", 1080), turn("/fsx/it's a folder", 60)];
+    script.steps = vec![Step::Turns(Turns { idle_s: 600, jobs })];
+    let text = render(&script);
+    let line = "bash allocation.sh 600 /fsx/harness/RUN/a/p5-001+p5-002 1080 '/fsx/it'\\''s a folder' 60\nstatus=$?\n";
+    assert!(text.contains(line), "{text}");
+    assert_eq!(read(&text), Ok(script));
+    for (seen, other) in [("600", "six"), (" 1080 ", " "), ("allocation.sh", "allocate.sh")] {
+        assert!(read(&text.replacen(seen, other, 1)).is_err(), "{seen}");
+    }
 }
 
 #[test]

@@ -33,6 +33,10 @@ pub enum Ended {
     Deadline,
     /// By somebody else.
     Cancelled,
+    /// It had not ended when the allocation that it shared with other jobs came to its own time limit.
+    AllocationOver {
+        limit_s: u64,
+    },
     /// It never started.
     QueueStuck {
         reason: String,
@@ -93,6 +97,7 @@ impl Ended {
             Ended::Requeued { .. } => "REQUEUED".to_owned(),
             Ended::Deadline => "DEADLINE".to_owned(),
             Ended::Cancelled => "CANCELLED".to_owned(),
+            Ended::AllocationOver { .. } => "allocation-over".to_owned(),
             Ended::QueueStuck { .. } => "queue-stuck".to_owned(),
             Ended::LaunchFailed { .. } => "launch-failed".to_owned(),
             Ended::FolderFailed { .. } => "folder-failed".to_owned(),

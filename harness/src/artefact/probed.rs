@@ -67,4 +67,7 @@ pub enum Value {
 pub struct LeftOut {
     pub node: String,
     pub why: String,
+    /// It is the folder that all nodes share that keeps it from passing, and nothing of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_folder: bool,
 }

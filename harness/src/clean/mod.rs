@@ -106,7 +106,14 @@ impl Jobs {
             queued_as: format!("{}.{}.{}", plan.run_id, case.name, job.name),
             files: job.files.iter().filter_map(node::digest_of).collect(),
         });
-        Jobs(job.collect())
+        let keeper = plan.allocations.iter().map(|allocation| &allocation.keeper).map(|keeper| Job {
+            name: format!("allocation/{}", keeper.name),
+            folder: keeper.folder.clone(),
+            nodes: keeper.nodes.clone(),
+            queued_as: crate::plan::name_of_allocation(&plan.run_id, &keeper.name),
+            files: keeper.files.iter().filter_map(node::digest_of).collect(),
+        });
+        Jobs(job.chain(keeper).collect())
     }
 }
 

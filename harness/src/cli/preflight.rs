@@ -51,7 +51,11 @@ pub fn before(
         .nodes
         .iter()
         .filter(|node| !node.unfit.is_empty())
-        .map(|node| LeftOut { node: node.node.clone(), why: node.unfit.join("; ") })
+        .map(|node| LeftOut {
+            node: node.node.clone(),
+            why: node.unfit.join("; "),
+            by_folder: probe::is_by_folder(node, &made, inventory),
+        })
         .collect();
     if left_out.is_empty() {
         return Ok((plan, made));

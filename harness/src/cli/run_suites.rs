@@ -56,6 +56,7 @@ pub fn go(
     args: &RunArgs,
     again: &Again<'_>,
 ) -> i32 {
+    let plan = plan::share(plan, inventory);
     let selected = plan.cases.iter().map(|case| case.assertions.len()).sum::<usize>();
     if args.libtest.list {
         let format = match args.libtest.format {
@@ -101,7 +102,8 @@ pub fn go(
     let (plan, probe) = match preflight::is_wanted(inventory, args) {
         false => (plan, None),
         true => match preflight::before(home, plan, inventory, reached.as_ref(), args, again) {
-            Ok((plan, probe)) => (plan, Some(probe)),
+            // Those that were left out are in no allocation.
+            Ok((fewer, probe)) => (plan::share(fewer, inventory), Some(probe)),
             Err(Stopped::Interrupted(code)) => {
                 eprintln!("interrupted while nodes were probed: nothing was launched");
                 return code;

@@ -60,6 +60,9 @@ pub struct SlurmReach {
     pub login_config: Option<String>,
     /// So many jobs of a run are in the queue or run at the same time; as many as nodes allow, where absent.
     pub most_jobs: Option<u32>,
+    /// Jobs of a run that follow each other on the same nodes share an allocation of no more than so many seconds; each
+    /// has one of its own, where absent.
+    pub share: Option<u64>,
     /// What `srun --mpi` is given.
     pub mpi: String,
     pub exclusive: bool,

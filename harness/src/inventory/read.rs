@@ -22,6 +22,10 @@ const STARTS: [(&str, SshStart); 2] = [("mpirun", SshStart::Mpirun), ("processes
 const LEASE_S: u64 = 300;
 /// Shorter than the time after which a job that gives no answer is given up, longer than a few looks.
 const LEASE_LIMITS_S: std::ops::RangeInclusive<u32> = 30..=540;
+/// An allocation that jobs share is asked for as a whole: what is longer waits longer in a busy queue, and is bounded by
+/// the time limits of most partitions.
+const ALLOCATION_S: u64 = 4 * 3600;
+const ALLOCATION_LIMITS_S: std::ops::RangeInclusive<u32> = 600..=30 * 24 * 3600;
 
 /// What the nodes of a pretend cluster have, unless told otherwise.
 const PRETEND_NSYS: NsysVersion = NsysVersion::new(2025, 3);
@@ -159,6 +163,7 @@ fn slurm() -> SlurmReach {
         login: None,
         login_config: None,
         most_jobs: None,
+        share: None,
         mpi: "pmix".to_owned(),
         exclusive: true,
     }
@@ -178,6 +183,7 @@ fn read_reach(table: &Table<'_>) -> Option<ReachBy> {
             login: word("login"),
             login_config: table.get("login_config").and_then(|value| line_of_text(&value)),
             most_jobs: table.get("most_jobs").and_then(|value| value.small(1..=100_000)),
+            share: read_share(table),
             mpi: word("mpi").unwrap_or_else(|| slurm().mpi),
             exclusive: table.get("exclusive").and_then(|value| value.boolean()).unwrap_or(true),
         }),
@@ -194,6 +200,18 @@ fn read_reach(table: &Table<'_>) -> Option<ReachBy> {
     };
     table.close();
     Some(reach)
+}
+
+/// The longest allocation that jobs may share.
+fn read_share(table: &Table<'_>) -> Option<u64> {
+    let shares = table.get("share_allocations").and_then(|value| value.boolean()).unwrap_or(false);
+    let longest = table.get("longest_allocation_s");
+    if let Some(value) = longest.as_ref().filter(|_| !shares) {
+        let message = "jobs share no allocation, and this says how long one may be: `longest_allocation_s`";
+        value.mistake_with(message, "write `share_allocations = true` beside it");
+    }
+    let longest = longest.and_then(|value| value.small(ALLOCATION_LIMITS_S)).map(u64::from);
+    shares.then(|| longest.unwrap_or(ALLOCATION_S))
 }
 
 fn default_paths(shared: String) -> Paths {

@@ -88,6 +88,30 @@ shared = "/fsx/harness"
 }
 
 #[test]
+fn jobs_share_allocations_only_where_the_inventory_says_so() {
+    let text = |more: &str| {
+        format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"a\"\npaths = {{ shared = \"/tmp\" }}\n[reach]\nvia = \"slurm\"\n{more}"
+        )
+    };
+    let share = |more: &str| match read(&text(more)).expect("good").reach {
+        ReachBy::Slurm(slurm) => slurm.share,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((share(""), share("share_allocations = false\n")), (None, None));
+    assert_eq!(share("share_allocations = true\n"), Some(14_400));
+    assert_eq!(share("share_allocations = true\nlongest_allocation_s = 7200\n"), Some(7200));
+    for (more, told) in [
+        ("longest_allocation_s = 7200\n", "write `share_allocations = true` beside it"),
+        ("share_allocations = true\nlongest_allocation_s = 10\n", "x.toml:8:24: "),
+        ("share_allocations = 1\n", "x.toml:7:21: "),
+    ] {
+        let message = read(&text(more)).expect_err(more);
+        assert!(message.contains(told), "{more}: {message}");
+    }
+}
+
+#[test]
 fn nodes_reached_by_ssh_say_how_ranks_start_and_how_long_they_live_unseen() {
     let text = |more: &str| {
         format!(

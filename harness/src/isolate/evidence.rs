@@ -98,7 +98,7 @@ mod tests {
             culprit("n6", "node", "NODE_FAIL: job 3 of `all`: n6"),
             culprit("n7", "node", "hang: job 3 of `all`: n7"),
         ];
-        let left = [LeftOut { node: "n8".into(), why: "7 GPUs of 8".into() }];
+        let left = [LeftOut { node: "n8".into(), why: "7 GPUs of 8".into(), by_folder: false }];
         let evidence = of_run(&culprits, &left);
         let codes: Vec<&str> = evidence.lines.iter().map(|line| line.code).collect();
         let wanted = [

@@ -159,6 +159,11 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
             "run in a reservation or with a QOS that is not preempted",
         ),
         Ended::Cancelled => error(&end.cause(), "somebody cancelled the job", "run it again"),
+        Ended::AllocationOver { limit_s } => error(
+            &end.cause(),
+            &format!("the allocation that it shares with other jobs came to its time limit of {limit_s} s"),
+            "run it again; lower `longest_allocation_s`, or leave `share_allocations` out",
+        ),
         Ended::QueueStuck { reason } => error(
             &end.cause(),
             &format!("the job never started: {reason}"),
@@ -186,7 +191,7 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         Ended::LeftOut { node, why } => error(
             &end.cause(),
             &format!("{node} was left out before anything was launched: {why}"),
-            "see to the node; `harness inventory probe --nodes` tells when it is fit, `--no-probe` launches on it as it is",
+            "see to that; `harness inventory probe --nodes` tells when it is fit, `--no-probe` launches on it as it is",
         ),
         Ended::NotRun { why } => error(&end.cause(), &format!("it was not run: {why}"), "run it again"),
     }
@@ -356,8 +361,9 @@ pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdi
         | Ended::Cancelled
         | Ended::Requeued { .. }
         | Ended::FolderFailed { .. }
+        | Ended::AllocationOver { .. }
         | Ended::Deadline => false,
-        Ended::QueueStuck { .. } => record.blamed.is_some(),
+        Ended::QueueStuck { .. } | Ended::LeftOut { .. } => record.blamed.is_some(),
         _ => true,
     };
     data.case

@@ -6,9 +6,10 @@ pub mod folder;
 pub mod local;
 pub mod slurm;
 pub mod slurm_array;
-mod slurm_end;
+pub mod slurm_end;
 pub mod slurm_json;
 pub mod slurm_state;
+pub mod slurm_turns;
 pub mod ssh;
 mod ssh_node;
 

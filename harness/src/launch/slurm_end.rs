@@ -133,6 +133,15 @@ async fn down_node(reach: &dyn Reach, job: &PlannedJob) -> Option<Blamed> {
     Some(Blamed { evidence: format!("`sinfo` says {}: {}", lost.words, lost.reason), node: lost.name })
 }
 
+/// The first of these nodes that Slurm starts nothing new on, with its words: those that hold an allocation keep it.
+pub async fn barred(reach: &dyn Reach, of: &[String]) -> Option<String> {
+    let barred = ["drain", "drained", "draining", "failing"];
+    let is_barred = |node: &Node| node.state().is_lost() || barred.iter().any(|word| node.state().has(word));
+    let mut nodes = nodes(reach).await?.into_iter();
+    let node = nodes.find(|node| of.contains(&node.name) && is_barred(node))?;
+    Some(format!("{} is {}: {}", node.name, node.words, node.reason))
+}
+
 /// Slurm names the nodes that a job waits for, and not what is wrong with them: that is put behind its words.
 pub async fn explain_waiting(reach: &dyn Reach, polls: &mut [Poll]) {
     let names_nodes =

@@ -1,5 +1,6 @@
 //! Suites x inventory x baselines to a plan that leaves no choice open. Pure: it reads no file and asks no clock.
 
+mod allocations;
 mod assertions;
 mod baseline;
 mod jobs;
@@ -10,6 +11,7 @@ mod select;
 mod settings;
 mod training;
 
+pub use allocations::{name_of_allocation, share};
 pub use baseline::rebaseline;
 pub use left_out::leave_out;
 pub use placement::Placed;
@@ -141,6 +143,7 @@ pub fn plan(
             ReachBy::Slurm(slurm) => slurm.most_jobs,
             ReachBy::Ssh(_) | ReachBy::Local => None,
         },
+        allocations: Vec::new(),
         recipes: request.recipes.clone(),
         cases,
     })

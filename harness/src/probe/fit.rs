@@ -4,7 +4,7 @@
 use super::clock::surely_off_ms;
 use super::misled::misled;
 use super::version;
-use crate::artefact::{ProbedNode, Value};
+use crate::artefact::{Probe, ProbedNode, Value};
 use crate::inventory::{Instance, Inventory};
 use std::cmp::Ordering;
 
@@ -107,12 +107,39 @@ fn shared(node: &ProbedNode, inventory: &Inventory, unfit: &mut Vec<String>) {
     {
         unfit.push(format!("the shared folder `{folder}`: {state}"));
     }
-    if let Some(Value::Number(bytes)) = node.facts.get("shared_free")
+    room(node, inventory, unfit);
+}
+
+fn room(node: &ProbedNode, inventory: &Inventory, unfit: &mut Vec<String>) {
+    let folder = &inventory.paths.shared;
+    if let Some(Value::Number(bytes)) = node.facts.get(ROOM)
         && *bytes < LEAST_ROOM
     {
         unfit.push(format!("room in the shared folder `{folder}`, in MiB: {}", bytes >> 20));
     }
 }
+
+/// What speaks against a node because its folder lacks room.
+fn lacks_room(node: &ProbedNode, inventory: &Inventory) -> Vec<String> {
+    let mut lacks = Vec::new();
+    room(node, inventory, &mut lacks);
+    let asked = inventory.probe.iter().filter(|requirement| requirement.fact == ROOM);
+    let is_told = node.facts.contains_key(ROOM);
+    lacks.extend(asked.filter(|_| is_told).filter_map(|requirement| requirement.unmet(node)));
+    lacks
+}
+
+/// Whether a node cannot pass for want of room in the shared folder, and for nothing else. A folder that is full on some
+/// nodes only is not the one that they share.
+pub fn is_by_folder(node: &ProbedNode, made: &Probe, inventory: &Inventory) -> bool {
+    let mut probed = made.nodes.iter().filter(|node| node.unprobed.is_none());
+    let lacks = lacks_room(node, inventory);
+    !lacks.is_empty()
+        && node.unfit.iter().all(|why| lacks.contains(why))
+        && probed.all(|other| !lacks_room(other, inventory).is_empty())
+}
+
+const ROOM: &str = "shared_free";
 
 fn odd(node: &ProbedNode, inventory: &Inventory, notes: &mut Vec<String>) {
     for (fact, what) in

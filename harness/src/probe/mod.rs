@@ -19,6 +19,7 @@ mod version;
 pub use ask::{Ask, CLOCK};
 pub use compare::{Comparison, against_golden, against_majority};
 pub use facts::{FACTS, Fact, Kind, fact};
+pub use fit::is_by_folder;
 pub use made::{NotMade, Probing, make};
 pub use requirement::{Bound, Requirement};
 pub use slurm::read_srun;

@@ -127,6 +127,7 @@ mod tests {
             login: None,
             login_config: None,
             most_jobs: None,
+            share: None,
             mpi: "pmix".into(),
             exclusive: true,
         };

@@ -3,7 +3,7 @@
 
 use super::SIMULATED;
 use super::text::{command_line, count, duration, show, show_lines};
-use crate::artefact::{ExpectedFile, FileKind, Launcher, Plan, PlannedCase, PlannedJob};
+use crate::artefact::{ExpectedFile, FileKind, Launcher, Plan, PlannedAllocation, PlannedCase, PlannedJob};
 use crate::nodeset;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -19,6 +19,9 @@ pub fn dry_run(plan: &Plan, standing: &[(&str, &str)], verbose: bool) -> String 
     head(&mut text, plan);
     for case in &plan.cases {
         planned_case(&mut text, case, verbose);
+    }
+    for allocation in &plan.allocations {
+        shared_allocation(&mut text, allocation, verbose);
     }
     shared(&mut text, plan, standing);
     totals(&mut text, plan);
@@ -121,6 +124,21 @@ fn job(text: &mut String, job: &PlannedJob) {
     expected(text, &job.expected);
 }
 
+fn shared_allocation(text: &mut String, allocation: &PlannedAllocation, verbose: bool) {
+    let keeper = &allocation.keeper;
+    line(text, 0, "");
+    let (jobs, of) = (count(allocation.jobs.len(), "job"), nodes(&keeper.nodes));
+    line(text, 0, &format!("allocation {} on {of}, shared by {jobs}", show(&keeper.name)));
+    line(text, 2, &format!("time limit: {}", duration(keeper.limit_s as f64)));
+    for (turn, number) in allocation.jobs.iter().zip(1..) {
+        line(text, 2, &format!("{number}: {}/{}", show(&turn.case), show(&turn.job)));
+    }
+    match verbose {
+        true => job(text, keeper),
+        false => line(text, 2, &format!("launch: {}", command_line(&keeper.launch))),
+    }
+}
+
 fn block(text: &mut String, indent: usize, script: &str) {
     for row in show_lines(script).lines() {
         line(text, indent, format!("| {row}").trim_end());
@@ -145,8 +163,10 @@ fn expected(text: &mut String, files: &[ExpectedFile]) {
 
 /// The scripts that jobs share, once and at the end.
 fn shared(text: &mut String, plan: &Plan, standing: &[(&str, &str)]) {
+    let keepers = plan.allocations.iter().map(|allocation| &allocation.keeper);
     let jobs = plan.cases.iter().flat_map(|case| &case.jobs);
     let files: Vec<&str> = jobs
+        .chain(keepers)
         .flat_map(|job| &job.files)
         .filter(|file| file.text.is_none())
         .map(|file| file.name.as_str())

@@ -31,6 +31,12 @@ impl Clock {
         self.epoch_unix_s + self.elapsed().as_secs_f64()
     }
 
+    /// That moment, as far back as this machine's clock goes.
+    pub fn moment(&self, unix_s: f64) -> Instant {
+        let ago = Duration::try_from_secs_f64(self.now_unix_s() - unix_s).unwrap_or_default();
+        Instant::now().checked_sub(ago).unwrap_or_else(Instant::now)
+    }
+
     /// When the run began.
     pub fn started(&self) -> String {
         iso8601(self.epoch_unix_s)

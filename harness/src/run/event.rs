@@ -60,6 +60,24 @@ pub enum Event<'a> {
         #[serde(skip_serializing_if = "<[Finding]>::is_empty")]
         findings: &'a [Finding],
     },
+    /// One that jobs share was asked for.
+    AllocationSubmitted {
+        at: String,
+        allocation: &'a str,
+        handle: &'a str,
+        nodes: &'a [String],
+    },
+    /// Nothing more is to run in it: what it was planned for beside runs by itself.
+    AllocationClosed {
+        at: String,
+        allocation: &'a str,
+        why: &'a str,
+    },
+    AllocationEnded {
+        at: String,
+        allocation: &'a str,
+        end: &'a Ended,
+    },
     CaseNotRun {
         at: String,
         case: &'a str,

@@ -1,15 +1,16 @@
 //! One job of a run: how far it is, since when, and what is told of it when it is over. Who moves it on is told in the room's
 //! own file.
 
-use super::{Clock, Past};
+use super::{Clock, Past, history};
 use crate::artefact::{Blamed, Ended, JobRecord, LeftOut, PlannedJob};
 use crate::store::iso8601;
 use recipes::finding::Finding;
-use std::time::Duration;
 use tokio::time::Instant;
 
 pub(super) struct Job<'a> {
     pub case: usize,
+    /// The allocation that it is to share, among the run's.
+    pub allocation: Option<usize>,
     pub planned: &'a PlannedJob,
     pub state: JobState,
     pub times: Times,
@@ -32,6 +33,8 @@ pub(super) enum JobState {
 
 pub(super) struct Live {
     pub handle: String,
+    /// The allocation that it was given a turn in; nothing where it has one of its own.
+    pub within: Option<usize>,
     pub submitted: Instant,
     pub started: Option<Instant>,
     pub last_answer: Instant,
@@ -43,21 +46,31 @@ pub(super) struct Live {
 impl<'a> Job<'a> {
     /// It is over before it began.
     pub fn left_out(case: usize, planned: &'a PlannedJob, left: &LeftOut) -> Self {
-        let LeftOut { node, why } = left.clone();
+        let LeftOut { node, why, by_folder } = left.clone();
         let end = Ended::LeftOut { node: node.clone(), why: why.clone() };
+        // What all nodes share is the fault of none of them.
+        let blamed = (!by_folder).then_some(Blamed { node, evidence: why });
         Job {
             case,
+            allocation: None,
             planned,
             state: JobState::Over { handle: None, end },
             times: Times::default(),
-            blamed: Some(Blamed { node, evidence: why }),
+            blamed,
             findings: Vec::new(),
         }
     }
 
-    pub fn with(case: usize, planned: &'a PlannedJob, past: Option<&Past>, clock: &Clock) -> Self {
+    pub fn with(
+        case: usize,
+        allocation: Option<usize>,
+        planned: &'a PlannedJob,
+        past: Option<&Past>,
+        clock: &Clock,
+    ) -> Self {
         let mut job = Job {
             case,
+            allocation,
             planned,
             state: JobState::Planned,
             times: Times::default(),
@@ -69,15 +82,13 @@ impl<'a> Job<'a> {
         job.blamed = past.blamed.clone();
         job.findings = past.findings.clone();
         // How long it has waited or run counts on against its limits.
-        let moment = |unix_s: f64| {
-            let ago = Duration::try_from_secs_f64(clock.now_unix_s() - unix_s).unwrap_or_default();
-            Instant::now().checked_sub(ago).unwrap_or_else(Instant::now)
-        };
+        let moment = |unix_s: f64| clock.moment(unix_s);
         match (&past.end, &past.handle) {
             (Some(end), handle) => job.state = JobState::Over { handle: handle.clone(), end: end.clone() },
             (None, Some(handle)) => {
                 job.state = JobState::Live(Live {
                     handle: handle.clone(),
+                    within: allocation.filter(|_| history::turn_of(handle).is_some()),
                     submitted: past.submitted.map_or_else(Instant::now, moment),
                     started: past.started.map(moment),
                     last_answer: Instant::now(),

@@ -1,24 +1,25 @@
 //! Obeys the plan: launches each job when its nodes are free, watches it, and ends it at its limits.
 //! It hands over one case at a time as soon as all its jobs have ended; what the case's numbers say is not asked here.
 
+mod allocation;
 mod clock;
 mod event;
 mod history;
 mod job;
+mod watch;
 
 pub use clock::Clock;
 pub use event::{Event, shared_slots};
-pub use history::{History, Past};
+pub use history::{History, Past, PastAllocation};
 
-use crate::artefact::{
-    Blamed, CaseEnd, CaseJobs, Ended, FORMAT, Launcher, LeftOut, Plan, PlannedCase, PlannedJob,
-};
+use crate::artefact::{CaseEnd, CaseJobs, Ended, FORMAT, Launcher, LeftOut, Plan, PlannedCase, PlannedJob};
 use crate::interrupt;
 use crate::launch::folder::Folders;
-use crate::launch::{self, Launch, NotLaunched, Poll};
+use crate::launch::{self, Launch, NotLaunched};
 use crate::reach::{Command, Reach};
 use crate::redact::Secrets;
 use crate::script;
+use allocation::Allocation;
 use job::{Job, JobState, Live};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -49,6 +50,7 @@ pub struct Runner<'a> {
     /// Cases by index in the plan.
     cases: Vec<CaseState>,
     jobs: Vec<Job<'a>>,
+    allocations: Vec<Allocation<'a>>,
     stopped: Option<String>,
     next_poll: Instant,
     /// The process before this one was ended: what it had launched last, it could not always tell.
@@ -108,8 +110,9 @@ impl<'a> Runner<'a> {
             .flat_map(|(case, planned)| {
                 planned.jobs.iter().map(move |job| {
                     let past = history.and_then(|history| history.of(&planned.name, &job.name));
+                    let shared = allocation::of(plan, &planned.name, &job.name);
                     match left_out(plan, job) {
-                        None => Job::with(case, job, past, &clock),
+                        None => Job::with(case, shared, job, past, &clock),
                         Some(left) => Job::left_out(case, job, left),
                     }
                 })
@@ -124,6 +127,11 @@ impl<'a> Runner<'a> {
             secrets,
             cases: plan.cases.iter().map(|_| CaseState { handed_over: false, end: None }).collect(),
             jobs,
+            allocations: plan
+                .allocations
+                .iter()
+                .map(|planned| Allocation::with(planned, history, &clock))
+                .collect(),
             stopped: None,
             next_poll: Instant::now(),
             resumed: history.is_some(),
@@ -154,11 +162,14 @@ impl<'a> Runner<'a> {
     pub async fn next(&mut self) -> Option<Finished> {
         loop {
             self.heed_interruption();
+            self.tend_allocations().await;
             if let Some(finished) = self.finished_case() {
                 self.forget_secrets(finished.case).await;
                 return Some(finished);
             }
-            if self.cases.iter().all(|case| case.handed_over) {
+            if self.cases.iter().all(|case| case.handed_over)
+                && !self.allocations.iter().any(Allocation::is_open)
+            {
                 return None;
             }
             self.launch_what_can_be().await;
@@ -273,22 +284,35 @@ impl<'a> Runner<'a> {
                 taken.extend(job.planned.nodes.iter().map(String::as_str));
             }
         }
-        let live = self.jobs.iter().filter(|job| matches!(job.state, JobState::Live(_))).count();
-        let room = self.plan.most_jobs.map_or(usize::MAX, |most| (most as usize).saturating_sub(live));
+        let open = self.allocations.iter().filter(|allocation| allocation.is_open());
+        let mut live = open.clone().count();
+        taken.extend(open.flat_map(|open| &open.planned.keeper.nodes).map(String::as_str));
+        let is_alone = |job: &&Job| matches!(&job.state, JobState::Live(live) if live.within.is_none());
+        live += self.jobs.iter().filter(is_alone).count();
+        let mut room = self.plan.most_jobs.map_or(usize::MAX, |most| (most as usize).saturating_sub(live));
         let mut ready = Vec::new();
         for (at, job) in self.jobs.iter().enumerate() {
-            if ready.len() >= room {
-                break;
-            }
             let case = &self.plan.cases[job.case];
             if !matches!(job.state, JobState::Planned) || !matches!(self.barrier(case), Barrier::Open) {
                 continue;
             }
-            if job.planned.nodes.iter().all(|node| !taken.contains(node.as_str())) {
+            // In an allocation that is there the nodes are the job's own, and nothing more comes into the queue.
+            if let Some(which) = job.allocation
+                && self.allocations[which].is_open()
+            {
+                let is_next = |other: &usize| self.jobs[*other].allocation != Some(which);
+                if self.has_a_turn(which) && ready.iter().all(is_next) {
+                    ready.push(at);
+                }
+                continue;
+            }
+            if room > 0 && job.planned.nodes.iter().all(|node| !taken.contains(node.as_str())) {
                 ready.push(at);
+                room -= 1;
             }
             taken.extend(job.planned.nodes.iter().map(String::as_str));
-            if taken.len() >= self.plan.nodes.len() {
+            let is_full = room == 0 || taken.len() >= self.plan.nodes.len();
+            if is_full && self.allocations.is_empty() {
                 break;
             }
         }
@@ -306,49 +330,61 @@ impl<'a> Runner<'a> {
     }
 
     async fn submit(&mut self, at: usize) {
-        let planned = self.jobs[at].planned;
-        let case = &self.plan.cases[self.jobs[at].case].name;
-        let submitted = self.launch(planned).await;
-        let now = Instant::now();
-        let at_time = self.clock.now();
-        self.jobs[at].times.submitted = Some(self.clock.now_unix_s());
+        let within = self.jobs[at].allocation.filter(|which| !self.allocations[*which].is_gone());
+        let submitted = match within {
+            None => self.launch(self.jobs[at].planned).await,
+            Some(which) => match self.take_turn(at, which).await {
+                Some(taken) => taken,
+                None => return,
+            },
+        };
         match submitted {
-            Ok(handle) => {
-                let event = Event::JobSubmitted {
-                    at: at_time,
-                    case,
-                    job: &planned.name,
-                    handle: &handle,
-                    nodes: &planned.nodes,
-                    estimate_s: planned.estimate_s,
-                };
-                (self.tell)(Some(&event), self.clock.elapsed());
-                self.jobs[at].state = JobState::Live(Live {
-                    handle,
-                    submitted: now,
-                    started: None,
-                    last_answer: now,
-                    ending: None,
-                    last_reason: String::new(),
-                });
-                // A fresh job is looked at soon, even where the last look was just now.
-                self.next_poll = self.next_poll.min(now + POLL_EVERY);
-            }
-            Err(NotLaunched { end, blamed }) => {
-                let not = NotLaunched { end, blamed };
-                let event = Event::JobNotSubmitted {
-                    at: at_time,
-                    case,
-                    job: &planned.name,
-                    why: not.why(),
-                    end: &not.end,
-                    blamed: not.blamed.as_ref(),
-                };
-                (self.tell)(Some(&event), self.clock.elapsed());
-                self.jobs[at].blamed = not.blamed;
-                self.jobs[at].state = JobState::Over { handle: None, end: not.end };
-            }
+            Ok(handle) => self.now_live(at, handle, within),
+            Err(not) => self.not_launched(at, not),
         }
+    }
+
+    fn now_live(&mut self, at: usize, handle: String, within: Option<usize>) {
+        let now = Instant::now();
+        let planned = self.jobs[at].planned;
+        self.jobs[at].times.submitted = Some(self.clock.now_unix_s());
+        let event = Event::JobSubmitted {
+            at: self.clock.now(),
+            case: &self.plan.cases[self.jobs[at].case].name,
+            job: &planned.name,
+            handle: &handle,
+            nodes: &planned.nodes,
+            estimate_s: planned.estimate_s,
+        };
+        (self.tell)(Some(&event), self.clock.elapsed());
+        self.jobs[at].state = JobState::Live(Live {
+            handle,
+            within,
+            submitted: now,
+            started: None,
+            last_answer: now,
+            ending: None,
+            last_reason: String::new(),
+        });
+        // A fresh job is looked at soon, even where the last look was just now.
+        self.next_poll = self.next_poll.min(now + POLL_EVERY);
+    }
+
+    fn not_launched(&mut self, at: usize, not: NotLaunched) {
+        let planned = self.jobs[at].planned;
+        self.jobs[at].times.submitted = Some(self.clock.now_unix_s());
+        let cause = not.end.cause();
+        let event = Event::JobNotSubmitted {
+            at: self.clock.now(),
+            case: &self.plan.cases[self.jobs[at].case].name,
+            job: &planned.name,
+            why: if not.why().is_empty() { &cause } else { not.why() },
+            end: &not.end,
+            blamed: not.blamed.as_ref(),
+        };
+        (self.tell)(Some(&event), self.clock.elapsed());
+        self.jobs[at].blamed = not.blamed;
+        self.jobs[at].state = JobState::Over { handle: None, end: not.end };
     }
 
     /// The handle of a job that runs from here on. One that was launched by the process before, whose answer was lost
@@ -405,7 +441,8 @@ impl<'a> Runner<'a> {
     }
 
     async fn wait_for_poll(&mut self) {
-        if !self.jobs.iter().any(|job| matches!(job.state, JobState::Live(_))) {
+        let is_live = self.jobs.iter().any(|job| matches!(job.state, JobState::Live(_)));
+        if !is_live && !self.allocations.iter().any(Allocation::is_open) {
             return;
         }
         while Instant::now() < self.next_poll {
@@ -417,154 +454,6 @@ impl<'a> Runner<'a> {
         }
         self.next_poll = Instant::now() + POLL_EVERY;
         (self.tell)(None, self.clock.elapsed());
-    }
-
-    async fn poll_and_enforce(&mut self) {
-        let live: Vec<(usize, String)> = self
-            .jobs
-            .iter()
-            .enumerate()
-            .filter_map(|(at, job)| match &job.state {
-                JobState::Live(live) => Some((at, live.handle.clone())),
-                _ => None,
-            })
-            .collect();
-        if live.is_empty() {
-            return;
-        }
-        let asked: Vec<(&PlannedJob, &str)> =
-            live.iter().map(|(at, handle)| (self.jobs[*at].planned, handle.as_str())).collect();
-        let polls = self.launcher.poll(self.reach, &asked).await;
-        for ((at, handle), poll) in live.iter().zip(polls) {
-            self.note(*at, poll);
-            self.enforce(*at, handle).await;
-        }
-    }
-
-    fn note(&mut self, at: usize, poll: Poll) {
-        let now = Instant::now();
-        let unix = self.clock.now_unix_s();
-        let job = &mut self.jobs[at];
-        let JobState::Live(live) = &mut job.state else { return };
-        if !matches!(poll, Poll::Unknown(_)) {
-            live.last_answer = now;
-        }
-        match poll {
-            Poll::Unknown(why) => {
-                live.last_reason = why;
-                if live.ending.is_none() && now - live.last_answer > UNKNOWN_LIMIT {
-                    let why = format!("no answer for {} s: {}", UNKNOWN_LIMIT.as_secs(), live.last_reason);
-                    live.ending = Some((Ended::Lost { why }, now, false));
-                }
-            }
-            // It ran, and waits again: running it a second time would measure it twice under one name.
-            Poll::Waiting { reason, .. } if live.started.is_some() && live.ending.is_none() => {
-                live.started = None;
-                live.ending = Some((Ended::Requeued { reason }, now, false));
-            }
-            Poll::Waiting { reason, never } => {
-                live.last_reason = reason.clone();
-                if never && live.ending.is_none() {
-                    live.ending = Some((Ended::QueueStuck { reason }, now, false));
-                }
-            }
-            Poll::Running => {
-                if live.started.is_none() {
-                    live.started = Some(now);
-                    job.times.started = Some(unix);
-                    let event = Event::JobStarted {
-                        at: self.clock.now(),
-                        case: &self.plan.cases[job.case].name,
-                        job: &job.planned.name,
-                    };
-                    (self.tell)(Some(&event), self.clock.elapsed());
-                }
-            }
-            Poll::Ended { end, blamed, findings } => {
-                // What the harness itself ended is told by its own reason, not by the signal that carried it out.
-                let end = match live.ending.take() {
-                    Some((why, ..)) if !end.is_of_its_own() => why,
-                    _ => end,
-                };
-                let handle = Some(live.handle.clone());
-                job.blamed = blamed.or_else(|| unavailable_node(&end, job.planned));
-                job.findings = findings;
-                job.times.ended = Some(unix);
-                let event = Event::JobEnded {
-                    at: self.clock.now(),
-                    case: &self.plan.cases[job.case].name,
-                    job: &job.planned.name,
-                    end: &end,
-                    blamed: job.blamed.as_ref(),
-                    findings: &job.findings,
-                };
-                (self.tell)(Some(&event), self.clock.elapsed());
-                job.state = JobState::Over { handle, end };
-            }
-        }
-    }
-
-    /// Interrupt, grace, kill; and give up on what does not even end then.
-    async fn enforce(&mut self, at: usize, handle: &str) {
-        let now = Instant::now();
-        let stopped = self.stopped.clone();
-        let case = &self.plan.cases[self.jobs[at].case];
-        let planned = self.jobs[at].planned;
-        let JobState::Live(live) = &mut self.jobs[at].state else { return };
-        if live.ending.is_none() {
-            // While the launcher gives no answer the job may have ended long ago: what it last said counts.
-            let known = live.last_answer;
-            let beyond = |since: Instant, limit_s: u64| {
-                known.saturating_duration_since(since) > Duration::from_secs(limit_s)
-            };
-            let over = match live.started {
-                Some(started) if beyond(started, planned.limit_s) => {
-                    Some(Ended::TimeLimit { limit_s: planned.limit_s })
-                }
-                None if beyond(live.submitted, case.queue_limit_s) => {
-                    Some(Ended::QueueStuck { reason: live.last_reason.clone() })
-                }
-                _ => None,
-            };
-            let why = stopped.map(|why| Ended::Interrupted { why }).or(over);
-            live.ending = why.map(|why| (why, now, false));
-        }
-        let Some((why, since, interrupted)) = &mut live.ending else { return };
-        let waited = now - *since;
-        // A job that never started has nothing to interrupt.
-        if !*interrupted && live.started.is_some() {
-            *interrupted = true;
-            let cause = why.cause();
-            let event = Event::JobInterrupted {
-                at: self.clock.now(),
-                case: &case.name,
-                job: &planned.name,
-                why: &cause,
-            };
-            (self.tell)(Some(&event), self.clock.elapsed());
-            self.launcher.interrupt(self.reach, planned, handle).await;
-            self.next_poll = now + SLICE;
-        } else if live.started.is_none() || waited >= GRACE {
-            if waited > GRACE * 4 {
-                let end = Ended::Lost { why: format!("{}; it could not be seen to end", why.cause()) };
-                let event = Event::JobEnded {
-                    at: self.clock.now(),
-                    case: &case.name,
-                    job: &planned.name,
-                    end: &end,
-                    blamed: None,
-                    findings: &[],
-                };
-                (self.tell)(Some(&event), self.clock.elapsed());
-                self.jobs[at].times.ended = Some(self.clock.now_unix_s());
-                self.jobs[at].state = JobState::Over { handle: Some(handle.to_owned()), end };
-                return;
-            }
-            let event = Event::JobCancelled { at: self.clock.now(), case: &case.name, job: &planned.name };
-            (self.tell)(Some(&event), self.clock.elapsed());
-            self.launcher.cancel(self.reach, planned, handle).await;
-            self.next_poll = now + SLICE * 4;
-        }
     }
 }
 
@@ -587,16 +476,4 @@ enum Barrier {
     Open,
     Wait,
     Closed(String),
-}
-
-/// Slurm names the node in the reason of a job that waits for it.
-fn unavailable_node(end: &Ended, job: &PlannedJob) -> Option<Blamed> {
-    let Ended::QueueStuck { reason } = end else { return None };
-    let list = reason.split_once("UnavailableNodes:")?.1.split([' ', ')']).next()?;
-    let named = crate::nodeset::expand(list).ok()?;
-    let mut ours = named.iter().filter(|node| job.nodes.contains(node));
-    match (ours.next(), ours.next()) {
-        (Some(node), None) => Some(Blamed { node: node.clone(), evidence: reason.clone() }),
-        _ => None,
-    }
 }

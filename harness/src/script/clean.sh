@@ -124,7 +124,7 @@ tell() {
   for name in "$folder"/*.part "$folder"/lease.*/*.part; do
     if [[ -f $name ]]; then say "$at" part "${name#"$folder"/}"; fi
   done
-  for name in job.sh hostfile counters.sh gpus.sh flows.sh profile.sh lease.sh; do
+  for name in job.sh hostfile counters.sh gpus.sh flows.sh profile.sh lease.sh allocation.sh; do
     if [[ -f $folder/$name ]]; then
       record=$(sha256sum < "$folder/$name")
       say "$at" file "${record%% *} $name"

@@ -24,6 +24,8 @@ pub const FLOWS_SH: &str = include_str!("flows.sh");
 pub const PROFILE_SH: &str = include_str!("profile.sh");
 /// Over ssh: what starts, keeps and ends a job's script on one node.
 pub const LEASE_SH: &str = include_str!("lease.sh");
+/// In an allocation that jobs share: runs their scripts, one after the other.
+pub const ALLOCATION_SH: &str = include_str!("allocation.sh");
 /// Sent as it is to hosts, by `clean`: what is left of jobs there, and its end.
 pub const CLEAN_SH: &str = include_str!("clean.sh");
 
@@ -85,6 +87,21 @@ pub enum Step {
     Gpus(Gpus),
     Flows(Flows),
     CountersEnd,
+    Turns(Turns),
+}
+
+/// Several jobs in one allocation: `allocation.sh` runs the script of each when it is told that its turn has come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Turns {
+    /// Where no turn comes for so long, the allocation ends by itself.
+    pub idle_s: u64,
+    pub jobs: Vec<Turn>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    pub folder: String,
+    pub limit_s: u64,
 }
 
 /// One sampler per node, from before the workload until after it.
@@ -191,6 +208,20 @@ pub mod files {
     /// Over ssh: there once anything of the job may have been started.
     pub const STARTED: &str = "started";
     pub const LEASE: &str = "lease.sh";
+    pub const ALLOCATION: &str = "allocation.sh";
+    /// In the folder of an allocation: nothing more is run in it.
+    pub const CLOSE: &str = "close";
+    /// In the folder of a job that shares an allocation: it was begun, and how it ended.
+    pub const BEGAN: &str = "began";
+    pub const ENDED: &str = "ended";
+    /// There too: it is asked to end, or is ended.
+    pub const INTERRUPT: &str = "interrupt";
+    pub const CANCEL: &str = "cancel";
+
+    /// In the folder of an allocation: the number of the job whose turn is the `turn`th.
+    pub fn turn(turn: u32) -> String {
+        format!("turn.{turn}")
+    }
 
     /// The file of one node, where every node has its own of that name.
     pub fn of_node(name: &str, node: &str) -> String {
@@ -215,13 +246,14 @@ pub mod files {
 }
 
 /// The scripts that are the same in every job, by the name under which they are put into its folder.
-pub const SHARED: [(&str, &str); 6] = [
+pub const SHARED: [(&str, &str); 7] = [
     ("counters.sh", COUNTERS_SH),
     ("gpus.sh", GPUS_SH),
     ("flows.sh", FLOWS_SH),
     ("profile.sh", PROFILE_SH),
     (files::LEASE, LEASE_SH),
     (HOOK_FILE, HOOK_PY),
+    (files::ALLOCATION, ALLOCATION_SH),
 ];
 
 /// The nodes of a job as mpirun is told them, each with room for so many ranks.

@@ -1,8 +1,8 @@
 //! Reads the shell text of a script back into its steps, by the grammar of `render.rs` and no other.
 
 use super::{
-    Container, Directives, Flows, Gpus, Profile, Run, Sampler, Script, Start, Step, files, over_ssh, render,
-    secrets,
+    Container, Directives, Flows, Gpus, Profile, Run, Sampler, Script, Start, Step, Turn, Turns, files,
+    over_ssh, render, secrets,
 };
 use crate::nodeset;
 use crate::profile::{NsysVersion, Ranks, nsys};
@@ -72,8 +72,8 @@ fn parse(text: &str) -> Result<Script, NotAScript> {
     Ok(script)
 }
 
-const TITLES: [&str; 7] =
-    ["secrets", "environment", "counters begin", "run", "gpus", "flows", "counters end"];
+const TITLES: [&str; 8] =
+    ["secrets", "environment", "counters begin", "run", "gpus", "flows", "counters end", "turns"];
 
 fn is_title(comment: &str) -> bool {
     TITLES.contains(&comment.split(':').next().unwrap_or_default())
@@ -196,6 +196,16 @@ fn parse_step(title: &str, words: &[String]) -> Option<Step> {
             }))
         }
         "counters end" => Some(Step::CountersEnd),
+        "turns" => {
+            let end = words.iter().position(|word| word == render::STATUS)?;
+            let [_bash, _script, idle_s, jobs @ ..] = words.get(..end)? else { return None };
+            let turn = |pair: &[String]| {
+                let [folder, limit_s] = pair else { return None };
+                Some(Turn { folder: folder.clone(), limit_s: limit_s.parse().ok()? })
+            };
+            let jobs = jobs.chunks(2).map(turn).collect::<Option<Vec<_>>>()?;
+            Some(Step::Turns(Turns { idle_s: idle_s.parse().ok()?, jobs }))
+        }
         _ => None,
     }
 }

@@ -2,7 +2,8 @@
 //! cluster obeys is what real shells are sent. What is said otherwise where ssh starts the text stands in `over_ssh.rs`.
 
 use super::{
-    Container, Directives, Flows, Gpus, Profile, Run, Sampler, Script, Start, Step, files, over_ssh, secrets,
+    Container, Directives, Flows, Gpus, Profile, Run, Sampler, Script, Start, Step, Turns, files, over_ssh,
+    secrets,
 };
 use crate::nodeset;
 use std::fmt::Write;
@@ -41,6 +42,9 @@ pub fn render(script: &Script) -> String {
             Step::Gpus(gpus) => workload(&mut text, script, "gpus", &gpus_words(script, gpus)),
             Step::Flows(flows) => workload(&mut text, script, "flows", &flows_words(script, flows)),
             Step::CountersEnd if script.start == Start::Ssh => over_ssh::counters_end(&mut text, script),
+            Step::Turns(turns) => {
+                let _ = writeln!(text, "# turns\n{}\n{STATUS}", joined(&turns_words(turns)));
+            }
             Step::CountersEnd => text.push_str("# counters end\n: > stop\nwait \"$sampler\"\n"),
         }
     }
@@ -145,7 +149,16 @@ fn workload(text: &mut String, script: &Script, name: &str, words: &[String]) {
             let _ = writeln!(text, " > {} 2> {}", files::STDOUT, files::STDERR);
         }
     }
-    text.push_str("status=$?\n");
+    let _ = writeln!(text, "{STATUS}");
+}
+
+/// What keeps the exit code of the step before it.
+pub const STATUS: &str = "status=$?";
+
+fn turns_words(turns: &Turns) -> Vec<String> {
+    let mut words = ["bash", files::ALLOCATION, &turns.idle_s.to_string()].map(str::to_owned).to_vec();
+    words.extend(turns.jobs.iter().flat_map(|turn| [turn.folder.clone(), turn.limit_s.to_string()]));
+    words
 }
 
 fn run_words(script: &Script, run: &Run) -> Vec<String> {

@@ -90,7 +90,7 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
                 split_mask = variables.get("NCCL_TESTS_SPLIT_MASK").and_then(|mask| hexadecimal(mask));
             }
             Step::CountersBegin(wanted) => sampler = Some(wanted.clone()),
-            Step::CountersEnd | Step::Secrets { .. } => {}
+            Step::CountersEnd | Step::Secrets { .. } | Step::Turns(_) => {}
             Step::Run(run) => {
                 profile = run.profile.clone();
                 match training::read(cluster, &ailments, nodes.len() as u32, run) {

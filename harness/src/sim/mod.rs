@@ -82,6 +82,7 @@ mod tests;
 pub(crate) mod timeline;
 mod traffic;
 mod training;
+mod turns;
 pub(crate) mod work;
 
 pub(crate) use self::programs::case_and_job;
@@ -93,6 +94,7 @@ use self::slurm::{Over, Slurm};
 use self::ssh::Ssh;
 use crate::inventory::Inventory;
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
+use crate::script::files;
 use std::cell::{RefCell, RefMut};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -170,7 +172,8 @@ impl PretendReach {
             tokio::time::sleep_until(self.start + Duration::from_micros(entry.at_us())).await;
             match entry {
                 Entry::Put { path, content, .. } => {
-                    self.world().files.insert(path.clone(), content.bytes()?);
+                    let bytes = content.bytes()?;
+                    self.world().put(path, bytes);
                 }
                 Entry::Exec { host, argv, .. } => {
                     // Whoever asked then had the answer.
@@ -226,6 +229,7 @@ impl PretendReach {
         let mut world = self.world();
         world.over.remove(folder);
         world.ssh.release(folder);
+        world.slurm.release(folder);
         let within = format!("{folder}/");
         let gone: Vec<String> = world
             .files
@@ -266,6 +270,32 @@ impl World {
         self.over.extend(over.into_iter().map(|over| (over.folder.trim_end_matches('/').to_owned(), over)));
     }
 
+    /// Some files are told to somebody who waits for them.
+    fn put(&mut self, path: &str, bytes: Vec<u8>) {
+        let told = String::from_utf8_lossy(&bytes).into_owned();
+        self.files.insert(path.to_owned(), bytes);
+        let Some((folder, name)) = path.rsplit_once('/') else { return };
+        let now_s = self.now_s;
+        if matches!(name, files::INTERRUPT | files::CANCEL) {
+            let over = self.slurm.end_turn(folder, now_s, name == files::INTERRUPT);
+            self.keep(over);
+        } else if let Some(shared) = self.slurm.shared(folder) {
+            if name == files::CLOSE {
+                shared.close(now_s);
+            } else if let Some(turn) = name.strip_prefix("turn.").and_then(|turn| turn.parse().ok())
+                && let Some((of, limit_s)) = told.trim().parse().ok().and_then(|number| shared.job(number))
+            {
+                match programs::taken(self, &format!("{of}/{}", files::JOB)) {
+                    Ok((_, course)) => {
+                        let next = turns::Next { folder: of, limit_s, course };
+                        self.slurm.give(folder, turn, now_s, next);
+                    }
+                    Err(why) => self.violations.push(format!("no job for turn {turn}: {why}")),
+                }
+            }
+        }
+    }
+
     fn exec(&mut self, host: &Host, argv: &[String]) -> Result<Answer, ReachError> {
         if let Some((verb, node, folders)) = clean::asked(argv) {
             return Ok(clean::run(self, verb, node, folders));
@@ -292,6 +322,9 @@ impl World {
     fn read(&self, path: &str) -> Option<Vec<u8>> {
         if let Some(bytes) = self.files.get(path) {
             return Some(bytes.clone());
+        }
+        if let Some(mark) = self.slurm.marked(path) {
+            return Some(mark.clone().into_bytes());
         }
         if self.removed.contains(path) {
             return None;
@@ -331,7 +364,7 @@ impl Reach for PretendReach {
                 path: path.to_owned(),
                 content: Content::of(path, bytes),
             })?;
-            self.world().files.insert(path.to_owned(), bytes.to_vec());
+            self.world().put(path, bytes.to_vec());
             Ok(())
         })
     }

@@ -3,10 +3,11 @@
 
 use super::World;
 use super::calendar::{slurm_span, slurm_time};
-use super::course::course;
+use super::course::{Course, course};
 use super::probed;
 use super::secrets;
 use super::slurm::{How, Job, Phase, Submission};
+use super::turns::Turns;
 use super::work::noise_of;
 use crate::nodeset;
 use crate::probe::{self, Ask};
@@ -84,43 +85,14 @@ pub fn remove(world: &mut World, paths: &[&str]) -> Answer {
 const UNKNOWN_JOB: &str = "slurm_load_jobs error: Invalid job id specified\n";
 
 fn sbatch(world: &mut World, path: &str) -> Answer {
-    let refuse = |why: String| Answer::failed(1, format!("sbatch: error: {why}\n"));
-    let Some(bytes) = world.files.get(path) else {
-        return refuse(format!("Unable to open file {path}"));
+    let (script, course) = match taken(world, path) {
+        Ok(taken) => taken,
+        Err(why) => return Answer::failed(1, format!("sbatch: error: {why}\n")),
     };
-    let mut script = match std::str::from_utf8(bytes).map_err(|error| error.to_string()).map(script::read) {
-        Ok(Ok(script)) => script,
-        Ok(Err(why)) => {
-            return refuse(format!("pretend cluster: no script that it understands: `{path}`: {why}"));
-        }
-        Err(why) => return refuse(format!("pretend cluster: no text: `{path}`: {why}")),
-    };
-    let Start::Slurm(directives) = script.start.clone() else {
-        return refuse(format!("pretend cluster: no directives for Slurm in `{path}`"));
-    };
-    if let Some(node) = script.nodes.iter().find(|node| !world.cluster.nodes.contains(*node)) {
-        return refuse(format!("Batch job submission failed: Invalid node name specified: {node}"));
-    }
-    for name in needs(&script) {
-        let helper = format!("{}/{name}", directives.folder);
-        if world.files.get(&helper).map(Vec::as_slice) != script::shared_text(name).map(str::as_bytes) {
-            return refuse(format!(
-                "pretend cluster: not put there, or not as the harness has it: `{helper}`"
-            ));
-        }
-    }
-    if let Err(why) = secrets::take(world, &directives.folder, None, &mut script) {
-        return refuse(format!("pretend cluster: {why}"));
-    }
-    let (case, job) = case_and_job(&directives.folder);
-    let course = Rc::new(course(&world.cluster, &script, case, job));
-    if let Some(program) = &course.unknown_program {
-        world
-            .violations
-            .push(format!("no such program in job {job} of `{case}`: `{}`", program.escape_debug()));
-    }
+    let Start::Slurm(directives) = &script.start else { return Answer::failed(1, "sbatch: error\n") };
     for other in world.slurm.live() {
         if let Some(node) = other.course.nodes.iter().find(|node| script.nodes.contains(node)) {
+            let (job, case) = (&course.job, &course.case);
             let broken = format!("two jobs on one node slot: {node}: {} and {job} of `{case}`", other.name);
             world.violations.push(broken);
         }
@@ -129,12 +101,54 @@ fn sbatch(world: &mut World, path: &str) -> Answer {
         name: directives.job_name.clone(),
         folder: directives.folder.clone(),
         limit_s: directives.minutes as f64 * 60.0,
-        waits_s: noise_of(&world.cluster, case, job, "queue").between(1.0, 4.0),
+        waits_s: noise_of(&world.cluster, &course.case, &course.job, "queue").between(1.0, 4.0),
         first_id: world.first_id,
+        turns: turns(&script).map(Turns::of),
         course,
     };
     let now_s = world.now_s;
     Answer::ok(format!("{}\n", world.slurm.submit(now_s, submission)))
+}
+
+fn turns(script: &Script) -> Option<&script::Turns> {
+    script.steps.iter().find_map(|step| match step {
+        Step::Turns(turns) => Some(turns),
+        _ => None,
+    })
+}
+
+/// A job's script as it lies there, and what becomes of the job; or why nothing can.
+pub fn taken(world: &mut World, path: &str) -> Result<(Script, Rc<Course>), String> {
+    let bytes = world.files.get(path).ok_or_else(|| format!("Unable to open file {path}"))?;
+    let text =
+        std::str::from_utf8(bytes).map_err(|why| format!("pretend cluster: no text: `{path}`: {why}"))?;
+    let mut script = script::read(text)
+        .map_err(|why| format!("pretend cluster: no script that it understands: `{path}`: {why}"))?;
+    let Start::Slurm(directives) = script.start.clone() else {
+        return Err(format!("pretend cluster: no directives for Slurm in `{path}`"));
+    };
+    if let Some(node) = script.nodes.iter().find(|node| !world.cluster.nodes.contains(*node)) {
+        return Err(format!("Batch job submission failed: Invalid node name specified: {node}"));
+    }
+    for name in needs(&script) {
+        let helper = format!("{}/{name}", directives.folder);
+        if world.files.get(&helper).map(Vec::as_slice) != script::shared_text(name).map(str::as_bytes) {
+            return Err(format!("pretend cluster: not put there, or not as the harness has it: `{helper}`"));
+        }
+    }
+    secrets::take(world, &directives.folder, None, &mut script)
+        .map_err(|why| format!("pretend cluster: {why}"))?;
+    // What ails an allocation that jobs share is what ails the first of them: it waits in the queue for that one.
+    let first = turns(&script).and_then(|turns| turns.jobs.first());
+    let folder = first.map_or(directives.folder.as_str(), |turn| turn.folder.as_str());
+    let (case, job) = case_and_job(folder);
+    let course = Rc::new(course(&world.cluster, &script, case, job));
+    if let Some(program) = &course.unknown_program {
+        world
+            .violations
+            .push(format!("no such program in job {job} of `{case}`: `{}`", program.escape_debug()));
+    }
+    Ok((script, course))
 }
 
 /// The last two folders: the rest of the path holds the run's id, which must change nothing.
@@ -154,6 +168,7 @@ pub fn needs(script: &Script) -> impl Iterator<Item = &'static str> {
         Step::Gpus(_) => vec!["gpus.sh"],
         Step::Flows(_) => vec!["flows.sh"],
         Step::Run(run) => run.profile.as_ref().map(of_profile).unwrap_or_default(),
+        Step::Turns(_) => vec![script::files::ALLOCATION],
         Step::Environment { .. } | Step::Secrets { .. } | Step::CountersEnd => Vec::new(),
     })
 }

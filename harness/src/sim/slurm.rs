@@ -4,6 +4,8 @@
 use super::ailments::Ending;
 use super::course::{Course, Own};
 use super::nsys::Kept;
+use super::turns::{Next, Step, Turns};
+use crate::script::files;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -16,6 +18,8 @@ pub struct Slurm {
     busy: BTreeMap<String, (u64, f64)>,
     /// Nodes that do not answer, and when they will again.
     down: BTreeMap<String, f64>,
+    /// Files by which jobs that share an allocation tell how they are.
+    marks: BTreeMap<String, String>,
     /// How far this has advanced.
     now_s: f64,
     /// Before this moment nothing happens; nothing where that has to be found out anew.
@@ -33,6 +37,8 @@ pub struct Job {
     eligible_s: f64,
     /// When somebody asked the job to end by itself.
     interrupted_s: Option<f64>,
+    /// What runs in it, where jobs share it.
+    turns: Option<Turns>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -100,6 +106,7 @@ impl Slurm {
             phase: Phase::Pending,
             eligible_s: now_s + job.waits_s,
             interrupted_s: None,
+            turns: job.turns,
         };
         self.jobs.insert(id, job);
         self.quiet_until_s = None;
@@ -125,6 +132,7 @@ impl Slurm {
             for (id, end_s, how) in ended {
                 over.extend(self.end(id, end_s, how));
             }
+            over.extend(self.step_turns(at));
             self.busy.retain(|_, (_, until)| *until > at);
             self.down.retain(|_, until| *until > at);
             self.start_what_can_be();
@@ -135,6 +143,69 @@ impl Slurm {
         self.quiet_until_s = Some(forgets.chain(self.next_event()).fold(f64::INFINITY, f64::min));
         self.jobs.retain(|_, job| job.forgotten_s().is_none_or(|at| at > now_s));
         over
+    }
+
+    /// Jobs that share an allocation begin and end in it.
+    fn step_turns(&mut self, at: f64) -> Vec<Over> {
+        let mut steps = Vec::new();
+        for job in self.jobs.values_mut().filter(|job| matches!(job.phase, Phase::Running { .. })) {
+            let Some(turns) = &mut job.turns else { continue };
+            while let Some(step) = turns.step(job.id, at) {
+                steps.push(step);
+            }
+        }
+        steps.into_iter().filter_map(|step| self.mark(step, true)).collect()
+    }
+
+    /// `is_told`: somebody is there to write how it ended.
+    fn mark(&mut self, step: Step, is_told: bool) -> Option<Over> {
+        let Step { folder, over } = step;
+        let Some((over, word)) = over else {
+            self.marks.insert(format!("{folder}/{}", files::BEGAN), "\n".to_owned());
+            return None;
+        };
+        if is_told {
+            self.marks.insert(format!("{folder}/{}", files::ENDED), word);
+        }
+        Some(over)
+    }
+
+    pub fn marked(&self, path: &str) -> Option<&String> {
+        self.marks.get(path)
+    }
+
+    pub fn release(&mut self, folder: &str) {
+        for name in [files::BEGAN, files::ENDED] {
+            self.marks.remove(&format!("{folder}/{name}"));
+        }
+    }
+
+    /// The allocation that jobs share whose folder this is, while it lasts.
+    pub fn shared(&mut self, folder: &str) -> Option<&mut Turns> {
+        let is_live = |job: &&mut Job| !matches!(job.phase, Phase::Over { .. }) && job.folder == folder;
+        let turns = self.jobs.values_mut().find(is_live)?.turns.as_mut()?;
+        self.quiet_until_s = None;
+        Some(turns)
+    }
+
+    pub fn give(&mut self, folder: &str, turn: u32, now_s: f64, next: Next) {
+        if let Some(turns) = self.shared(folder) {
+            turns.give(turn, now_s, next);
+        }
+    }
+
+    /// Asks the job that lies there to end, or ends it, where it runs in an allocation that others share.
+    pub fn end_turn(&mut self, folder: &str, now_s: f64, by_interrupt: bool) -> Option<Over> {
+        let runs = |job: &&mut Job| job.turns.as_ref().is_some_and(|turns| turns.runs(folder));
+        let job = self.jobs.values_mut().find(runs)?;
+        let turns = job.turns.as_mut()?;
+        self.quiet_until_s = None;
+        if by_interrupt {
+            turns.interrupt(now_s);
+            return None;
+        }
+        let step = turns.end(job.id, now_s, How::Cancelled)?;
+        self.mark(step, true)
     }
 
     pub fn job(&self, id: u64) -> Option<&Job> {
@@ -160,10 +231,10 @@ impl Slurm {
         true
     }
 
-    pub fn cancel(&mut self, id: u64, now_s: f64) -> (bool, Option<Over>) {
-        let Some(job) = self.jobs.get(&id) else { return (false, None) };
+    pub fn cancel(&mut self, id: u64, now_s: f64) -> (bool, Vec<Over>) {
+        let Some(job) = self.jobs.get(&id) else { return (false, Vec::new()) };
         match job.phase {
-            Phase::Over { .. } => (true, None),
+            Phase::Over { .. } => (true, Vec::new()),
             _ => (true, self.end(id, now_s, How::Cancelled)),
         }
     }
@@ -195,7 +266,9 @@ impl Slurm {
         let later = |at: &f64| *at > self.now_s;
         let frees = self.busy.values().map(|(_, until)| *until).filter(|until| until.is_finite());
         let starts_or_frees = starts.chain(frees).chain(self.down.values().copied()).filter(later);
-        ends.map(|end_s| end_s.max(self.now_s)).chain(starts_or_frees).min_by(f64::total_cmp)
+        let running = self.jobs.values().filter(|job| matches!(job.phase, Phase::Running { .. }));
+        let turns = running.filter_map(|job| job.turns.as_ref()?.next_s());
+        ends.chain(turns).map(|at| at.max(self.now_s)).chain(starts_or_frees).min_by(f64::total_cmp)
     }
 
     fn start_what_can_be(&mut self) {
@@ -207,12 +280,25 @@ impl Slurm {
             let is_free = |node: &String| !self.busy.contains_key(node) && !self.down.contains_key(node);
             if job.eligible_s <= now_s && job.course.nodes.iter().all(is_free) {
                 job.phase = Phase::Running { start_s: now_s };
+                if let Some(turns) = &mut job.turns {
+                    turns.begin(now_s);
+                }
                 self.busy.extend(job.course.nodes.iter().map(|node| (node.clone(), (id, f64::INFINITY))));
             }
         }
     }
 
-    fn end(&mut self, id: u64, end_s: f64, how: How) -> Option<Over> {
+    /// What ran, and what ran in it.
+    fn end(&mut self, id: u64, end_s: f64, how: How) -> Vec<Over> {
+        let fails = |job: &Job| job.turns.as_ref().and_then(Turns::course).unwrap_or(&job.course).clone();
+        let failing = self.jobs.get(&id).map(fails);
+        let turns = self.jobs.get_mut(&id).and_then(|job| job.turns.as_mut());
+        let step = turns.and_then(|turns| turns.end(id, end_s, how));
+        let inside = step.and_then(|step| self.mark(step, false));
+        inside.into_iter().chain(self.end_all(id, end_s, how, failing)).collect()
+    }
+
+    fn end_all(&mut self, id: u64, end_s: f64, how: How, failing: Option<Rc<Course>>) -> Option<Over> {
         self.quiet_until_s = None;
         let job = self.jobs.get_mut(&id)?;
         let start_s = match job.phase {
@@ -225,8 +311,9 @@ impl Slurm {
             self.busy.insert(node.clone(), (id, end_s + COMPLETING_S));
         }
         if how == How::NodeFail
+            && let Some(failing) = failing
             && let Some(node) =
-                job.course.ailments.fails_by(Ending::NodeFails).and_then(|at| job.course.nodes.get(at))
+                failing.ailments.fails_by(Ending::NodeFails).and_then(|at| failing.nodes.get(at))
         {
             self.down.insert(node.clone(), end_s + DOWN_S);
         }
@@ -252,19 +339,21 @@ pub struct Submission {
     pub waits_s: f64,
     pub first_id: u64,
     pub course: Rc<Course>,
+    pub turns: Option<Turns>,
 }
 
 impl Job {
     /// When a running job will end if nobody does anything more, and how.
     fn will_end(&self) -> Option<(u64, f64, How)> {
         let Phase::Running { start_s } = self.phase else { return None };
-        let by_limit = (start_s + self.limit_s, How::TimeLimit);
-        let own = self.course.ends_s.map(|seconds| (start_s + seconds, How::from(self.course.end)));
-        // A rank that hangs heeds no signal that it may ignore.
-        let heeds = self.course.ends_s.is_some();
-        let asked = self.interrupted_s.filter(|_| heeds).map(|at| (at + WINDS_UP_S, How::Signal(2)));
-        let first = own.into_iter().chain(asked).fold(by_limit, |a, b| if b.0 < a.0 { b } else { a });
-        Some((self.id, first.0, first.1))
+        let (end_s, how) = match &self.turns {
+            None => ends(&self.course, start_s, self.limit_s, self.interrupted_s),
+            Some(turns) => {
+                let by_limit = (start_s + self.limit_s, How::TimeLimit);
+                turns.will_end().filter(|own| own.0 < by_limit.0).unwrap_or(by_limit)
+            }
+        };
+        Some((self.id, end_s, how))
     }
 
     fn forgotten_s(&self) -> Option<f64> {
@@ -277,6 +366,16 @@ impl Job {
     pub fn is_completing(&self, now_s: f64) -> bool {
         matches!(self.phase, Phase::Over { start_s: Some(_), end_s, .. } if now_s < end_s + COMPLETING_S)
     }
+}
+
+/// When a job that runs will end if nobody does anything more, and how.
+pub fn ends(course: &Course, start_s: f64, limit_s: f64, interrupted_s: Option<f64>) -> (f64, How) {
+    let by_limit = (start_s + limit_s, How::TimeLimit);
+    let own = course.ends_s.map(|seconds| (start_s + seconds, How::from(course.end)));
+    // A rank that hangs heeds no signal that it may ignore.
+    let heeds = course.ends_s.is_some();
+    let asked = interrupted_s.filter(|_| heeds).map(|at| (at + WINDS_UP_S, How::Signal(2)));
+    own.into_iter().chain(asked).fold(by_limit, |a, b| if b.0 < a.0 { b } else { a })
 }
 
 impl From<Own> for How {

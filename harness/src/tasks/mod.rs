@@ -351,6 +351,7 @@ mod tests {
             login: None,
             login_config: None,
             most_jobs: None,
+            share: None,
             mpi: "none".to_owned(),
             exclusive: true,
         };

@@ -10,6 +10,7 @@ mod killed;
 mod left;
 mod login;
 mod probe;
+mod shared;
 mod whole;
 mod worn;
 
@@ -27,6 +28,7 @@ pub fn tests() -> Vec<Trial> {
         left::FACTS,
         worn::FACTS,
         killed::FACTS,
+        shared::FACTS,
         analysis::FACTS,
         isolated::FACTS,
     ]
