@@ -199,7 +199,8 @@ fn the_kernels_of_a_training_are_a_table_in_both_sets_of_headings() {
         ("today", ["Time (%)", "Total Time (ns)", "Avg (ns)"]),
         ("2022", ["Time(%)", "Total Time (ns)", "Average"]),
     ] {
-        let table = ["stats", "-r", "cuda_gpu_kern_sum", "-f", "column", "--headings", headings, &reports];
+        let table =
+            ["stats", "-r", "cuda_gpu_kern_sum", "-f", "column", "--headings", headings, reports.as_str()];
         let ran = project.harness(&table);
         assert_eq!(ran.code, Some(0), "{}", ran.all());
         for word in told.iter().chain(&["ampere_sgemm_128x64_tn", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"])
