@@ -188,6 +188,38 @@ fn the_suites_that_ship_pass_on_a_healthy_cluster() {
     }
 }
 
+/// The loop ends with a table of kernels, as it was printed then and as it is printed today.
+#[test]
+fn the_kernels_of_a_training_are_a_table_in_both_sets_of_headings() {
+    let project = Project::new();
+    let ran = project.harness(&["--suite", "ddp-p4de", "--inventory", "sim-p4de", "-q"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    let reports = project.latest().join("cases/gpt2/raw/nodes-2").display().to_string();
+    for (headings, told) in [
+        ("today", ["Time (%)", "Total Time (ns)", "Avg (ns)"]),
+        ("2022", ["Time(%)", "Total Time (ns)", "Average"]),
+    ] {
+        let table =
+            ["stats", "-r", "cuda_gpu_kern_sum", "-f", "column", "--headings", headings, reports.as_str()];
+        let ran = project.harness(&table);
+        assert_eq!(ran.code, Some(0), "{}", ran.all());
+        for word in told.iter().chain(&["ampere_sgemm_128x64_tn", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"])
+        {
+            assert!(ran.stdout.contains(word), "no `{word}` in\n{}", ran.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_window_that_never_opens_is_no_pass_and_named() {
+    for (suite, inventory, node, _) in SHIPPED {
+        let ran = shipped(suite, inventory, Some(&format!("{node}:window-shut")));
+        assert_eq!(ran.code, Some(3), "{suite}\n{}", ran.all());
+        assert_eq!(ran.blamed(), [format!("culprit {node} node")], "{suite}\n{}", ran.all());
+        assert!(ran.all().contains("window"), "{}", ran.all());
+    }
+}
+
 #[test]
 fn each_suite_names_what_is_wrong_and_nobody_else() {
     let mut wrong = Vec::new();
