@@ -124,7 +124,7 @@ fn a_suite_ends_alike_whether_its_jobs_share_allocations_or_not() {
         "--skip",
         "broadcast",
         "--skip",
-        "reduce@",
+        "-reduce::",
     ];
     for fault in [
         None,

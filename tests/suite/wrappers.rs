@@ -47,6 +47,7 @@ fn planned(version: &str, workload: &str, profile: &str) -> Result<Vec<String>, 
         sim_faults: Vec::new(),
         limit_s: None,
         max_fail: None,
+        reservation: None,
         recipes: Vec::new(),
         sources: Vec::new(),
     };
