@@ -64,6 +64,9 @@ pub struct Plan {
     /// So many jobs are in the queue or run at the same time; as many as nodes allow, where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_jobs: Option<u32>,
+    /// The reservation of Slurm that was asked for beside the inventory's words: what this run leaves owing is run in it too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<String>,
     /// Jobs on the same nodes that share an allocation of Slurm. A job that is in none has one of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allocations: Vec<PlannedAllocation>,

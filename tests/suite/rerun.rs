@@ -57,6 +57,24 @@ fn only_what_failed_or_was_stopped_is_run_again_on_the_same_nodes_with_the_same_
 }
 
 #[test]
+fn a_rerun_asks_for_the_reservation_that_the_run_was_given() {
+    let project = project();
+    let ran = project.harness(&[&crate::little::ARGS[..], &["-q", "--reservation", "accept"]].concat());
+    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    let asks = |name: &str| {
+        let plan = project.json("plan.json");
+        let script = plan["cases"][0]["jobs"][0]["files"][0]["text"].as_str().expect("a script").to_owned();
+        assert!(script.contains(&format!("#SBATCH --reservation={name}\n")), "{script}");
+        assert_eq!(plan["reservation"], name);
+    };
+    asks("accept");
+    assert_eq!(project.harness(&["-q", "--rerun", "latest"]).code, Some(1));
+    asks("accept");
+    assert_eq!(project.harness(&["-q", "--rerun", "latest", "--reservation", "other"]).code, Some(1));
+    asks("other");
+}
+
+#[test]
 fn what_passes_now_is_owed_no_more_and_then_there_is_nothing_to_run_again() {
     let project = project();
     ended(&project);

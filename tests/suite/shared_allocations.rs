@@ -114,17 +114,13 @@ fn assert_all_ended(project: &Project, ran: &Ran) {
 #[test]
 fn a_suite_ends_alike_whether_its_jobs_share_allocations_or_not() {
     // All of the suite where all is well, and some cases of each kind where it is not.
-    const SOME: [&str; 10] = [
-        "--skip",
-        "alltoall",
-        "--skip",
-        "scatter",
-        "--skip",
-        "gather",
-        "--skip",
-        "broadcast",
-        "--skip",
-        "reduce@",
+    const SOME: [&str; 6] = [
+        "--skip=alltoall",
+        "--skip=scatter",
+        "--skip=gather",
+        "--skip=broadcast",
+        "--skip=-reduce::",
+        "--skip=hyper",
     ];
     for fault in [
         None,

@@ -97,6 +97,7 @@ fn like(home: &Home, parent: &Plan, args: &RunArgs) -> Result<RunArgs, String> {
         settings: parent.settings.clone().into_iter().collect(),
         seed: parent.seed,
         sim_faults: parent.sim_faults.clone(),
+        reservation: args.reservation.clone().or_else(|| parent.reservation.clone()),
         timeout: args.timeout.or(parent.limit_s),
         max_fail: args.max_fail.or(parent.max_fail),
         libtest,

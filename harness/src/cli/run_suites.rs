@@ -236,6 +236,7 @@ pub fn make_plan_as(
         sim_faults: args.sim_faults.clone(),
         limit_s: args.timeout,
         max_fail: args.max_fail,
+        reservation: args.reservation.clone(),
         sources: loaded.sources,
         recipes: own::planned(loaded.suites.iter().flat_map(|suite| &suite.cases).flat_map(recipes_of)),
         sets: BTreeMap::new(),

@@ -1,6 +1,7 @@
 //! How a job under Slurm ended, asked of whoever still knows: scontrol for some minutes, as text and where that cannot be
 //! read as JSON, then the accounting, then the exit code that the job itself wrote. And which nodes Slurm has given up on, by sinfo.
 
+use super::chatter;
 use super::slurm::Line;
 use super::slurm_json::{self, Shown};
 use super::slurm_state::{JobState, StateSet};
@@ -88,7 +89,18 @@ async fn recorded(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Option<Ended
     ended(&JobState::of(state), Some(code), job)
 }
 
+/// A job whose step was cancelled goes on without it, and ends with a code of its own: by what srun said of it.
+pub async fn with_step(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Ended {
+    if !matches!(end, Ended::Exited { code } if code != 0) {
+        return end;
+    }
+    // What cannot be read is missed when it is collected.
+    let said = reach.get(&Host::Here, &format!("{}/{}", job.folder, files::STDERR)).await.unwrap_or_default();
+    if chatter::step_cancelled(&String::from_utf8_lossy(&said)) { Ended::Cancelled } else { end }
+}
+
 async fn told(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Poll {
+    let end = with_step(reach, job, end).await;
     let blamed = match &end {
         Ended::NodeFail | Ended::BootFail => down_node(reach, job).await,
         _ => None,

@@ -1,7 +1,7 @@
 //! A job in an allocation of Slurm that it shares with others: told that its turn has come, watched and ended by files that
 //! it and `allocation.sh` have in common. The allocation itself is launched and asked for like any job, in `slurm.rs`.
 
-use super::{NotLaunched, Poll};
+use super::{NotLaunched, Poll, slurm_end};
 use crate::artefact::{Ended, PlannedJob};
 use crate::reach::{Host, Reach, ReachError};
 use crate::script::files;
@@ -98,7 +98,8 @@ async fn ended(reach: &dyn Reach, job: &PlannedJob) -> Result<Option<Ended>, Str
         Ok(bytes) => {
             let text = String::from_utf8_lossy(&bytes).into_owned();
             let bad = || format!("no word on how it ended: `{}`", text.trim().escape_debug());
-            read_end(text.trim(), job).ok_or_else(bad).map(Some)
+            let end = read_end(text.trim(), job).ok_or_else(bad)?;
+            Ok(Some(slurm_end::with_step(reach, job, end).await))
         }
         Err(ReachError::NotFound { .. }) => Ok(None),
         Err(error) => Err(error.to_string()),

@@ -38,6 +38,8 @@ pub struct Request {
     pub sim_faults: Vec<String>,
     pub limit_s: Option<u64>,
     pub max_fail: Option<u32>,
+    /// As somebody gave it for this run; the inventory's own stands there.
+    pub reservation: Option<String>,
     pub sources: Vec<Source>,
     /// The recipes of users that the suites name.
     pub recipes: Vec<PlannedRecipe>,
@@ -143,6 +145,7 @@ pub fn plan(
             ReachBy::Slurm(slurm) => slurm.most_jobs,
             ReachBy::Ssh(_) | ReachBy::Local => None,
         },
+        reservation: request.reservation.clone(),
         allocations: Vec::new(),
         recipes: request.recipes.clone(),
         cases,

@@ -55,6 +55,9 @@ fn head(text: &mut String, plan: &Plan) {
     for fault in &plan.sim_faults {
         line(text, 0, &format!("fault of the pretend cluster: {}", show(fault)));
     }
+    if let Some(name) = &plan.reservation {
+        line(text, 0, &format!("reservation: {}", show(name)));
+    }
     if let Some(limit) = plan.limit_s {
         line(text, 0, &format!("time limit of the run: {}", duration(limit as f64)));
     }

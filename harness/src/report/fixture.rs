@@ -297,6 +297,7 @@ pub fn plan() -> Plan {
         limit_s: None,
         max_fail: None,
         most_jobs: None,
+        reservation: None,
         allocations: Vec::new(),
         recipes: Vec::new(),
         cases: vec![case, skipped],

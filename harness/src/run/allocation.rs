@@ -1,10 +1,11 @@
 //! The allocations of a run that jobs share: asked for with the first of their jobs, given from one job to the next, closed
 //! when nothing more comes. Which jobs share one stands in the plan; how a job in one is told, in `launch/slurm_turns.rs`.
 
-use super::job::JobState;
+use super::job::{Job, JobState};
 use super::{Clock, Event, GRACE, History, Runner, SLICE, UNKNOWN_LIMIT};
 use crate::artefact::{Ended, Plan, PlannedAllocation};
 use crate::launch::{NotLaunched, Poll, slurm_end, slurm_turns};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -95,10 +96,23 @@ impl Runner<'_> {
         (0..self.jobs.len()).filter(is_inside).collect()
     }
 
-    /// Whether an allocation that is there waits for its next job.
-    pub(super) fn has_a_turn(&self, which: usize) -> bool {
-        let is_free = matches!(&self.allocations[which].state, State::Open(open) if open.closing.is_none());
-        is_free && self.inside(which).is_empty()
+    /// The allocations in which a job runs: one look at all jobs, for there may be many.
+    pub(super) fn used(&self) -> BTreeSet<usize> {
+        let within = |job: &Job| match &job.state {
+            JobState::Live(live) => live.within,
+            JobState::Planned | JobState::Over { .. } => None,
+        };
+        self.jobs.iter().filter_map(within).collect()
+    }
+
+    /// Those that wait for their next job.
+    pub(super) fn with_a_turn(&self) -> BTreeSet<usize> {
+        let used = self.used();
+        let is_free = |which: &usize| {
+            let state = &self.allocations[*which].state;
+            matches!(state, State::Open(open) if open.closing.is_none()) && !used.contains(which)
+        };
+        (0..self.allocations.len()).filter(is_free).collect()
     }
 
     fn planned_in(&self, which: usize) -> Vec<usize> {
@@ -221,9 +235,15 @@ impl Runner<'_> {
 
     /// Closes what has nothing more to do, and ends what does not close.
     pub(super) async fn tend_allocations(&mut self) {
+        if !self.allocations.iter().any(Allocation::is_open) {
+            return;
+        }
+        let used = self.used();
+        let planned = self.jobs.iter().filter(|job| matches!(job.state, JobState::Planned));
+        let wanted: BTreeSet<usize> = planned.filter_map(|job| job.allocation).collect();
         for which in 0..self.allocations.len() {
-            let is_used = !self.inside(which).is_empty();
-            let is_wanted = !self.planned_in(which).is_empty() && self.stopped.is_none();
+            let is_used = used.contains(&which);
+            let is_wanted = wanted.contains(&which) && self.stopped.is_none();
             let Some(open) = self.allocations[which].open() else { continue };
             if is_used {
                 open.used = Instant::now();

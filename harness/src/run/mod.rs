@@ -290,6 +290,7 @@ impl<'a> Runner<'a> {
         let is_alone = |job: &&Job| matches!(&job.state, JobState::Live(live) if live.within.is_none());
         live += self.jobs.iter().filter(is_alone).count();
         let mut room = self.plan.most_jobs.map_or(usize::MAX, |most| (most as usize).saturating_sub(live));
+        let mut free = self.with_a_turn();
         let mut ready = Vec::new();
         for (at, job) in self.jobs.iter().enumerate() {
             let case = &self.plan.cases[job.case];
@@ -300,8 +301,7 @@ impl<'a> Runner<'a> {
             if let Some(which) = job.allocation
                 && self.allocations[which].is_open()
             {
-                let is_next = |other: &usize| self.jobs[*other].allocation != Some(which);
-                if self.has_a_turn(which) && ready.iter().all(is_next) {
+                if free.remove(&which) {
                     ready.push(at);
                 }
                 continue;

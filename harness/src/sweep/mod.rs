@@ -55,6 +55,7 @@ pub fn sweep(
         settings: BTreeMap::new(),
         sim_faults: drawn.faults.clone(),
         limit_s: drawn.limit_s,
+        reservation: None,
         recipes: Vec::new(),
         max_fail: drawn.max_fail,
         sources: Vec::new(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 pub const FACTS: &[Fact] = &[
     ("a_job_that_somebody_cancels_is_an_error_of_its_own_alone", cancelled),
-    ("a_step_that_somebody_cancels_is_no_success", step_cancelled),
+    ("a_step_that_somebody_cancels_is_no_failure_of_its_node", step_cancelled),
     ("a_job_that_is_put_back_into_the_queue_is_not_measured_again", requeued),
     ("a_job_over_its_limit_is_ended_even_if_it_heeds_no_signal", over_the_limit),
     ("a_job_that_slurm_ends_at_its_own_limit_is_told_as_such", over_slurms_limit),
@@ -59,7 +59,7 @@ fn cancelled() {
     bench.came_to("a job that somebody else cancels, Slurm", &ran, ["1 error CANCELLED", "nobody", "3 pass"]);
 }
 
-/// The job itself goes on, and ends well as far as Slurm can tell.
+/// The job itself goes on, and ends by itself as far as Slurm can tell.
 fn step_cancelled() {
     let bench = Bench::of(2, "", &case("waits", "\"each\"", "waits", ""));
     bench.program("waits", &format!("{WAITS}\n[[ $(hostname) != n2 ]] || sleep 600"));
@@ -68,8 +68,9 @@ fn step_cancelled() {
     bench.cluster.ask(&["scancel", &format!("{}.0", bench.id("waits", "n2"))]);
     go(&bench);
     let ran = ended(run);
-    assert_eq!(ran.code, Some(1), "{}", ran.all());
-    assert_eq!(odd(&bench, "waits"), ["command.exit_code@n2 fail"], "{}", ran.all());
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    assert_eq!(odd(&bench, "waits"), ["command.exit_code@n2 error CANCELLED"], "{}", ran.all());
+    assert!(ran.blamed().is_empty(), "somebody's hand is no node's fault: {}", ran.all());
     bench.cluster.assert_nothing_is_left();
 }
 
