@@ -30,16 +30,15 @@ fn ours(model: &mut Model) -> Found {
 /// A node is slow where most of its pairs are.
 fn all_pairs(model: &mut Model) -> Found {
     let nodes = model.fleet.nodes();
-    let mut slow = vec![0; nodes];
+    let mut slow: BTreeMap<usize, usize> = BTreeMap::new();
     for a in 0..nodes {
         for b in a + 1..nodes {
             if model.together(&[a, b]) < SLOW {
-                slow[a] += 1;
-                slow[b] += 1;
+                [a, b].iter().for_each(|node| *slow.entry(*node).or_default() += 1);
             }
         }
     }
-    let named = (0..nodes).filter(|node| slow[*node] * 2 > nodes);
+    let named = slow.iter().filter(|(_, pairs)| **pairs * 2 > nodes).map(|(node, _)| *node);
     Found {
         nodes: named.collect(),
         runs: nodes * (nodes - 1) / 2,

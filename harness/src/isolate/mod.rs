@@ -19,6 +19,8 @@ pub mod trial;
 pub mod weigh;
 
 #[cfg(test)]
+mod round_tests;
+#[cfg(test)]
 mod tests;
 
 pub use named::{Conclusion, Named, Place};
@@ -104,6 +106,8 @@ impl<'a> State<'a> {
             suspects: self.suspects.into_iter().collect(),
             open: self.open,
             notes: self.notes,
+            looked_for: self.weighed.looked_for(),
+            spread: self.weighed.spread,
         }
     }
 }

@@ -61,6 +61,9 @@ pub struct Conclusion {
     pub suspects: Vec<usize>,
     pub open: Vec<String>,
     pub notes: Vec<String>,
+    /// The part of its rate that something must have lost to be found, and the spread of runs by which it is that.
+    pub looked_for: f64,
+    pub spread: f64,
 }
 
 impl Conclusion {

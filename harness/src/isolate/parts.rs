@@ -58,11 +58,12 @@ fn told(state: &State, aim: &Aim, part: Option<usize>) -> Option<Part> {
     match (state.weighed.state(aim, part), state.weighed.weight(aim, part)) {
         (weigh::State::Good, _) => Some(Part::Good),
         (weigh::State::Slow, Some(weight)) if weight.weight >= weigh::PROVEN_PART => {
-            let spread = |values: usize| state.weighed.spread / (values.max(1) as f64).sqrt();
+            let (own, shared) = (1.0 / weight.tries.max(1) as f64, 1.0 / weight.peers.max(1) as f64);
+            let spread = weight.error / (own + shared).sqrt();
             Some(Part::Slow(Level {
                 off: weight.off,
-                own: spread(weight.tries),
-                shared: spread(weight.peers),
+                own: spread * own.sqrt(),
+                shared: spread * shared.sqrt(),
             }))
         }
         _ if state.weighed.tried_out(aim) => Some(Part::Unknown),

@@ -74,6 +74,7 @@ pub struct Weighed {
     pub answered: BTreeMap<Aim, usize>,
     /// Things of each shape that look healthy, controls included.
     pub healthy: BTreeMap<Shape, usize>,
+    /// Of runs on whole nodes, as the standard deviation of a logarithm.
     pub spread: f64,
 }
 
@@ -236,7 +237,9 @@ impl Weighed {
                 );
             }
         }
-        self.spread = if shapes.is_empty() { self.spread } else { spread };
+        if shapes.iter().any(|(shape, _)| matches!(shape, Shape::Together { .. } | Shape::Inside)) {
+            self.spread = spread;
+        }
         for ((shape, _), found) in shapes.iter().zip(weights) {
             let healthy = found.iter().map(|(thing, weight)| match thing.aim == Aim::Control {
                 true => weight.tries,
@@ -273,6 +276,11 @@ impl Weighed {
             State::Open | State::Untried if self.tried_out(aim) => State::Slow,
             state => state,
         }
+    }
+
+    /// The part of its rate that a thing must have lost to be looked for, at the spread of runs on whole nodes.
+    pub fn looked_for(&self) -> f64 {
+        1.0 - (-cost(self.spread)).exp()
     }
 
     pub fn tried_out(&self, aim: &Aim) -> bool {

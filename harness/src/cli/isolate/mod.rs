@@ -147,6 +147,7 @@ fn begin(home: &Home, args: &IsolateArgs) -> Result<Begun, Vec<String>> {
             told::evidence(&inventory, id, found, nodes.len());
             return Ok(Begun::Told(exit_code::FAILED));
         }
+        println!("evidence: run {id} names {} by itself, and that is not all", found.lines.len());
         // What is known to be bad is no part of the search.
         let known: BTreeSet<&str> = found.lines.iter().map(|line| line.node.as_str()).collect();
         nodes.retain(|node| !known.contains(node.as_str()));

@@ -64,6 +64,11 @@ pub fn conclusion(isolation: &Isolation, conclusion: Conclusion) -> i32 {
     }
     conclusion.open.iter().for_each(|open| println!("could not tell: {}", named(isolation, open)));
     conclusion.notes.iter().for_each(|note| println!("note: {}", named(isolation, note)));
+    println!(
+        "looked for: what costs {:.0} % or more, since runs of a kind differ by {:.1} %",
+        conclusion.looked_for * 100.0,
+        conclusion.spread * 100.0
+    );
     sum_of(isolation, lines.len());
     match (lines.is_empty(), conclusion.is_certain()) {
         (false, _) => exit_code::FAILED,
