@@ -15,7 +15,7 @@ use super::noise::Noise;
 use super::traffic::Crossing;
 use super::work::{Work, slowest_nic};
 use crate::script::Run;
-use crate::window::Steps;
+use crate::window::{self, Steps};
 use recipes::op::Op;
 
 pub struct Training {
@@ -88,24 +88,11 @@ pub fn read(
         if ranks_per_node > cluster.gpus {
             return Err("RuntimeError: CUDA error: invalid device ordinal\n".to_owned());
         }
-        let watches = watches(own)?;
+        let watches = window::told(own);
         let training = Training::new(cluster, ailments, (nodes, ranks_per_node, processes), (steps, layers));
         Ok(Training { watches, ..training })
     };
     Some(read())
-}
-
-/// Both ends included; who names one names both.
-fn watches(own: &[String]) -> Result<Option<Steps>, String> {
-    let number = |name| option(own, &[name]).map(str::parse::<u64>);
-    match (number("--nsys_start_step"), number("--nsys_end_step")) {
-        (None, None) => Ok(None),
-        (Some(Ok(first)), Some(Ok(last))) if first <= last => Ok(Some(Steps { first, last })),
-        _ => {
-            Err("train.py: error: arguments --nsys_start_step and --nsys_end_step: invalid values\n"
-                .to_owned())
-        }
-    }
 }
 
 fn option<'a>(words: &'a [String], names: &[&str]) -> Option<&'a str> {
