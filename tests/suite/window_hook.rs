@@ -179,8 +179,11 @@ fn of_four_sessions_each_has_its_own_start_and_stop() {
             let node = &node;
             scope.spawn(move || {
                 let number = rank.to_string();
-                let told: [(&str, &str); 3] =
-                    [("SLURM_PROCID", &number), ("SLURM_LOCALID", &number), ("ME", &number)];
+                let told: [(&str, &str); 3] = [
+                    ("SLURM_PROCID", number.as_str()),
+                    ("SLURM_LOCALID", number.as_str()),
+                    ("ME", number.as_str()),
+                ];
                 assert_eq!(node.run("python3 train.py", &told), (Some(0), String::new()));
             });
         }
@@ -250,7 +253,7 @@ fn no_failure_of_the_hook_changes_the_training() {
         ("start", &[("BROKEN", "start")], "cudaProfilerStart: error 36 of CUDA"),
         ("stop", &[("BROKEN", "stop")], "after step 5: RuntimeError: the driver is gone"),
         ("rank", &[("MISLED", "three")], "LOCAL_RANK is no number: 'three'"),
-        ("hidden", &[("PYTHONPATH", &hidden)], "as it always was"),
+        ("hidden", &[("PYTHONPATH", hidden.as_str())], "as it always was"),
         ("no stderr", &[("PYTHONSTARTUP", "/nowhere")], ""),
         ("isolated", &[("PYTHONNOUSERSITE", "1")], ""),
     ];
@@ -315,7 +318,7 @@ fn the_module_that_the_hook_hides_is_imported_and_is_the_one_that_others_find() 
     let train = fs::read_to_string(node.job().join("train.py")).expect("there");
     fs::write(node.job().join("train.py"), format!("{check}{train}")).expect("written");
     let hidden = hidden.to_string_lossy().into_owned();
-    assert_eq!(node.run("python3 train.py", &[("PYTHONPATH", &hidden)]), (Some(0), String::new()));
+    assert_eq!(node.run("python3 train.py", &[("PYTHONPATH", hidden.as_str())]), (Some(0), String::new()));
     assert_eq!(calls(&node.said(0)), watched());
 }
 

@@ -45,6 +45,7 @@ fn in_each_way_exactly_the_steps_that_were_asked_for_are_watched_on_every_node()
             _ => " 'watch:10..14:0:global_step: ([0-9]+)' --trace=",
         };
         assert!(script.contains(expected), "{way}: {script}");
+        assert!(harness::script::read(script).is_ok(), "{script}");
         assert_eq!(script.contains("--capture-range=cudaProfilerApi"), way != "watch", "{script}");
     }
 }
@@ -90,6 +91,8 @@ fn a_window_beyond_the_last_step_or_cut_by_it_is_named_with_its_cause() {
         let (_, ran) = harness(&format!("steps = \"{steps}\""), &[]);
         assert_eq!(ran.code, Some(3), "{steps}: {}", ran.all());
         assert!(ran.all().contains(told), "{steps}: {}", ran.all());
+        // A suite that asks for what the program does not do is no node's fault.
+        assert!(!ran.blamed().iter().any(|line| line.starts_with("culprit")), "{steps}: {}", ran.all());
     }
     let (_, ran) = harness(&format!("steps = \"50..55\"\n{}", WAYS[0].1), &[]);
     assert!(ran.all().contains("command line ends it after step 29"), "{}", ran.all());
@@ -193,4 +196,72 @@ fn check_tells_of_windows_that_cannot_come_about() {
     project.write("suites/window.toml", &suite("steps = \"25..29\""));
     let ran = project.harness(&["check"]);
     assert!(!ran.all().contains("window.toml:"), "{}", ran.all());
+}
+
+/// What a training's plan says of its window, and the words of its command.
+fn of_kind(workload: &str, profile: &str) -> (String, String) {
+    let project = Project::new();
+    let text = format!(
+        "instance = \"p5\"\nabout = \"a window of steps\"\n\n[[case]]\nname = \"train\"\nplacement = 2\nworkload = {workload}\n\
+         recipes = [\"steps\"]\n\n[case.profile]\nsteps = \"70..75\"\n{profile}\n\n[[case.assert]]\nmetric = \"window.steps\"\n\
+         per = \"node\"\nequals = 6\n"
+    );
+    project.write("suites/window.toml", &text);
+    let ran = project.harness(&["--suite", "window", "-q", "--dry-run"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    let line = |part: &str| {
+        let line =
+            ran.stdout.lines().find(|line| line.contains(part)).unwrap_or_else(|| panic!("{}", ran.all()));
+        line.trim().to_owned()
+    };
+    (line("window: "), line("bash profile.sh "))
+}
+
+#[test]
+fn trainings_that_have_options_of_their_own_are_told_by_these() {
+    let fsdp = "{ kind = \"command\", program = \"torchrun\", args = [\"--nproc_per_node=8\", \"train.py\", \"--max_steps=80\", \"--sharding_strategy=hybrid\"] }";
+    let (window, command) = of_kind(fsdp, "ranks = \"rank0\"");
+    assert!(window.starts_with("window: steps 70..75, by `options`"), "{window}");
+    assert!(command.contains(" --nsys_start_step=70 --nsys_end_step=75 >"), "{command}");
+    let nemo = "{ kind = \"command\", program = \"python3\", args = [\"-u\", \"/opt/NeMo/megatron_gpt_pretraining.py\"], tasks_per_node = 8 }";
+    let (window, command) = of_kind(nemo, "ranks = \"one-per-node\"");
+    assert!(window.contains("by `options`"), "{window}");
+    for word in ["enabled=True", "start_step=70", "end_step=75", "ranks=[0,8]", "gen_shape=False"] {
+        assert!(command.contains(&format!("++model.nsys_profile.{word}")), "{command}");
+    }
+    let megatron = "{ kind = \"command\", program = \"torchrun\", args = [\"--nproc_per_node=8\", \"pretrain_gpt.py\", \"--train-iters\", \"100\"] }";
+    let (window, command) = of_kind(megatron, "ranks = \"one-per-node\"");
+    assert!(window.contains("by `options`"), "{window}");
+    let words = " --profile --profile-step-start=70 --profile-step-end=76 --profile-ranks 0 8 >";
+    assert!(command.contains(words), "{command}");
+}
+
+#[test]
+fn trainings_whose_options_would_not_do_are_hooked() {
+    for (workload, profile, why) in [
+        (
+            "{ kind = \"command\", program = \"torchrun\", args = [\"train.py\", \"--max_steps=80\", \"--sharding_strategy=full\"] }",
+            "ranks = \"one-per-node\"",
+            "call the profiler on rank 0 alone",
+        ),
+        (
+            "{ kind = \"command\", program = \"torchrun\", args = [\"train.py\", \"--max_steps=76\", \"--sharding_strategy=full\"] }",
+            "ranks = \"rank0\"",
+            "its stop lies behind the break of the last step",
+        ),
+        (
+            "{ kind = \"command\", program = \"nemo\", args = [\"llm\", \"pretrain\", \"--factory\", \"llama3_8b\"] }",
+            "",
+            "no options of the program are known",
+        ),
+        (
+            "{ kind = \"command\", program = \"torchrun\", args = [\"run_clm.py\"] }",
+            "",
+            "no options of the program are known",
+        ),
+    ] {
+        let (window, command) = of_kind(workload, profile);
+        assert!(window.contains("by `hook`") && window.contains(why), "{window}");
+        assert!(command.contains(" hook:70..75 "), "{command}");
+    }
 }

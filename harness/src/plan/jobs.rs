@@ -109,7 +109,7 @@ fn job(
 /// The module that opens a window in a python, where one does.
 fn hook(step: &Step) -> Option<&'static str> {
     let Step::Run(Run { profile: Some(profile), .. }) = step else { return None };
-    matches!(profile.window, Some(Trigger::Hook(_))).then_some(HOOK_FILE)
+    matches!(profile.window.as_deref(), Some(Trigger::Hook(_))).then_some(HOOK_FILE)
 }
 
 /// What may stand in artefacts, and what is handed over beside them: sorted, as a script has it.

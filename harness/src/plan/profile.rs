@@ -40,7 +40,7 @@ pub fn around(
         export: export.to_owned(),
         tables,
         words,
-        window: windowed.trigger,
+        window: windowed.trigger.map(Box::new),
     });
     let delay_s = match profile.window {
         Window::Seconds { delay_s, .. } => delay_s,
@@ -64,7 +64,8 @@ fn windowed(profile: &Profile, ranks: &[ProfiledRank], run: &mut script::Run) ->
     };
     let processes = window::processes(&run.argv);
     let lowest: Vec<u32> = ranks.iter().map(|profiled| profiled.rank * processes).collect();
-    let facts = Facts { argv: &run.argv, own: None, line: None, lowest: &lowest };
+    let (own, line) = (window::own(&run.argv, asked.steps), window::line(&run.argv));
+    let facts = Facts { argv: &run.argv, own, line, lowest: &lowest };
     let chosen = window::choose(asked, &facts)?;
     let steps = asked.steps;
     let trigger = match chosen.way {

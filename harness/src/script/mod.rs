@@ -147,7 +147,7 @@ pub struct Profile {
     pub words: nsys::Words,
     /// What opens and closes the window, where neither nsys nor the program does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub window: Option<Trigger>,
+    pub window: Option<Box<Trigger>>,
 }
 
 /// The workload as one single-GPU process per GPU of each node.

@@ -157,11 +157,13 @@ watch() {
       look_at "$rest$part"
       rest=''
     done
+    # A bar of progress ends no line; of a number that is not whole yet the beginning is a smaller one.
     rest+=$part
+    look_at "$rest"
+    rest=${rest##*$'\r'}
     if [[ -n $over ]]; then break; fi
     if [[ $closed == null ]]; then sleep 0.1; else sleep 1; fi
   done
-  look_at "$rest"
   printf '{"way":"watch","opened":%s,"closed":%s,"steps":%s,"error":%s}\n' \
     "$opened" "$closed" "$((seen + 1))" "$error" > "$mark"
 }
@@ -178,6 +180,8 @@ look_at() {
     number=$((10#$number - from))
     if ((number <= seen)); then continue; fi
     seen=$number
+    # There is no session any more.
+    if [[ -n $over ]]; then continue; fi
     if [[ $opened == null && $error == null ]] && ((seen >= first - 1 && seen < last)); then open_window; fi
     if [[ $opened != null && $closed == null ]] && ((seen >= last)); then close_window; fi
   done

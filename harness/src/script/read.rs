@@ -226,7 +226,9 @@ fn profiled(words: &[String]) -> Option<(Option<Profile>, &[String])> {
         return None;
     };
     let (window, rest) = match rest {
-        [word, more @ ..] if Trigger::is_one(word) => (Some(Trigger::try_from(word.clone()).ok()?), more),
+        [word, more @ ..] if Trigger::is_one(word) => {
+            (Some(Box::new(Trigger::try_from(word.clone()).ok()?)), more)
+        }
         _ => (None, rest),
     };
     let end = rest.iter().position(|word| word == "--")?;

@@ -159,7 +159,7 @@ pub fn case_and_job(folder: &str) -> (&str, &str) {
 }
 
 pub fn needs(script: &Script) -> impl Iterator<Item = &'static str> {
-    let of_profile = |profile: &Profile| match profile.window {
+    let of_profile = |profile: &Profile| match profile.window.as_deref() {
         Some(Trigger::Hook(_)) => vec!["profile.sh", HOOK_FILE],
         _ => vec!["profile.sh"],
     };

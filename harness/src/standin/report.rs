@@ -104,7 +104,7 @@ impl Seen {
             export: "parquetdir".to_owned(),
             tables: tables.to_vec(),
             words: Words { every: self.switches.clone(), once_per_node: Vec::new() },
-            window: self.window.clone(),
+            window: self.window.clone().map(Box::new),
         };
         let mut steps = self.steps.clone();
         for step in &mut steps {

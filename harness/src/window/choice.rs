@@ -49,7 +49,7 @@ pub fn choose(asked: &StepWindow, facts: &Facts) -> Result<Chosen, String> {
 fn own(asked: &StepWindow, facts: &Facts) -> Option<Own> {
     match asked.options.is_empty() {
         true => facts.own.clone(),
-        false => Some(Own { words: asked.options.clone(), reaches: Reaches::EachSession }),
+        false => Some(Own { words: asked.options.clone(), reaches: Reaches::EachSession, unfit: None }),
     }
 }
 
@@ -58,6 +58,9 @@ fn allowed(way: Way, asked: &StepWindow, facts: &Facts) -> Result<String, String
     match way {
         Way::Options => {
             let own = own(asked, facts).ok_or("no options of the program are known that open a window")?;
+            if let Some(why) = own.unfit {
+                return Err(why);
+            }
             match own.reaches {
                 Reaches::RankZero if facts.lowest != [0] => Err(format!(
                     "its options call the profiler on rank 0 alone, and profiled are sessions that begin with ranks: {}",
@@ -114,7 +117,20 @@ mod tests {
 
     fn fsdp() -> Own {
         let words = words("--nsys_start_step={first} --nsys_end_step={last}");
-        Own { words, reaches: Reaches::RankZero }
+        Own { words, reaches: Reaches::RankZero, unfit: None }
+    }
+
+    #[test]
+    fn options_that_would_not_do_are_passed_over_with_the_reason() {
+        let unfit = Some("its stop lies behind its break".to_owned());
+        let found =
+            chosen(&asked(), "torchrun train.py", Some(Own { unfit, ..fsdp() }), &[0]).expect("a way");
+        assert_eq!(found.way, Way::Hook);
+        assert!(found.why.ends_with("not by `options`: its stop lies behind its break"), "{}", found.why);
+        let each =
+            Own { words: words("--ranks {ranks...} --rest"), reaches: Reaches::EachSession, unfit: None };
+        let found = chosen(&asked(), "torchrun train.py", Some(each), &[0, 8]).expect("a way");
+        assert_eq!(found.words, words("--ranks 0 8 --rest"));
     }
 
     #[test]

@@ -9,43 +9,50 @@ pub fn read(text: &str) -> Result<Mark, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
+/// A window that never opened, by its cause: something failed on the node, or the program did not come to its first step, which
+/// is no node's fault.
+pub const NEVER_OPENED: &str = "window-never-opened";
+pub const MISSED: &str = "window-missed";
+
 /// Why a window never opened, by what is known of a session that left no report; nothing where it did open, as far as
 /// anybody says.
-pub fn never_opened(planned: &PlannedWindow, mark: Option<&Mark>) -> Option<String> {
+pub fn never_opened(planned: &PlannedWindow, mark: Option<&Mark>) -> Option<(&'static str, String)> {
     let steps = planned.steps;
     let asked = format!("steps {steps} were to be watched, by `{}`", planned.way.name());
+    let failed = |why: &str| Some((NEVER_OPENED, format!("{asked}, and {why}")));
+    let missed = |why: &str| Some((MISSED, format!("{asked}, and {why}")));
     let Some(mark) = mark else {
-        return Some(match (planned.way, planned.ends_after) {
+        return match (planned.way, planned.ends_after) {
             (_, Some(last)) if last < steps.first => {
-                format!("{asked}, and the program's command line ends it after step {last}")
+                missed(&format!("the program's command line ends it after step {last}"))
             }
-            (Way::Options, _) => format!(
-                "{asked}, and nothing called the profiler: the program ended before step {}, or does not know the options",
+            (Way::Options, _) => failed(&format!(
+                "nothing called the profiler: the program ended before step {}, or does not know the options",
                 steps.first
+            )),
+            (Way::Hook, _) => failed(
+                "the hook saw no step: python did not import it (`-I`, `-E`, `-S`, or an environment of its own), or no \
+                 optimizer of torch stepped",
             ),
-            (Way::Hook, _) => format!(
-                "{asked}, and the hook saw no step: python did not import it (`-I`, `-E`, `-S`, or an environment of its \
-                 own), or no optimizer of torch stepped"
-            ),
-            (Way::Watch, _) => format!("{asked}, and the watcher was ended before it told anything"),
-            (Way::Delay, _) => return None,
-        });
+            (Way::Watch, _) => failed("the watcher was ended before it told anything"),
+            (Way::Delay, _) => None,
+        };
     };
     if mark.opened.is_some() {
         return None;
     }
     if let Some(error) = &mark.error {
-        return Some(format!("{asked}, and it could not be opened: {error}"));
+        return failed(&format!("it could not be opened: {error}"));
     }
-    Some(match mark.steps {
-        Some(0) => format!("{asked}, and no step was seen"),
-        Some(seen) if seen <= steps.first => format!(
-            "{asked}, and the last step that the program went through was: {}; a window must begin before that",
+    match mark.steps {
+        Some(0) => failed("no step was seen"),
+        Some(seen) if seen <= steps.first => missed(&format!(
+            "the last step that the program went through was: {}; a window must begin before that",
             seen - 1
-        ),
-        Some(seen) => format!("{asked}, and it did not open, though so many steps were seen: {seen}"),
-        None => format!("{asked}, and nobody counted the steps"),
-    })
+        )),
+        Some(seen) => failed(&format!("it did not open, though so many steps were seen: {seen}")),
+        None => failed("the program was ended before it told how many steps it went through"),
+    }
 }
 
 #[cfg(test)]
@@ -78,14 +85,15 @@ mod tests {
             (r#"{"way": "hook", "steps": 70}"#, "was: 69"),
             (r#"{"way": "hook", "steps": 0}"#, "no step was seen"),
             (r#"{"way": "hook", "steps": 80}"#, "though so many steps were seen: 80"),
-            (r#"{"way": "hook"}"#, "nobody counted"),
+            (r#"{"way": "hook"}"#, "was ended before it told"),
             (
                 r#"{"way": "hook", "steps": 80, "error": "torch sees no GPU"}"#,
                 "could not be opened: torch sees no GPU",
             ),
         ] {
-            let why = never_opened(&hook, Some(&mark(text))).expect(text);
+            let (cause, why) = never_opened(&hook, Some(&mark(text))).expect(text);
             assert!(why.contains(told), "{why}");
+            assert_eq!(cause == MISSED, told.contains("was: "), "{why}");
         }
         assert_eq!(never_opened(&hook, Some(&mark(r#"{"way": "hook", "opened": 70, "steps": 80}"#))), None);
         for (way, ends_after, told) in [
@@ -95,8 +103,9 @@ mod tests {
             (Way::Options, Some(69), "ends it after step 69"),
             (Way::Watch, Some(79), "the watcher was ended"),
         ] {
-            let why = never_opened(&planned(way, ends_after), None).expect("a reason");
+            let (cause, why) = never_opened(&planned(way, ends_after), None).expect("a reason");
             assert!(why.contains(told), "{why}");
+            assert_eq!(cause == MISSED, told.contains("after step"), "{why}");
         }
         assert_eq!(never_opened(&planned(Way::Delay, None), None), None);
     }

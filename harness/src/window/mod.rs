@@ -2,6 +2,7 @@
 //! The profiler itself is called by `script`; what reports show of their steps is told by package `recipes`.
 
 mod choice;
+mod known;
 mod lint;
 pub mod mark;
 mod program;
@@ -9,8 +10,9 @@ mod steps;
 mod trigger;
 
 pub use choice::{Chosen, Facts, choose};
+pub use known::{line, own, told};
 pub use lint::{Told, lint};
-pub use program::{Own, Reaches, last_step, own_start, processes};
+pub use program::{Own, Reaches, last_step, processes};
 pub use steps::Steps;
 pub use trigger::{Trigger, Watch};
 

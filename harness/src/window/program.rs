@@ -4,11 +4,13 @@
 use super::Steps;
 
 /// Options of a program that open and close a window. `{first}` and `{last}` stand for its steps, `{end}` for the one behind
-/// the last, `{ranks}` for the ranks that call the profiler, by comma.
+/// the last, `{ranks}` for the ranks that call the profiler, by comma, and `{ranks...}` for these as a word each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Own {
     pub words: Vec<String>,
     pub reaches: Reaches,
+    /// Why these options would not do for this window.
+    pub unfit: Option<String>,
 }
 
 /// Which ranks call the profiler.
@@ -30,14 +32,18 @@ impl Own {
         ];
         let fill =
             |word: &String| values.iter().fold(word.clone(), |word, (name, value)| word.replace(name, value));
-        self.words.iter().map(fill).collect()
+        let filled = |word: &String| match word.as_str() {
+            "{ranks...}" => ranks.clone(),
+            _ => vec![fill(word)],
+        };
+        self.words.iter().flat_map(filled).collect()
     }
 }
 
 /// Programs that are python, or start it with their environment.
-const PYTHONS: [&str; 6] = ["python", "python3", "torchrun", "accelerate", "deepspeed", "lightning"];
+const PYTHONS: [&str; 7] = ["python", "python3", "torchrun", "accelerate", "deepspeed", "lightning", "nemo"];
 
-fn name(word: &str) -> &str {
+pub fn name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
@@ -84,8 +90,7 @@ const COUNTS: [&str; 7] = [
 ];
 
 /// And from which step on they call the profiler themselves.
-const STARTS: [&str; 4] =
-    ["--nsys_start_step", "--profile-step-start", "model.nsys_profile.start_step", "nsys_profile.start_step"];
+const STARTS: [&str; 3] = ["--nsys_start_step", "--profile-step-start", "model.nsys_profile.start_step"];
 
 /// The number of the last step that a command line allows, with the words that say so.
 pub fn last_step(argv: &[String]) -> Option<(u64, String)> {
@@ -98,7 +103,7 @@ pub fn own_start(argv: &[String]) -> Option<(u64, String)> {
     value(argv, &STARTS)
 }
 
-fn value(argv: &[String], names: &[&str]) -> Option<(u64, String)> {
+pub fn value(argv: &[String], names: &[&str]) -> Option<(u64, String)> {
     let of = |(at, word): (usize, &String)| {
         let plain = word.trim_start_matches('+');
         names.iter().find_map(|name| match plain.strip_prefix(name)? {
@@ -109,7 +114,7 @@ fn value(argv: &[String], names: &[&str]) -> Option<(u64, String)> {
             glued => Some((glued.strip_prefix('=')?.parse().ok()?, word.clone())),
         })
     };
-    argv.iter().enumerate().filter_map(of).last()
+    argv.iter().enumerate().filter_map(of).next_back()
 }
 
 #[cfg(test)]

@@ -66,6 +66,8 @@ def _arm():
             self.stranger = None
             self.inside = {}
             self.range = None
+            # Only then it is known how many steps there were: a process that is killed tells no number.
+            self.is_over = False
 
         def fail(self, what, error):
             """Once: the window is done with, the training is not."""
@@ -93,7 +95,7 @@ def _arm():
                     "way": "hook",
                     "opened": self.opened,
                     "closed": self.closed,
-                    "steps": self.steps,
+                    "steps": self.steps if self.is_over else None,
                     "error": self.error,
                 }
                 part = "%s.%d" % (mark, self.pid)
@@ -356,6 +358,7 @@ def _arm():
     def left():
         # A process that has no optimizer, such as a launcher, says nothing over one that has.
         if os.getpid() == window.pid and (window.leads or window.error is not None):
+            window.is_over = True
             window.write()
 
     import atexit

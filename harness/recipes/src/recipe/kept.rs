@@ -78,6 +78,7 @@ const LOST: &str = "report-unreadable";
 #[cfg(test)]
 mod tests {
     use super::super::testing::job;
+    use super::super::window::Asked;
     use super::super::{FileRole, LIST, Output, Workload};
     use super::*;
     use crate::trace::testing::Made;
@@ -107,7 +108,9 @@ mod tests {
             rank: Some(*rank),
         };
         let files = reports.iter().map(file).collect();
-        JobInput { files, kept: Arc::new(kept), ..job(Workload::Command, &[], |rank| format!("n{rank}"), 3) }
+        let window = Some(Asked { first: 0, last: 5, marks: BTreeMap::new() });
+        let kept = Arc::new(kept);
+        JobInput { files, window, kept, ..job(Workload::Command, &[], |rank| format!("n{rank}"), 3) }
     }
 
     fn outputs(job: &JobInput) -> Vec<Output> {

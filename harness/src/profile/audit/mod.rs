@@ -8,13 +8,14 @@ use recipes::finding::Finding;
 use std::collections::BTreeMap;
 
 /// Every cause for which a rank's report says nothing. The judge takes them for the cause of a missing number.
-pub const CAUSES: [&str; 10] = [
+pub const CAUSES: [&str; 11] = [
     "report-missing",
     "report-empty",
     "report-unreadable",
     "report-garbled",
     "outside-window",
-    "window-never-opened",
+    mark::NEVER_OPENED,
+    mark::MISSED,
     "window-garbled",
     "nsys-missing",
     "nsys-old",
@@ -121,7 +122,11 @@ fn weigh(
     match failing(report, planned, profile, collected, account) {
         Ok(tables) => report.tables = Some(tables),
         Err((cause, why)) => {
-            let finding = told(report, cause, &why).file(shown);
+            let mut finding = told(report, cause, &why).file(shown);
+            if cause == mark::MISSED {
+                // Whoever runs fewer steps than the suite thought is no bad node.
+                finding.node = None;
+            }
             report.findings.push(finding);
         }
     }
@@ -159,8 +164,8 @@ fn failing(
             let mark = account.window.as_deref().map(mark::read).transpose();
             let mark =
                 mark.map_err(|why| ("window-garbled", format!("what was told of its window: {why}")))?;
-            if let Some(why) = mark::never_opened(window, mark.as_ref()) {
-                return Err(("window-never-opened", why));
+            if let Some(cause) = mark::never_opened(window, mark.as_ref()) {
+                return Err(cause);
             }
         }
         let why = account.unrecovered.as_deref().or(account.missing.as_deref()).unwrap_or("nobody says why");

@@ -77,12 +77,12 @@ impl Rank<'_> {
 
     /// The hook marks each of its steps in the trace.
     pub fn is_hooked(&self) -> bool {
-        matches!(self.profile.window, Some(Trigger::Hook(_)))
+        matches!(self.profile.window.as_deref(), Some(Trigger::Hook(_)))
     }
 
     /// What the hook or the watcher leaves, where there is one that saw a step.
     pub fn mark(&self) -> Option<String> {
-        let way = match self.profile.window.as_ref()? {
+        let way = match self.profile.window.as_deref()? {
             Trigger::Hook(_) => "hook",
             Trigger::Watch(_) => "watch",
         };

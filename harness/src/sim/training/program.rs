@@ -2,7 +2,7 @@
 //! and Megatron, `run_clm.py` of Hugging Face. An option that is not pretended changes nothing.
 
 use crate::script::Run;
-use crate::window::Steps;
+use crate::window::{self, Steps};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
@@ -109,28 +109,8 @@ fn asked(
         _ => Some(words.model(layers, nodes * ranks_per_node)?),
     };
     let layers = if model.is_some() { layers.min(MOST_UNITS) } else { layers };
-    let watches = watches(own)?;
+    let watches = window::told(own);
     Ok(Asked { program, steps, layers, processes, ranks_per_node, model, watches })
-}
-
-/// Who names one end names both. Megatron stops before the last that it is told.
-fn watches(own: &[String]) -> Result<Option<Steps>, String> {
-    let pairs = [
-        ("--nsys_start_step", "--nsys_end_step", 0),
-        ("model.nsys_profile.start_step", "model.nsys_profile.end_step", 0),
-        ("--profile-step-start", "--profile-step-end", 1),
-    ];
-    for (start, end, less) in pairs {
-        let number = |name| option(own, &[name]).map(str::parse::<u64>);
-        match (number(start), number(end)) {
-            (None, None) => {}
-            (Some(Ok(first)), Some(Ok(last))) if first + less <= last => {
-                return Ok(Some(Steps { first, last: last - less }));
-            }
-            _ => return Err(format!("train.py: error: arguments {start} and {end}: invalid values\n")),
-        }
-    }
-    Ok(None)
 }
 
 /// What an option says something of.

@@ -9,7 +9,7 @@ use super::{Doubt, FileRole, InputFile, JobInput, LIST, Output, RecipeSpec};
 use crate::finding::Finding;
 use crate::metric::{Dim, Dims, MetricSpec};
 use crate::source::nsys_export::ExportError;
-use crate::steps::{Asked as Sought, Source, of_trace};
+use crate::steps::{Asked as Sought, Source, of_trace, stem};
 use crate::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
 use crate::trace::Trace;
 use crate::trace::nvtx::Ranges;
@@ -74,8 +74,8 @@ pub struct Mark {
 struct Shown {
     /// The numbers of the hook's ranges.
     marked: BTreeSet<u64>,
-    /// Steps that are found in it whatever anybody marked: their numbers where they have some, and how many.
-    numbers: Option<BTreeSet<u64>>,
+    /// Steps that are found in it whatever anybody marked: their numbers by thread, where they have some, and how many.
+    numbers: Vec<BTreeSet<u64>>,
     count: Option<u64>,
     /// What tells of these.
     by: String,
@@ -95,14 +95,20 @@ fn run(job: &JobInput) -> Output {
         };
         let dims = job.dims().with(Dim::Rank, rank).with(Dim::Node, node.as_str());
         output.metrics.push(OPENED.of(dims.clone(), 1.0));
-        let seen = seen(asked.marks.get(&rank), &shown);
+        let mark = asked.marks.get(&rank);
+        let seen = seen(asked, mark, &shown);
+        let wrong = match wrong(asked, mark, &shown, &seen) {
+            Ok(wrong) => wrong,
+            Err(why) => {
+                output.findings.push(file.tells("window-unknown", why));
+                continue;
+            }
+        };
         for (spec, value) in [(STEPS, seen.steps), (FIRST, seen.first), (LAST, seen.last)] {
             output.metrics.extend(value.map(|value| spec.of(dims.clone(), value as f64)));
         }
-        match wrong(asked, asked.marks.get(&rank), &shown, &seen) {
-            Ok(None) => {}
-            Ok(Some(why)) => doubt(&mut output, file, node, why),
-            Err(why) => output.findings.push(file.tells("window-unknown", why)),
+        if let Some(why) = wrong {
+            doubt(&mut output, file, node, why);
         }
     }
     output
@@ -122,16 +128,30 @@ fn take(file: &InputFile) -> Result<Shown, (&'static str, String)> {
     for source in [Source::Ranges, Source::Kernels] {
         let sought = Sought { source: Some(source), range: None };
         let Ok(found) = of_trace(&trace, &sought).map_err(unreadable)? else { continue };
-        if found.by.starts_with(MARKS) {
+        if found.by.trim_start_matches(':').starts_with(MARKS) {
             continue;
         }
-        let numbers: Option<BTreeSet<u64>> = found.steps.iter().map(|step| step.number).collect();
-        shown.numbers = numbers.filter(|numbers| numbers.len() == found.steps.len());
+        if found.steps.iter().all(|step| step.number.is_some()) {
+            shown.numbers = of_threads(&trace, &found.by).map_err(unreadable)?;
+        }
         shown.count = Some(found.steps.len() as u64);
         shown.by = format!("{} `{}`", source.name(), found.by);
         break;
     }
     Ok(shown)
+}
+
+/// The numbers of the steps that each thread marks by ranges of this name.
+fn of_threads(trace: &Trace, by: &str) -> Result<Vec<BTreeSet<u64>>, ExportError> {
+    let Some(ranges) = Ranges::read(trace)? else { return Ok(Vec::new()) };
+    let mut threads: BTreeMap<i64, BTreeSet<u64>> = BTreeMap::new();
+    for row in 0..ranges.len() {
+        let stem = stem(ranges.name(row));
+        if let Some(number) = stem.number.filter(|_| by == format!("{}:{}", ranges.domain(row), stem.text)) {
+            threads.entry(ranges.global_tid[row]).or_default().insert(number);
+        }
+    }
+    Ok(threads.into_values().collect())
 }
 
 /// The window as the best account of it has it.
@@ -144,7 +164,7 @@ struct Seen {
 
 /// The hook's ranges come first, for they are in the report itself; then, where a hook opened it, the hook's word, since what
 /// it closes cuts the program's own ranges; then the program's numbers, the watcher's word, and the order of kernels.
-fn seen(mark: Option<&Mark>, shown: &Shown) -> Seen {
+fn seen(asked: &Asked, mark: Option<&Mark>, shown: &Shown) -> Seen {
     let of_set = |numbers: &BTreeSet<u64>, by: &str| Seen {
         steps: Some(numbers.len() as u64),
         first: numbers.first().copied(),
@@ -163,9 +183,16 @@ fn seen(mark: Option<&Mark>, shown: &Shown) -> Seen {
         Some(Seen { steps: last.map(|last| last - opened + 1), first: Some(opened), last, by })
     });
     let by_hook = mark.is_some_and(|mark| mark.way == "hook");
-    match (&shown.numbers, told) {
+    // Processes of one session begin a step a moment apart: a window that one of them shows whole is whole.
+    let is_asked = |numbers: &&BTreeSet<u64>| {
+        let ends = (numbers.first().copied(), numbers.last().copied());
+        ends == (Some(asked.first), Some(asked.last)) && numbers.len() as u64 == asked.last - asked.first + 1
+    };
+    let own =
+        shown.numbers.iter().find(is_asked).or(shown.numbers.iter().max_by_key(|numbers| numbers.len()));
+    match (own, told) {
         (_, Some(told)) if by_hook => told,
-        (Some(numbers), _) if !numbers.is_empty() => of_set(numbers, &shown.by),
+        (Some(numbers), _) => of_set(numbers, &shown.by),
         (_, Some(told)) => told,
         _ => Seen { steps: shown.count, first: None, last: None, by: shown.by.clone() },
     }
@@ -178,6 +205,15 @@ fn wrong(asked: &Asked, mark: Option<&Mark>, shown: &Shown, seen: &Seen) -> Resu
             .to_owned());
     };
     let wanted = asked.last - asked.first + 1;
+    let without_numbers = seen.first.is_none();
+    if without_numbers && steps > wanted + 1 {
+        return Err(format!(
+            "nothing that has a number tells of its steps, and what repeats may be parts of them: {steps} times"
+        ));
+    }
+    if without_numbers && steps.abs_diff(wanted) <= 1 {
+        return Ok(None);
+    }
     let differs = |wanted: u64, seen: Option<u64>| seen.is_some_and(|seen| seen != wanted);
     if steps != wanted || differs(asked.first, seen.first) || differs(asked.last, seen.last) {
         let number = |number: Option<u64>| number.map_or("?".to_owned(), |number| number.to_string());
@@ -196,18 +232,20 @@ fn wrong(asked: &Asked, mark: Option<&Mark>, shown: &Shown, seen: &Seen) -> Resu
             seen.by
         )));
     }
-    // Where steps begin, by their kernels or by ranges that a window cuts, is known to one at either end.
-    let apart = shown.count.map_or(0, |count| count.abs_diff(steps));
+    // A window that opens within a step cuts the program's own ranges at either end. Kernels that repeat may be parts of steps,
+    // and contradict nobody.
+    let own = shown.numbers.iter().map(|numbers| numbers.len() as u64);
+    let apart = own.map(|count| count.abs_diff(steps)).min().unwrap_or(0);
     Ok((apart > 2 && seen.by != shown.by).then(|| {
         let count = shown.count.unwrap_or_default();
         format!("{} has {steps} steps, and the report shows so many by {}: {count}", seen.by, shown.by)
     }))
 }
 
-/// What was measured in another window is no measure of this one.
+/// What was measured in another window is no measure of this one, and who asked for the wrong steps has no bad node.
 fn doubt(output: &mut Output, file: &InputFile, node: &str, why: String) {
-    let of_reports = LIST.iter().filter(|recipe| !recipe.tables.is_empty() && recipe.name != SPEC.name);
-    let metrics = of_reports.flat_map(|recipe| recipe.metrics).map(|metric| metric.name.to_owned());
+    let of_reports = LIST.iter().filter(|recipe| !recipe.tables.is_empty()).flat_map(|recipe| recipe.metrics);
+    let metrics = of_reports.map(|metric| metric.name.to_owned()).filter(|name| name != OPENED.name);
     let finding: Finding = file.tells("window-not-as-asked", why);
     output.doubts.push(Doubt {
         metrics: metrics.collect(),
