@@ -10,6 +10,7 @@ pub mod nccl_profile;
 pub mod nccl_tests;
 pub mod nic_flows;
 pub mod nic_rate;
+pub mod nvtx_unbalanced;
 pub mod of_reports;
 pub mod ring;
 pub mod steps;
@@ -40,6 +41,7 @@ pub const LIST: &[RecipeSpec] = &[
     breakdown::SPEC,
     steps::SPEC,
     stragglers::SPEC,
+    nvtx_unbalanced::SPEC,
 ];
 
 /// What a recipe declares before it computes. The planner, the linter and the manual read this constant.
