@@ -148,7 +148,9 @@ mod tests {
     use super::*;
     use crate::trace::testing::Made;
 
-    fn told(made: &Made) -> (u64, Vec<(Lack, i64, i64, String, u64)>) {
+    type Row = (Lack, i64, i64, String, u64);
+
+    fn told(made: &Made) -> (u64, Vec<Row>) {
         let balance = Balance::read(&made.trace()).expect("read").expect("ranges");
         let odd = balance.odd.into_iter().map(|odd| (odd.lack, odd.tid, odd.at, odd.label, odd.nth));
         (balance.whole, odd.collect())
