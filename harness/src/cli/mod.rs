@@ -40,6 +40,7 @@ Verbs (the first word; anything else there is a filter of assertion names):
   inventory discover    write an inventory of the nodes that Slurm has
   inventory probe       ask the nodes what they are and have; `diff`: which are unlike the others
   clean --run ID        end what is left of a run, and show that nothing is
+  logs mpi FILE...      print what logs of MPI messages tell
   logs nccl FILE...     print the calls, communicators and networks that logs of NCCL tell of
   logs nccl-tests FILE  print what was read from the output of nccl-tests
   logs steps FILE       print the steps of a training, as its log tells them
@@ -152,6 +153,8 @@ struct LogsArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum LogKind {
+    /// Logs of MPI messages, as a preloaded logger writes them: calls with their bytes, ranks, and what is odd
+    Mpi(logs::mpi::Asked),
     /// Logs of NCCL (NCCL_DEBUG=INFO): calls with their bytes, communicators, networks, and what is odd
     Nccl(logs::nccl::Asked),
     /// Output of nccl-tests, text or JSON; `-` is standard input
@@ -192,6 +195,9 @@ pub fn main(args: Vec<OsString>) -> i32 {
         Some("logs") => match parse::<LogsArgs>(verb_args(args)) {
             Ok(LogsArgs { kind: LogKind::NcclTests { files, json, fail_on_findings } }) => {
                 logs::nccl_tests::run(&files, json, fail_on_findings, &mut io::stdout(), &mut io::stderr())
+            }
+            Ok(LogsArgs { kind: LogKind::Mpi(args) }) => {
+                logs::mpi::run(&args, &mut io::stdout(), &mut io::stderr())
             }
             Ok(LogsArgs { kind: LogKind::Nccl(args) }) => {
                 logs::nccl::run(&args, &mut io::stdout(), &mut io::stderr())
