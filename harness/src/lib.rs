@@ -36,6 +36,7 @@ pub mod interrupt;
 pub mod inventory;
 pub mod judge;
 pub mod launch;
+pub mod lint;
 pub mod logs;
 pub mod mistake;
 pub mod nodeset;

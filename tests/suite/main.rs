@@ -27,6 +27,7 @@ mod invariants;
 mod inventory_probe;
 mod job_script;
 mod lease_script;
+mod lint;
 mod little;
 mod local_launcher;
 mod nccl_calls;

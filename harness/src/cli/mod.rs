@@ -23,7 +23,7 @@ use crate::recipe::own::worker;
 use crate::replay::From;
 use crate::store::Home;
 use crate::tasks::{SLURM, task};
-use crate::{check, exit_code, logs};
+use crate::{check, exit_code, lint, logs};
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -40,6 +40,7 @@ Verbs (the first word; anything else there is a filter of assertion names):
   inventory discover    write an inventory of the nodes that Slurm has
   inventory probe       ask the nodes what they are and have; `diff`: which are unlike the others
   clean --run ID        end what is left of a run, and show that nothing is
+  lint script FILE...   mistakes in scripts and manifests that launch jobs; `lint function-trace`: in lists for nsys
   logs mpi FILE...      print what logs of MPI messages tell
   logs nccl FILE...     print the calls, communicators and networks that logs of NCCL tell of
   logs nccl-tests FILE  print what was read from the output of nccl-tests
@@ -143,6 +144,14 @@ pub struct RunArgs {
 #[command(name = "harness check", about = "Lint every suite, inventory and baseline, offline.")]
 struct CheckArgs {}
 
+/// `harness lint`
+#[derive(Debug, Parser)]
+#[command(name = "harness lint", about = "Mistakes in files for other programs, with their places.")]
+struct LintArgs {
+    #[command(subcommand)]
+    asked: lint::Asked,
+}
+
 /// `harness logs`
 #[derive(Debug, Parser)]
 #[command(name = "harness logs", about = "Print what was read from logs.")]
@@ -190,6 +199,10 @@ pub fn main(args: Vec<OsString>) -> i32 {
         },
         Some("clean") => match parse::<clean::CleanArgs>(verb_args(args)) {
             Ok(args) => clean::run(&args),
+            Err(code) => code,
+        },
+        Some("lint") => match parse::<LintArgs>(verb_args(args)) {
+            Ok(LintArgs { asked }) => lint::run(&asked, &mut io::stdout(), &mut io::stderr()),
             Err(code) => code,
         },
         Some("logs") => match parse::<LogsArgs>(verb_args(args)) {
