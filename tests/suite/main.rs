@@ -15,6 +15,7 @@ mod command_line;
 mod corpus;
 mod corpus_projections;
 mod corpus_reports;
+mod cross_checks;
 mod determinism;
 mod evidence;
 mod exact;

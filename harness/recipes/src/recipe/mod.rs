@@ -3,6 +3,7 @@
 
 pub mod breakdown;
 pub mod command;
+pub mod cross_checks;
 pub mod cuda_gpu_kern_sum;
 pub mod efa_traffic;
 mod kept;
@@ -42,6 +43,7 @@ pub const LIST: &[RecipeSpec] = &[
     steps::SPEC,
     stragglers::SPEC,
     nvtx_unbalanced::SPEC,
+    cross_checks::SPEC,
 ];
 
 /// What a recipe declares before it computes. The planner, the linter and the manual read this constant.
