@@ -1,7 +1,7 @@
 //! The rule about launchers that start each other: jobs within jobs, tasks that share a GPU, and tasks that write one report.
 
 use super::resolve::Values;
-use super::shell::Word;
+use super::shell::{self, Word};
 use super::{Read, Told, assignment, base, number, option};
 
 pub fn rule(file: &Read, all: &[Read], told: &mut Told) {
@@ -36,7 +36,8 @@ impl Launch {
         };
         let at = words.iter().position(|word| !is_front(word))?;
         let place = words.get(at)?.clone();
-        let own = &words[at + 1..];
+        let behind = &words[at + 1..];
+        let own = &behind[..own_options(behind)];
         let launch = match base(&place.text) {
             "srun" => {
                 let of = |names: &[&str]| number(own, names).or_else(|| number(directives, names));
@@ -125,6 +126,18 @@ impl Inside<'_> {
                 self.gpus(gpus, &place(word), &by_file(word), told);
             }
             self.follow(word, depth, told);
+            // `bash -c "..."` is a script of its own.
+            let text = rest.get(1).filter(|_| rest[0].text == "-c" && is_shell(word) && depth > 0);
+            if let Some(text) = text {
+                let script = shell::read(&text.text);
+                let values = Values::of(&script);
+                for command in &script.commands {
+                    let words = values.resolved(command);
+                    let there = |word: Word| Word { line: text.line, column: text.column, ..word };
+                    let words: Vec<Word> = words.into_iter().map(there).collect();
+                    self.look(&words, within, depth - 1, told);
+                }
+            }
         }
     }
 
@@ -207,6 +220,56 @@ impl Inside<'_> {
             "put the rank into the name: `report_%q{SLURM_PROCID}`, or `%q{RANK}`, or `%h-%p`",
         );
     }
+}
+
+fn is_shell(word: &Word) -> bool {
+    matches!(base(&word.text), "bash" | "sh")
+}
+
+/// Options of launchers that have no value, beside all that begin with `--no-`.
+const FLAGS: [&str; 26] = [
+    "-l",
+    "-v",
+    "-u",
+    "-q",
+    "-Q",
+    "-E",
+    "-K",
+    "-O",
+    "-s",
+    "-Z",
+    "--label",
+    "--exclusive",
+    "--unbuffered",
+    "--overlap",
+    "--overcommit",
+    "--exact",
+    "--pty",
+    "--verbose",
+    "--container-mount-home",
+    "--container-remap-root",
+    "--container-writable",
+    "--allow-run-as-root",
+    "--tag-output",
+    "--oversubscribe",
+    "--report-bindings",
+    "--display-map",
+];
+
+/// How many words behind a launcher are its own: what its program is told by `-n` is none of its business.
+fn own_options(words: &[Word]) -> usize {
+    let mut at = 0;
+    while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
+        let text = word.text.as_str();
+        let is_flag = FLAGS.contains(&text) || text.starts_with("--no-") || text.contains('=');
+        let has_value = words.get(at + 1).is_some_and(|next| !next.text.starts_with('-'));
+        at += match text {
+            "--mca" | "-mca" => 3,
+            _ if is_flag || !has_value => 1,
+            _ => 2,
+        };
+    }
+    at.min(words.len())
 }
 
 /// What starts processes by itself, by the name that people know.

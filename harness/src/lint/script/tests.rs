@@ -95,6 +95,21 @@ fn jobs_within_jobs_are_told_also_across_files() {
 }
 
 #[test]
+fn what_a_program_is_told_is_none_of_its_launcher_s_business() {
+    let sbatch = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n";
+    for line in [
+        "srun --mpi=pmix --container-image a.sqsh torchrun --nnodes=2 --nproc_per_node=8 bench.py -n 100\n",
+        "mpirun -N 1 --mca btl tcp torchrun --nnodes=2 --nproc_per_node=8 bench.py -n 100\n",
+    ] {
+        assert_eq!(told(&[("a.sbatch", &format!("{sbatch}{line}"))]), [] as [&str; 0], "{line}");
+    }
+    let within = "mpirun -np 16 bash -c \"cd /opt; nsys profile -o report python train.py\"\n";
+    only(&[("a.sh", within)], "a.sh:1:23: 16 tasks write one report, `report`");
+    let ranked = within.replace("-o report", "-o report_\\$OMPI_COMM_WORLD_RANK");
+    assert_eq!(told(&[("a.sh", &ranked)]), [] as [&str; 0]);
+}
+
+#[test]
 fn nodes_that_nobody_told_of_each_other_are_told() {
     let alone = CLEAN.replace("    --nnodes=$SLURM_JOB_NUM_NODES\n", "");
     only(
