@@ -5,11 +5,12 @@
 use crate::baseline::Baselines;
 use crate::envlint::{self, Linted, Versions};
 use crate::inventory::{Instances, Inventory};
+use crate::lint;
 use crate::mistake::Mistake;
 use crate::physics;
 use crate::recipe::own;
 use crate::suggest::nearest;
-use crate::suite::Suite;
+use crate::suite::{Suite, Workload};
 use crate::toml_reader::line_of;
 use crate::window;
 use std::path::Path;
@@ -74,6 +75,9 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
                 report.warnings.extend(told.warnings);
                 let versions = instance.map(Versions::of_instance).unwrap_or_default();
                 report.add(envlint::lint_suite(&text, &file, &versions));
+                let scripts = scripts(home, &suite);
+                report.files.extend(scripts.iter().map(|script| script.name.clone()));
+                report.add(lint::scripts(&scripts));
             }
             Err(mistakes) => report.mistakes.extend(mistakes.0),
         }
@@ -94,6 +98,25 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
         told.dedup();
     }
     report
+}
+
+/// The scripts of the project that a suite's commands start, each once.
+fn scripts(home: &Path, suite: &Suite) -> Vec<lint::Source> {
+    let mut names: Vec<&String> = Vec::new();
+    for case in &suite.cases {
+        if let Workload::Command(command) = &case.workload {
+            names.extend(std::iter::once(&command.program).chain(&command.args));
+        }
+    }
+    names.retain(|name| {
+        [".sh", ".sbatch", ".slurm"].iter().any(|end| name.ends_with(end)) && !name.starts_with('/')
+    });
+    names.sort();
+    names.dedup();
+    let read = |name: &String| {
+        Some(lint::Source { name: name.clone(), text: std::fs::read_to_string(home.join(name)).ok()? })
+    };
+    names.into_iter().filter_map(read).collect()
 }
 
 /// Name and text of every TOML file in a folder, by name; and what could not be read. A folder that is not there has

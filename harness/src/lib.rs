@@ -38,6 +38,7 @@ pub mod inventory;
 pub mod isolate;
 pub mod judge;
 pub mod launch;
+pub mod lint;
 pub mod logs;
 pub mod mistake;
 pub mod nodeset;

@@ -108,10 +108,17 @@ fn every_log_of_a_training_of_the_corpus_is_read_or_has_no_step() {
     for file in files {
         let read = training_log::read(fs::read(&file).expect("a file").as_slice()).expect("read");
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        println!(
-            "{name}: {} lines, {} of steps, {} of these unreadable",
-            read.lines, read.of_steps, read.garbled
-        );
+        let (lines, of_steps, understood) = (read.lines, read.of_steps, read.of_steps - read.garbled);
+        match of_steps {
+            0 => println!(
+                "{name:56} {lines:5} lines, refused: no line of a step, {} of epochs",
+                read.of_epochs
+            ),
+            _ => println!(
+                "{name:56} {lines:5} lines, {of_steps:3} of steps, understood {:5.1} %",
+                understood as f64 / of_steps as f64 * 100.0
+            ),
+        }
         assert_eq!(read.garbled, 0, "{name}: {:?}", read.findings);
         // The one that is known tells of epochs alone.
         assert_eq!(read.series.is_empty(), name == "nersc-sc22-1gpu-out.log", "{name}");

@@ -24,7 +24,7 @@ use crate::recipe::own::worker;
 use crate::replay::From;
 use crate::store::Home;
 use crate::tasks::{SLURM, task};
-use crate::{check, exit_code, logs};
+use crate::{check, exit_code, lint, logs};
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -43,6 +43,8 @@ Verbs (the first word; anything else there is a filter of assertion names):
   inventory probe       ask the nodes what they are and have; `diff`: which are unlike the others
   isolate --suite S     find the part that makes a suite red, with as few runs as it takes
   clean --run ID        end what is left of a run, and show that nothing is
+  lint script FILE...   mistakes in scripts and manifests that launch jobs; `lint function-trace`: in lists for nsys
+  logs mpi FILE...      print what logs of MPI messages tell
   logs nccl FILE...     print the calls, communicators and networks that logs of NCCL tell of
   logs nccl-tests FILE  print what was read from the output of nccl-tests
   logs steps FILE       print the steps of a training, as its log tells them
@@ -145,6 +147,14 @@ pub struct RunArgs {
 #[command(name = "harness check", about = "Lint every suite, inventory and baseline, offline.")]
 struct CheckArgs {}
 
+/// `harness lint`
+#[derive(Debug, Parser)]
+#[command(name = "harness lint", about = "Mistakes in files for other programs, with their places.")]
+struct LintArgs {
+    #[command(subcommand)]
+    asked: lint::Asked,
+}
+
 /// `harness logs`
 #[derive(Debug, Parser)]
 #[command(name = "harness logs", about = "Print what was read from logs.")]
@@ -155,6 +165,8 @@ struct LogsArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum LogKind {
+    /// Logs of MPI messages, as a preloaded logger writes them: calls with their bytes, ranks, and what is odd
+    Mpi(logs::mpi::Asked),
     /// Logs of NCCL (NCCL_DEBUG=INFO): calls with their bytes, communicators, networks, and what is odd
     Nccl(logs::nccl::Asked),
     /// Output of nccl-tests, text or JSON; `-` is standard input
@@ -200,9 +212,16 @@ pub fn main(args: Vec<OsString>) -> i32 {
             Ok(args) => clean::run(&args),
             Err(code) => code,
         },
+        Some("lint") => match parse::<LintArgs>(verb_args(args)) {
+            Ok(LintArgs { asked }) => lint::run(&asked, &mut io::stdout(), &mut io::stderr()),
+            Err(code) => code,
+        },
         Some("logs") => match parse::<LogsArgs>(verb_args(args)) {
             Ok(LogsArgs { kind: LogKind::NcclTests { files, json, fail_on_findings } }) => {
                 logs::nccl_tests::run(&files, json, fail_on_findings, &mut io::stdout(), &mut io::stderr())
+            }
+            Ok(LogsArgs { kind: LogKind::Mpi(args) }) => {
+                logs::mpi::run(&args, &mut io::stdout(), &mut io::stderr())
             }
             Ok(LogsArgs { kind: LogKind::Nccl(args) }) => {
                 logs::nccl::run(&args, &mut io::stdout(), &mut io::stderr())

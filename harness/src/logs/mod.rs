@@ -1,6 +1,7 @@
 //! The verb `harness logs`: shows a person, or a program, what was read from files of measurements. How they are read is
 //! `recipes::source`'s business; nothing is judged here.
 
+pub mod mpi;
 pub mod nccl;
 pub mod nccl_tests;
 pub mod steps;

@@ -53,7 +53,7 @@ impl Named {
 }
 
 /// `65536`, `64K`, `1M`, `16MiB`.
-fn edge(text: &str) -> Result<u64, String> {
+pub(super) fn edge(text: &str) -> Result<u64, String> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at_checked(end).unwrap_or((text, ""));
     let times = match unit.to_ascii_lowercase().as_str() {

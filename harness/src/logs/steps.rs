@@ -104,7 +104,11 @@ fn none(asked: &Asked, log: &TrainingLog) -> Option<String> {
         (0, _, _) => "it is empty".to_owned(),
         (lines, 0, _) => format!(
             "none of {lines} lines is one of a step: lines of Megatron-LM, Megatron-Bridge, NeMo, Lightning, the FSDP samples, \
-             torchtitan and the Trainer are known"
+             torchtitan and the Trainer are known{}",
+            match log.of_epochs {
+                0 => String::new(),
+                epochs => format!("; {epochs} lines tell of whole epochs, whose steps nobody told"),
+            }
         ),
         (_, of_steps, _) if of_steps == log.garbled => {
             format!("none of {of_steps} lines of steps can be read")
@@ -195,7 +199,8 @@ fn write_series(out: &mut dyn Write, series: &Series) -> io::Result<()> {
     let of = last.of.map_or_else(String::new, |of| format!(" of {of}"));
     let word = series.dialect.word();
     let count = series.steps.len();
-    write!(out, "  {}: {count} {word}s told, {}", shown(&series.shown()), place(first))?;
+    let words = if count == 1 { word } else { series.dialect.words() };
+    write!(out, "  {}: {count} {words} told, {}", shown(&series.shown()), place(first))?;
     if count > 1 {
         write!(out, " to {}", place(last))?;
     }
@@ -237,7 +242,7 @@ fn write_series(out: &mut dyn Write, series: &Series) -> io::Result<()> {
 }
 
 fn write_times(out: &mut dyn Write, series: &Series, times: &Figures) -> io::Result<()> {
-    let word = series.dialect.word();
+    let words = series.dialect.words();
     if series.steps.iter().any(|step| step.is_running_mean) {
         writeln!(out, "    times are the program's running means, not those of single steps")?;
     }
@@ -249,7 +254,7 @@ fn write_times(out: &mut dyn Write, series: &Series, times: &Figures) -> io::Res
         let by_100 = |value: f64| significant(value * 100.0);
         writeln!(
             out,
-            "    slope: {} s per 100 {word}s, from {} to {}{sure}",
+            "    slope: {} s per 100 {words}, from {} to {}{sure}",
             by_100(slope),
             by_100(low),
             by_100(high)
@@ -262,7 +267,7 @@ fn write_times(out: &mut dyn Write, series: &Series, times: &Figures) -> io::Res
         }
         let more = rest.len().saturating_sub(4);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        writeln!(out, "    odd {word}s: {named}{more}")?;
+        writeln!(out, "    odd {words}: {named}{more}")?;
     }
     Ok(())
 }

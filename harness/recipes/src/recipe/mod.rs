@@ -3,6 +3,7 @@
 
 pub mod breakdown;
 pub mod command;
+pub mod cross_checks;
 pub mod cuda_gpu_kern_sum;
 pub mod efa_traffic;
 mod kept;
@@ -10,6 +11,7 @@ pub mod nccl_profile;
 pub mod nccl_tests;
 pub mod nic_flows;
 pub mod nic_rate;
+pub mod nvtx_unbalanced;
 pub mod of_reports;
 pub mod ring;
 pub mod steps;
@@ -44,6 +46,8 @@ pub const LIST: &[RecipeSpec] = &[
     stragglers::SPEC,
     training_log::SPEC,
     window::SPEC,
+    nvtx_unbalanced::SPEC,
+    cross_checks::SPEC,
 ];
 
 /// What a recipe declares before it computes. The planner, the linter and the manual read this constant.

@@ -3,6 +3,7 @@
 pub mod efa_counters;
 pub mod flow_log;
 pub mod lttng;
+pub mod mpi_log;
 pub mod nccl_debug;
 mod nccl_prefix;
 pub mod nccl_tests;

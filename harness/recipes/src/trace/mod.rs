@@ -2,6 +2,7 @@
 //! that they refer to. What was left out is said in notes.
 
 mod again;
+pub mod balance;
 mod filter;
 mod keys;
 pub mod launches;

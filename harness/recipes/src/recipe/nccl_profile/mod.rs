@@ -3,7 +3,7 @@
 //! waited in it. Where the two accounts contradict each other the printed numbers are in doubt, with both told.
 
 mod compared;
-mod printed;
+pub(super) mod printed;
 mod rank;
 #[cfg(test)]
 mod tests;

@@ -45,6 +45,7 @@ pub const GROUPS: &[Group] = &[
             "nccl_gpu_overlap_trace",
             "nccl_msg",
             "nvtx_gpu_proj_trace",
+            "nvtx_unbalanced",
             "steps",
             "stragglers",
             "diff",

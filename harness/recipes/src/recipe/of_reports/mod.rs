@@ -37,6 +37,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 mod together;
+mod unbalanced;
 pub(crate) mod written;
 
 pub use groups::{COMPOSITE, GROUPS, Group, PICTURES, group_of};
@@ -96,6 +97,7 @@ pub const LIST: &[ReportRecipe] = &[
     stragglers::STRAGGLERS,
     diff::DIFF,
     diagnostics::DIAGNOSTICS,
+    unbalanced::NVTX_UNBALANCED,
     composite::gpu::CUDA_GPU,
     composite::gpu::CUDA_GPU_GRAPH,
     composite::gpu::CUDA_KERNEL,

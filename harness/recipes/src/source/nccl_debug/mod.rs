@@ -7,6 +7,7 @@ mod choice;
 mod communicators;
 mod compat;
 mod distinct;
+pub mod each;
 mod explain;
 mod few;
 mod graph;
@@ -22,7 +23,7 @@ mod warnings;
 mod watchdog;
 mod words;
 
-pub use call::{OPERATIONS, Operation, type_name};
+pub use call::{OPERATIONS, Operation, type_bytes, type_name};
 pub use compat::{Compat, Script};
 pub use explain::{Explain, Wrong};
 pub use tables::*;

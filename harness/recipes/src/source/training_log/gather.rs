@@ -156,7 +156,8 @@ fn of_series(series: &Series) -> Vec<Finding> {
     }
     let lost: u64 = series.steps.iter().map(|step| step.nan.unwrap_or(0)).sum();
     if let Some(step) = series.steps.iter().find(|step| step.nan.is_some_and(|nan| nan > 0)) {
-        let why = format!("{shown}: {lost} {word}s were NaN, the first at {}", step.iteration);
+        let why =
+            format!("{shown}: {lost} {} were NaN, the first at {}", series.dialect.words(), step.iteration);
         findings.push(Finding::new("training-nan-iterations", why).line(step.line));
     }
     let back = series.steps.windows(2).find_map(|pair| {

@@ -35,6 +35,8 @@ pub struct TrainingLog {
     pub of_steps: u64,
     /// Those of them of which something could not be read: they count for nothing.
     pub garbled: u64,
+    /// Lines that tell how long whole epochs took, and of no step.
+    pub of_epochs: u64,
     pub series: Vec<Series>,
     /// Where the Trainer of Hugging Face came to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +64,7 @@ pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
             continue;
         }
         match parsed {
-            None => {}
+            None => reader.of_epochs += u64::from(is_of_epoch(&text)),
             Some(Ok(told)) => {
                 reader.of_steps += 1;
                 reader.gathered.add(Told { step: StepLine { line: piece.line, ..told.step }, ..told });
@@ -75,7 +77,7 @@ pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
             }
         }
     }
-    let Reader { gathered, mut findings, of_steps, garbled, summary, .. } = reader;
+    let Reader { gathered, mut findings, of_steps, garbled, of_epochs, summary, .. } = reader;
     if garbled > TOLD {
         let why = format!("{} more lines of steps cannot be read", garbled - TOLD);
         findings.push(Finding::new("training-garbled", why));
@@ -83,7 +85,7 @@ pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
     let series = gathered.series();
     findings.extend(gather::findings(&series));
     let lines = pieces.lines();
-    Ok(TrainingLog { lines, of_steps, garbled, series, summary, findings })
+    Ok(TrainingLog { lines, of_steps, garbled, of_epochs, series, summary, findings })
 }
 
 #[derive(Default)]
@@ -96,6 +98,14 @@ struct Reader {
     findings: Vec<Finding>,
     of_steps: u64,
     garbled: u64,
+    of_epochs: u64,
+}
+
+/// `Time taken for epoch 3 is 725.65 sec`, and the like.
+fn is_of_epoch(text: &str) -> bool {
+    let behind = |(at, word): (usize, &str)| text[at + word.len()..].trim_start_matches([' ', ':', '=']);
+    let numbered = text.match_indices("poch").map(behind);
+    text.contains("sec") && numbered.into_iter().any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 impl Reader {

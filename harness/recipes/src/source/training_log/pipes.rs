@@ -21,6 +21,17 @@ pub(super) fn parse(text: &str) -> Parsed {
         moment_ms: moment_ms(before),
         ..StepLine::default()
     };
+    if head(fields).is_some() {
+        return Some(Err(Garbled { what: "two lines of steps stand in one".to_owned() }));
+    }
+    // Megatron closes each of its fields: one that is left open was cut, and its number with it.
+    if dialect == Dialect::Megatron
+        && let Some((_, open)) = fields.rsplit_once('|')
+        && let Some((key, _)) = open.split_once(':')
+        && KEYS.contains(&key.trim())
+    {
+        return Some(Err(Garbled { what: format!("the line ends within `{}`", key.trim()) }));
+    }
     Some(read(step, fields).map(|step| Told { dialect, who: who(before), step }))
 }
 
@@ -34,6 +45,22 @@ fn head(text: &str) -> Option<(&str, u64, u64, &str)> {
         Some((&text[..at], iteration, of, fields))
     })
 }
+
+/// What is read of Megatron's fields, as far as a cut one would be taken for a whole one.
+const KEYS: &[&str] = &[
+    "elapsed time per iteration (ms)",
+    "elapsed time per iteration (s)",
+    "throughput per GPU (TFLOP/s/GPU)",
+    "TFLOPs",
+    "samples per second",
+    "tokens per gpu per second (tgs)",
+    "lm loss",
+    "grad norm",
+    "learning rate",
+    "global batch size",
+    "number of skipped iterations",
+    "number of nan iterations",
+];
 
 fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
     for field in fields.split('|') {

@@ -45,6 +45,15 @@ impl Dialect {
             Dialect::Megatron | Dialect::Nemo2 | Dialect::Nemo1 | Dialect::Lightning => "iteration",
         }
     }
+
+    /// What they call several.
+    pub fn words(self) -> &'static str {
+        match self {
+            Dialect::Fsdp => "batches",
+            Dialect::Torchtitan | Dialect::Trainer => "steps",
+            Dialect::Megatron | Dialect::Nemo2 | Dialect::Nemo1 | Dialect::Lightning => "iterations",
+        }
+    }
 }
 
 /// What was not told is nothing, and never zero. What is not finite was told so.

@@ -1,5 +1,7 @@
 //! Logs of trainings as programs write them, whole and broken.
 
+mod broken;
+
 use super::*;
 use proptest::prelude::*;
 

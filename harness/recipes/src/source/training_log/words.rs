@@ -69,6 +69,12 @@ pub(super) fn who(before: &str) -> String {
             return rank.to_string();
         }
     }
+    // `[pod/worker-0/pytorch]` of kubectl logs --prefix.
+    if let Some((pod, _)) = bare.strip_prefix("[pod/").and_then(|rest| rest.split_once(']'))
+        && pod.len() <= 128
+    {
+        return pod.to_owned();
+    }
     // `[1,3]<stdout>:` of mpirun --tag-output.
     match bare.strip_prefix('[').and_then(|rest| rest.split_once("]<std")) {
         Some((tag, _)) if tag.len() <= 64 => tag.to_owned(),
@@ -141,6 +147,7 @@ mod tests {
             ("[rank3]:[titan] 2025", "3"),
             ("[default7]:", "7"),
             ("[1,5]<stdout>:", "1,5"),
+            ("[pod/train-worker-1/pytorch] [2025-01-31", "train-worker-1/pytorch"),
             ("12:30:01 INFO", ""),
             ("2025-01-31", ""),
             ("", ""),

@@ -1,0 +1,169 @@
+//! What NCCL's log of a job tells of each rank's calls, in their order, and of which rank is where.
+
+use super::super::{FileRole, InputFile, JobInput};
+use crate::nccl::Function;
+use crate::source::nccl_debug::each::{Event, each};
+use crate::source::nccl_debug::{Operation, type_bytes};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::BufReader;
+
+/// More calls than these are not held against anything: they are kept in memory.
+const MOST: usize = 1 << 21;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Logged {
+    pub operation: Operation,
+    /// As the line tells them: of a rank, or of one peer of it. Nothing for a type whose size is not known.
+    pub bytes: Option<u64>,
+    pub comm: u64,
+    pub op_count: u64,
+    pub root: u64,
+}
+
+impl Logged {
+    pub fn function(&self) -> Option<Function> {
+        Function::from_name(&format!("nccl{}", self.operation.name()))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Communicator {
+    Id(u64),
+    /// Where no line tells an id: all of one size are taken for one.
+    Size(u64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Member {
+    pub communicator: Communicator,
+    pub rank: u64,
+    pub nranks: u64,
+}
+
+#[derive(Debug, Default)]
+pub struct Process {
+    pub host: String,
+    /// By the pointers that its calls name.
+    pub members: BTreeMap<u64, Member>,
+    pub calls: Vec<Logged>,
+}
+
+impl Process {
+    /// Its place in the largest of its communicators.
+    pub fn world(&self) -> Option<Member> {
+        self.members.values().copied().max_by_key(|member| (member.nranks, std::cmp::Reverse(member.rank)))
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Log {
+    /// By host and number of the process.
+    pub processes: BTreeMap<(String, u64), Process>,
+    choices: BTreeMap<(Option<String>, u64), String>,
+    pub garbled: u64,
+    calls: usize,
+}
+
+impl Log {
+    /// Says why there is none.
+    pub fn of(job: &JobInput) -> Result<Log, String> {
+        let mut log = Log::default();
+        for file in job.files.iter().filter(|file| is_printed(file)) {
+            let read = File::open(&file.path)
+                .and_then(|from| each(BufReader::with_capacity(256 << 10, from), |event| log.take(event)));
+            read.map_err(|error| format!("{}: {error}", file.shown))?;
+        }
+        if log.processes.values().all(|process| process.calls.is_empty()) {
+            return Err("no call of NCCL in what the job printed; `NCCL_DEBUG=INFO` with `COLL` in `NCCL_DEBUG_SUBSYS` tells them"
+                .to_owned());
+        }
+        if log.calls > MOST {
+            return Err(format!(
+                "{} calls, which are more than are held against each other: {MOST}",
+                log.calls
+            ));
+        }
+        if log.garbled > 0 {
+            return Err(format!("lines of calls that cannot be read: {}", log.garbled));
+        }
+        Ok(log)
+    }
+
+    fn take(&mut self, event: &Event) {
+        match event {
+            Event::Call { host, pid, call } => {
+                self.calls += 1;
+                if self.calls > MOST {
+                    return;
+                }
+                let logged = Logged {
+                    operation: call.operation,
+                    bytes: type_bytes(call.datatype).and_then(|size| size.checked_mul(call.count)),
+                    comm: call.comm,
+                    op_count: call.op_count,
+                    root: call.root,
+                };
+                self.process(host, *pid).calls.push(logged);
+            }
+            Event::Rank { host, pid, comm, rank, nranks, comm_id } => {
+                let communicator = comm_id.map_or(Communicator::Size(*nranks), Communicator::Id);
+                let member = Member { communicator, rank: *rank, nranks: *nranks };
+                self.process(host, *pid).members.insert(*comm, member);
+            }
+            Event::Choice { operation, bytes, by } => {
+                self.choices.insert((operation.map(str::to_owned), *bytes), by.clone());
+            }
+            Event::Garbled => self.garbled += 1,
+        }
+    }
+
+    fn process(&mut self, host: &str, pid: u64) -> &mut Process {
+        let process = self.processes.entry((host.to_owned(), pid)).or_default();
+        if process.host.is_empty() {
+            host.clone_into(&mut process.host);
+        }
+        process
+    }
+
+    /// By what the log says that a call is carried out, if it does.
+    pub fn choice(&self, operation: Operation, bytes: u64) -> Option<&str> {
+        let named = self.choices.get(&(Some(operation.name().to_owned()), bytes));
+        named.or_else(|| self.choices.get(&(None, bytes))).map(String::as_str)
+    }
+
+    /// The hosts of a communicator's ranks, as far as they are known.
+    pub fn hosts(&self, communicator: Communicator) -> BTreeMap<u64, &str> {
+        let of = self
+            .processes
+            .values()
+            .flat_map(|process| process.members.values().map(move |member| (member, process.host.as_str())));
+        of.filter(|(member, _)| member.communicator == communicator)
+            .map(|(member, host)| (member.rank, host))
+            .collect()
+    }
+
+    /// The processes by their ranks in the world; nothing where two are the same rank.
+    pub fn by_rank(&self) -> Result<BTreeMap<u64, &Process>, String> {
+        let mut ranks = BTreeMap::new();
+        let mut twice = BTreeSet::new();
+        for process in self.processes.values().filter(|process| !process.calls.is_empty()) {
+            let Some(world) = process.world() else {
+                return Err(format!("no line tells which rank a process of `{}` is", process.host));
+            };
+            if ranks.insert(world.rank, process).is_some() {
+                twice.insert(world.rank);
+            }
+        }
+        match twice.first() {
+            None => Ok(ranks),
+            Some(rank) => Err(format!("several processes are rank {rank}: the log is of several jobs")),
+        }
+    }
+}
+
+/// Whether the workload printed it.
+fn is_printed(file: &InputFile) -> bool {
+    let name = file.shown.rsplit('/').next().unwrap_or_default();
+    file.role == FileRole::NcclTests || name.starts_with("stdout") || name.starts_with("stderr")
+}

@@ -1,0 +1,339 @@
+//! Accounts of one job held against each other: sizes by NCCL's log, by the ranges of reports and by what nccl-tests printed,
+//! call by call; what EFA carried against the least that the logged calls must move between nodes; kernels against calls.
+//! What an account says is told by those who read it alone.
+
+mod least;
+mod logged;
+mod reported;
+mod sizes;
+#[cfg(test)]
+mod tests;
+
+use super::efa_traffic::analysis::{self, DirectionMap, ExpectedNode};
+use super::nccl_profile::printed::Printed;
+use super::{FileRole, JobInput, Output, RecipeSpec, Workload};
+use crate::finding::Finding;
+use crate::metric::{Dim, Dims, MetricSpec};
+use crate::source::efa_counters;
+use crate::tables::{
+    DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS,
+    NVTX_PAYLOAD_SCHEMA_ENTRIES, NVTX_PAYLOAD_SCHEMAS, RUNTIME, STRING_IDS,
+};
+use crate::unit::{Better, Unit};
+use logged::{Log, Logged, Process};
+use reported::Reported;
+use std::collections::{BTreeMap, BTreeSet};
+
+const OF_RANK: &[Dim] = &[Dim::Rank, Dim::Node];
+
+const fn count(name: &'static str, about: &'static str, better: Better) -> MetricSpec {
+    MetricSpec { name, about, unit: Unit::Count, better, dims: OF_RANK }
+}
+
+const fn of_job(name: &'static str, about: &'static str, unit: Unit) -> MetricSpec {
+    MetricSpec { name, about, unit, better: Better::Neither, dims: &[] }
+}
+
+const ACCOUNTS: MetricSpec = count(
+    "crosscheck.accounts",
+    "how many accounts there are of a rank's calls: NCCL's log, its report, what nccl-tests printed",
+    Better::Higher,
+);
+const COMPARED: MetricSpec = count(
+    "crosscheck.calls_compared",
+    "calls of a rank that stand in both its report and NCCL's log",
+    Better::Neither,
+);
+const DISAGREE: MetricSpec = count(
+    "crosscheck.sizes_disagree",
+    "calls of a rank of which two accounts tell another operation or size; given where two can be held against each other",
+    Better::Lower,
+);
+const WITHOUT_CALLS: MetricSpec = count(
+    "crosscheck.kernels_without_calls",
+    "kernels of NCCL in a rank's report that no call of it launched: those of graphs, or called for before the capture",
+    Better::Lower,
+);
+const WITHOUT_KERNELS: MetricSpec = count(
+    "crosscheck.calls_without_kernels",
+    "calls of NCCL in a rank's report that launched no kernel of it",
+    Better::Lower,
+);
+const OF_ANOTHER: MetricSpec = count(
+    "crosscheck.kernels_of_another",
+    "kernels in a rank's report whose name is that of another operation than the call that launched them",
+    Better::Lower,
+);
+const EFA: MetricSpec = of_job(
+    "crosscheck.efa_bytes",
+    "bytes that left through all NICs of the job, by their counters",
+    Unit::Bytes,
+);
+const LEAST: MetricSpec = of_job(
+    "crosscheck.efa_least_bytes",
+    "the least that the logged calls must move between nodes, by the algorithm that the log names",
+    Unit::Bytes,
+);
+const SHARE: MetricSpec = of_job(
+    "crosscheck.efa_share_of_least",
+    "the bytes of the counters over that least; below 1 something went another way, or was not counted",
+    Unit::Ratio,
+);
+
+pub const SPEC: RecipeSpec = RecipeSpec {
+    name: "cross_checks",
+    about: "accounts of one job held against each other: NCCL's log, reports, what nccl-tests printed, counters of EFA",
+    metrics: &[ACCOUNTS, COMPARED, DISAGREE, WITHOUT_CALLS, WITHOUT_KERNELS, OF_ANOTHER, EFA, LEAST, SHARE],
+    tables: &[
+        &NVTX_EVENTS,
+        &STRING_IDS,
+        &NVTX_PAYLOAD_SCHEMAS,
+        &NVTX_PAYLOAD_SCHEMA_ENTRIES,
+        &NVTX_PAYLOAD_ENUMS,
+        &NVTX_PAYLOAD_ENUM_ENTRIES,
+        &RUNTIME,
+        &KERNEL,
+        &DIAGNOSTIC_EVENT,
+    ],
+    causes: &[
+        "events-dropped",
+        "target-error",
+        "report-unreadable",
+        "no-nccl-calls",
+        "crosscheck-no-log",
+        "crosscheck-no-print",
+        "crosscheck-not-compared",
+        "crosscheck-no-counters",
+    ],
+    run: &run,
+};
+
+/// Counters tell bytes exactly; messages that are on their way when the last one is read are less than this part.
+const LOST: f64 = 0.001;
+/// Small messages are sent with a flag behind each eight bytes, which doubles them: more than that and as much again is traffic
+/// that no call explains.
+const UNEXPLAINED: f64 = 3.0;
+
+/// One rank by all that tells of it.
+struct Rank<'a> {
+    node: String,
+    logged: Option<&'a Process>,
+    reported: Option<Reported>,
+}
+
+fn run(job: &JobInput) -> Output {
+    let mut output = Output::default();
+    let reported = reports(job, &mut output);
+    let absent = |code: &str, why: String| Finding::new(code, format!("not compared: {why}"));
+    let log = Log::of(job).map_err(|why| output.findings.push(absent("crosscheck-no-log", why))).ok();
+    let printed = match matches!(job.workload, Workload::NcclTests { .. }) {
+        true => Printed::of(job).map_err(|why| output.findings.push(absent("crosscheck-no-print", why))).ok(),
+        false => None,
+    };
+    let logged = match log.as_ref().map(Log::by_rank) {
+        Some(Ok(logged)) => logged,
+        Some(Err(why)) => {
+            output.findings.push(absent("crosscheck-not-compared", why));
+            BTreeMap::new()
+        }
+        None => BTreeMap::new(),
+    };
+    let mut ranks: BTreeMap<u64, Rank> = BTreeMap::new();
+    for (rank, process) in logged {
+        let node = node_of(job, &process.host);
+        ranks.insert(rank, Rank { node, logged: Some(process), reported: None });
+    }
+    for (rank, (node, reported)) in reported {
+        let it = ranks.entry(rank).or_insert(Rank { node: String::new(), logged: None, reported: None });
+        (it.node, it.reported) = (node, Some(reported));
+    }
+    for (number, rank) in &ranks {
+        of_rank(job, *number, rank, printed.as_ref(), &mut output);
+    }
+    if let Some(log) = &log {
+        efa(job, log, &mut output);
+    }
+    output
+}
+
+/// The job's name of a node for what a log calls it: a log cuts names at the first dot.
+fn node_of(job: &JobInput, host: &str) -> String {
+    let is_it = |node: &&String| node.split('.').next() == Some(host);
+    job.nodes.iter().find(is_it).cloned().unwrap_or_else(|| host.to_owned())
+}
+
+fn reports(job: &JobInput, output: &mut Output) -> BTreeMap<u64, (String, Reported)> {
+    let mut all = BTreeMap::new();
+    for file in job.files_of(FileRole::NsysExport) {
+        let (Some(rank), Some(node)) = (file.rank, &file.node) else { continue };
+        match job.of_report(SPEC.name, file, || reported::read(file)) {
+            Ok(reported) => drop(all.insert(u64::from(rank), (node.clone(), reported))),
+            Err(finding) => output.findings.push(*finding),
+        }
+    }
+    all
+}
+
+fn of_rank(job: &JobInput, number: u64, rank: &Rank, printed: Option<&Printed>, output: &mut Output) {
+    let dims = || job.dims().with(Dim::Rank, number).with(Dim::Node, rank.node.as_str());
+    let accounts = [rank.logged.is_some(), rank.reported.is_some(), printed.is_some()];
+    output.metrics.push(ACCOUNTS.of(dims(), accounts.iter().filter(|is_there| **is_there).count() as f64));
+    let mut disagree = None;
+    let mut differs = |code: &str, count: u64, why: Option<String>, output: &mut Output| {
+        disagree = Some(disagree.unwrap_or(0) + count);
+        if let Some(why) = why {
+            output
+                .findings
+                .push(Finding::new(code, format!("rank {number}: {why}")).node(rank.node.as_str()));
+        }
+    };
+    if let (Some(logged), Some(reported)) = (rank.logged, &rank.reported) {
+        let log: Vec<sizes::Told> =
+            logged.calls.iter().filter_map(|call| Some((call.function()?, call.bytes))).collect();
+        let compared = sizes::log_and_report(&log, &reported.calls);
+        output.metrics.push(COMPARED.of(dims(), compared.calls as f64));
+        let why = compared.first.map(|first| {
+            format!(
+                "{} of {} calls disagree between report and NCCL's log: {first}",
+                compared.disagree, compared.calls
+            )
+        });
+        differs("crosscheck-log-and-report", compared.disagree, why, output);
+        if compared.unsized_calls > 0 {
+            let why = format!(
+                "rank {number}: the report does not tell the size of {} calls: they agree by their operation alone",
+                compared.unsized_calls
+            );
+            output.findings.push(Finding::new("crosscheck-no-sizes", why).node(rank.node.as_str()));
+        }
+    }
+    if let Some(printed) = printed {
+        let against = [
+            ("crosscheck-log-and-print", "NCCL's log", rank.logged.map(|logged| units(&logged.calls))),
+            ("crosscheck-report-and-print", "the report", rank.reported.as_ref().map(|it| it.units.clone())),
+        ];
+        for (code, what, units) in against {
+            let Some(units) = units else { continue };
+            let difference = sizes::with_print(&units, printed).err();
+            let why = difference.map(|it| format!("{what} is not what nccl-tests printed: {it}"));
+            differs(code, u64::from(why.is_some()), why, output);
+        }
+    }
+    if let Some(disagree) = disagree {
+        output.metrics.push(DISAGREE.of(dims(), disagree as f64));
+    }
+    if let Some(reported) = &rank.reported {
+        kernels(&dims, number, rank, reported, output);
+    }
+}
+
+/// Calls of one group stand under one number of their communicator.
+fn units(calls: &[Logged]) -> Vec<Option<u64>> {
+    let groups = calls.chunk_by(|a, b| (a.comm, a.op_count) == (b.comm, b.op_count));
+    groups.map(|group| group.first().and_then(|call| call.bytes)).collect()
+}
+
+fn kernels(dims: &dyn Fn() -> Dims, number: u64, rank: &Rank, reported: &Reported, output: &mut Output) {
+    let counts = [
+        (WITHOUT_CALLS, reported.kernels_of_none),
+        (WITHOUT_KERNELS, reported.calls_of_none),
+        (OF_ANOTHER, reported.of_another),
+    ];
+    output.metrics.extend(counts.iter().map(|(spec, count)| spec.of(dims(), *count as f64)));
+    let calls = reported.calls.len();
+    let mut find = |code: &str, why: String| {
+        output.findings.push(Finding::new(code, format!("rank {number}: {why}")).node(rank.node.as_str()));
+    };
+    if reported.kernels_of_none > 0 {
+        let why = format!(
+            "{} kernels of NCCL were launched by none of {calls} calls: by graphs, or by calls before the capture",
+            reported.kernels_of_none
+        );
+        find("crosscheck-kernels-without-calls", why);
+    }
+    if reported.calls_of_none > 0 {
+        let why =
+            format!("{} of {calls} calls launched no kernel that the report has", reported.calls_of_none);
+        find("crosscheck-calls-without-kernels", why);
+    }
+    if let Some((call, kernel)) = &reported.first_of_another {
+        let why = format!(
+            "{} kernels are of another operation, the first: `{call}` launched `{kernel}`",
+            reported.of_another
+        );
+        find("crosscheck-kernels-of-another", why);
+    }
+}
+
+fn efa(job: &JobInput, log: &Log, output: &mut Output) {
+    let mut absent = |code: &str, why: String| {
+        output.findings.push(Finding::new(code, format!("EFA is not compared: {why}")));
+    };
+    let least = match least::least(log) {
+        Ok(least) if least.bytes == 0 => {
+            return absent("crosscheck-not-compared", "no logged call spans nodes".to_owned());
+        }
+        Ok(least) => least,
+        Err(why) => return absent("crosscheck-not-compared", why),
+    };
+    let sent = match sent(job) {
+        Ok(sent) => sent,
+        Err(why) => return absent("crosscheck-no-counters", why),
+    };
+    let share = sent as f64 / least.bytes as f64;
+    output.metrics.push(EFA.of(job.dims(), sent as f64));
+    output.metrics.push(LEAST.of(job.dims(), least.bytes as f64));
+    output.metrics.push(SHARE.of(job.dims(), share));
+    let numbers = format!(
+        "all NICs sent {sent} bytes, the logged calls must move at least {} between nodes (by {})",
+        least.bytes,
+        least::shown(&least)
+    );
+    // What is no number agrees with nothing.
+    let is_enough = share >= 1.0 - LOST;
+    if !is_enough {
+        let why = format!("{numbers}: the rest went another way, or was not counted");
+        output.findings.push(Finding::new("crosscheck-efa-too-little", why));
+    } else if share > UNEXPLAINED {
+        let why = format!("{numbers}: {share:.1} times as much, which no logged call explains");
+        output.findings.push(Finding::new("crosscheck-efa-unexplained", why));
+    }
+}
+
+/// By all NICs of the job together.
+fn sent(job: &JobInput) -> Result<u64, String> {
+    if job.nics.is_empty() {
+        return Err("the instance has no NICs of EFA".to_owned());
+    }
+    let mut captures = Vec::new();
+    for file in job.files_of(FileRole::Counters) {
+        let bytes = std::fs::read(&file.path).map_err(|error| format!("{}: {error}", file.shown))?;
+        captures.push(
+            efa_counters::read(&bytes, &file.shown).map_err(|error| format!("{}: {error}", file.shown))?,
+        );
+    }
+    if captures.is_empty() {
+        return Err("nobody read counters".to_owned());
+    }
+    let nodes = job.nodes.iter();
+    let expected: Vec<ExpectedNode> =
+        nodes.map(|node| ExpectedNode { node: node.clone(), devices: job.nics.clone() }).collect();
+    let map = DirectionMap {
+        sent: job.tx_counters.clone(),
+        received: job.rx_counters.clone(),
+        conservation_shown: job.conservation_shown,
+    };
+    let traffic = analysis::analyze(&captures, &expected, &map);
+    let mut sum: u64 = 0;
+    let mut unknown = BTreeSet::new();
+    for nic in &traffic.nics {
+        match nic.all_tx_bytes.or(nic.tx_bytes).and_then(|bytes| sum.checked_add(bytes)) {
+            Some(bytes) => sum = bytes,
+            None => drop(unknown.insert(format!("{}/{}", nic.node, nic.nic))),
+        }
+    }
+    match unknown.first() {
+        None => Ok(sum),
+        Some(first) => Err(format!("counters tell nothing of {} NICs, the first: {first}", unknown.len())),
+    }
+}

@@ -1,0 +1,99 @@
+//! What the report of one rank tells of its calls of NCCL, and of the kernels that they launched.
+
+use super::super::InputFile;
+use super::super::cuda_gpu_kern_sum::loss;
+use crate::nccl::{Function, NcclCalls};
+use crate::source::nsys_export::ExportError;
+use crate::trace::Trace;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reported {
+    /// In the order in which they were made, with the bytes of their payloads.
+    pub calls: Vec<(Function, Option<u64>)>,
+    /// The same with the calls of a group as one.
+    pub units: Vec<Option<u64>>,
+    /// Kernels of NCCL that no call of the report launched.
+    pub kernels_of_none: u64,
+    /// Calls of at least one byte that launched none.
+    pub calls_of_none: u64,
+    /// Kernels whose name is that of another operation than their call, the first with both.
+    pub of_another: u64,
+    pub first_of_another: Option<(String, String)>,
+}
+
+/// A report without calls of NCCL has none, and no kernels of it either.
+pub fn read(file: &InputFile) -> Result<Reported, (&'static str, String)> {
+    let unreadable = |error: ExportError| ("report-unreadable", error.to_string());
+    let trace = Trace::open(&file.path).map_err(unreadable)?;
+    // What is missing in the one account may be among the events that are lost.
+    if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
+        return Err((code, format!("the report says itself: {text}")));
+    }
+    match NcclCalls::read(&trace).map_err(unreadable)? {
+        Some(calls) if !calls.calls.is_empty() => Ok(of(&calls)),
+        _ => {
+            let why = "no call of NCCL was traced; trace `nvtx`, and use an NCCL that writes ranges";
+            Err(("no-nccl-calls", why.to_owned()))
+        }
+    }
+}
+
+fn of(all: &NcclCalls) -> Reported {
+    let mut reported = Reported {
+        calls: all.calls.iter().map(|call| (call.function, call.bytes)).collect(),
+        units: Vec::new(),
+        kernels_of_none: all.kernels_of_none().len() as u64,
+        calls_of_none: 0,
+        of_another: 0,
+        first_of_another: None,
+    };
+    let mut groups = BTreeSet::new();
+    for call in &all.calls {
+        if call.group.is_none_or(|group| groups.insert(group)) {
+            reported.units.push(call.bytes);
+        }
+        let kernels = all.kernels_of(call);
+        reported.calls_of_none += u64::from(kernels.is_empty() && call.bytes != Some(0));
+        if !all.is_alone(call) || matches!(call.function, Function::Send | Function::Recv) {
+            continue;
+        }
+        for kernel in kernels {
+            let name = all.name(kernel);
+            if operation_of(name).is_some_and(|function| function != call.function) {
+                reported.of_another += 1;
+                let both = || (call.function.name().to_owned(), name.to_owned());
+                reported.first_of_another.get_or_insert_with(both);
+            }
+        }
+    }
+    reported
+}
+
+/// The operation that a kernel's name tells: `ncclDevKernel_AllReduce_Sum_f32_RING_LL`.
+fn operation_of(kernel: &str) -> Option<Function> {
+    let (_, rest) = kernel.split_once("Kernel_").filter(|(before, _)| before.starts_with("nccl"))?;
+    let word = rest.split(['_', '(', '<']).next()?;
+    Function::from_name(&format!("nccl{word}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_s_name_tells_its_operation_or_nothing() {
+        let table = [
+            ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", Some(Function::AllReduce)),
+            ("ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096>)", Some(Function::AllGather)),
+            ("ncclKernel_Broadcast_RING_LL_Sum_int8_t", Some(Function::Broadcast)),
+            ("ncclDevKernel_SendRecv", None),
+            ("ncclDevKernel_Generic", None),
+            ("gemmKernel_AllReduce", None),
+        ];
+        for (name, function) in table {
+            assert_eq!(operation_of(name), function, "{name}");
+        }
+    }
+}

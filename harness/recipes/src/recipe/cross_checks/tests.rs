@@ -1,0 +1,316 @@
+//! Two ranks on two nodes, each with its log, its report and its counters beside one table: all agree, and each way in which
+//! two of them do not.
+
+use super::*;
+use crate::nccl::testing::{communicator, domain, json, range};
+use crate::op::Op;
+use crate::recipe::InputFile;
+use crate::recipe::testing::job;
+use crate::source::efa_counters::{Capture, Clock, Device, End, Phase, Reading, Reason, render};
+use crate::trace::testing::Made;
+use tempfile::TempDir;
+
+const MIB: u64 = 1 << 20;
+
+const PRINTED: &str = "\
+# nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22809
+# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 1 minBytes 8388608 maxBytes 16777216 step: 2(factor) warmup iters: 1 iters: 3 agg iters: 1 validation: 1 graph: 0
+#
+# Using devices
+#  Rank  0 Group  0 Pid   1001 on         n1 device  0 [0000:17:00] NVIDIA Test GPU
+#  Rank  1 Group  0 Pid   1002 on         n2 device  0 [0000:17:00] NVIDIA Test GPU
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)
+     8388608       2097152     float     sum      -1   100.00   83.89   83.89       0   100.00   83.89   83.89       0
+    16777216       4194304     float     sum      -1   200.00   83.89   83.89       0   200.00   83.89   83.89       0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 83.8861
+#
+# Collective test concluded: all_reduce_perf
+#
+";
+
+/// Each call of the table by its size: warm-up, then both placements of both rows.
+fn calls() -> Vec<u64> {
+    let mut calls = vec![8 * MIB, 16 * MIB];
+    for bytes in [8 * MIB, 16 * MIB] {
+        calls.extend([bytes; 10]);
+    }
+    calls
+}
+
+/// What a job left, each part as it is where all agree.
+struct Left {
+    logged: Vec<u64>,
+    reported: Vec<u64>,
+    payloads: bool,
+    /// How many of the first calls have no range: the capture began behind them.
+    before: usize,
+    kernel: &'static str,
+    /// How many of the last calls launch no kernel.
+    bare: usize,
+    /// By each NIC.
+    sent: Option<u64>,
+    tuning: &'static str,
+    second_rank: bool,
+    printed: &'static str,
+}
+
+impl Left {
+    fn whole() -> Left {
+        Left {
+            logged: calls(),
+            reported: calls(),
+            payloads: true,
+            before: 0,
+            kernel: "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+            bare: 0,
+            // Both nodes send the message once for each call of two ranks around a ring.
+            sent: Some(calls().iter().sum()),
+            tuning: "RING proto SIMPLE",
+            second_rank: true,
+            printed: PRINTED,
+        }
+    }
+
+    fn log(&self) -> String {
+        let mut text = String::new();
+        for rank in (0..2).filter(|rank| *rank == 0 || self.second_rank) {
+            let mut line = |said: String| {
+                let host = rank + 1;
+                text.push_str(&format!("{rank}: n{host}:100{host}:7 [0] NCCL INFO {said}\n"));
+            };
+            line(format!(
+                "ncclCommInitRank comm 0x5{rank} rank {rank} nranks 2 cudaDev 0 nvmlDev 0 busId 1 commId 0xabc - Init COMPLETE"
+            ));
+            for (at, bytes) in self.logged.iter().enumerate() {
+                let count = bytes / 4;
+                line(format!(
+                    "AllReduce: opCount {at:x} sendbuff 0x1 recvbuff 0x2 count {count} datatype 7 op 0 root 0 comm 0x5{rank} [nranks=2] stream 0x6"
+                ));
+                if rank == 0 {
+                    line(format!(
+                        "AllReduce: {bytes} Bytes -> Algo {} channel{{Lo..Hi}}={{0..15}}",
+                        self.tuning
+                    ));
+                }
+            }
+        }
+        text
+    }
+
+    fn report(&self, rank: u32) -> Made {
+        let made = Made::begin();
+        made.string(1, "cudaLaunchKernelExC_v11060").string(2, self.kernel).string(3, self.kernel);
+        domain(&made);
+        communicator(&made, 0, 77, 2, rank);
+        for (at, bytes) in self.reported.iter().enumerate() {
+            let begin = 1_000 * (at as i64 + 1);
+            let id = at as i64 + 1;
+            if at >= self.before {
+                let json = self.payloads.then(|| json(77, *bytes));
+                range(&made, (begin, begin + 8), 3, "ncclAllReduce", json.as_deref());
+            }
+            if at + self.bare < self.reported.len() {
+                made.call((begin + 2, begin + 6), 3, id, 1).kernel((begin + 10, begin + 500), id, 2);
+            }
+        }
+        made
+    }
+
+    fn capture(&self, node: &str, sent: u64) -> String {
+        let columns = ["tx_bytes", "rx_bytes", "rdma_write_bytes", "rdma_write_recv_bytes"];
+        let readings = [(Phase::Before, 1000, 0), (Phase::Before, 1020, 0), (Phase::During, 1120, sent / 2)]
+            .into_iter()
+            .chain([(Phase::After, 1220, sent), (Phase::After, 1240, sent)]);
+        let clock = |cs: u64| Clock { wall_us: 1_700_000_000_000_000 + cs * 10_000, uptime_cs: cs };
+        render(&Capture {
+            file: String::new(),
+            node: node.to_owned(),
+            root: "/sys".to_owned(),
+            interval_cs: 100,
+            columns: columns.map(str::to_owned).to_vec(),
+            begin: clock(990),
+            devices: vec![Device { name: "d0".to_owned(), lifespan_ms: Some(12) }],
+            unreadable: Vec::new(),
+            missing: Vec::new(),
+            bad: Vec::new(),
+            not_quiet: Vec::new(),
+            readings: readings
+                .map(|(phase, uptime_cs, moved)| Reading {
+                    phase,
+                    uptime_cs,
+                    device: 0,
+                    values: vec![Some(moved + 5); 4],
+                })
+                .collect(),
+            end: Some(End { clock: clock(1250), cost_ms: 108, reason: Reason::Stop }),
+        })
+    }
+
+    fn output(&self) -> Output {
+        let folder = TempDir::new().expect("a folder");
+        let reports: Vec<Made> = (0..2).map(|rank| self.report(rank)).collect();
+        let paths: Vec<_> = reports.iter().map(Made::path).collect();
+        let workload = Workload::NcclTests {
+            op: Op::AllReduce,
+            sizes: vec![8 * MIB, 16 * MIB],
+            ranks_per_communicator: Some(2),
+            checked: true,
+        };
+        let mut job = job(workload, &paths, |rank| format!("n{}", rank + 1), 2);
+        job.nodes = vec!["n1".to_owned(), "n2".to_owned()];
+        job.nics = vec!["d0".to_owned()];
+        job.tx_counters = vec!["rdma_write_bytes".to_owned()];
+        job.rx_counters = vec!["rdma_write_recv_bytes".to_owned()];
+        let mut put = |name: &str, role: FileRole, text: String, node: Option<&str>| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("written");
+            let shown = format!("raw/j/{name}");
+            job.files.push(InputFile {
+                role,
+                path,
+                shown,
+                node: node.map(str::to_owned),
+                part: None,
+                rank: None,
+            });
+        };
+        put("stdout", FileRole::NcclTests, format!("{}{}", self.log(), self.printed), None);
+        if let Some(sent) = self.sent {
+            for node in ["n1", "n2"] {
+                put(
+                    &format!("counters.{node}.txt"),
+                    FileRole::Counters,
+                    self.capture(node, sent),
+                    Some(node),
+                );
+            }
+        }
+        run(&job)
+    }
+}
+
+fn values(output: &Output, name: &str) -> Vec<f64> {
+    output.metrics.iter().filter(|metric| &*metric.name == name).map(|metric| metric.value).collect()
+}
+
+fn codes(output: &Output) -> Vec<&str> {
+    output.findings.iter().map(|finding| finding.code.as_str()).collect()
+}
+
+#[test]
+fn accounts_that_agree_leave_numbers_and_no_finding() {
+    let output = Left::whole().output();
+    assert_eq!(codes(&output), [] as [&str; 0], "{:?}", output.findings);
+    assert_eq!(values(&output, "crosscheck.accounts"), [3.0, 3.0]);
+    assert_eq!(values(&output, "crosscheck.calls_compared"), [22.0, 22.0]);
+    assert_eq!(values(&output, "crosscheck.sizes_disagree"), [0.0, 0.0]);
+    let share = values(&output, "crosscheck.efa_share_of_least");
+    assert!(share.len() == 1 && (share[0] - 1.0).abs() < 1e-9, "{share:?}");
+    for kernels in ["kernels_without_calls", "calls_without_kernels", "kernels_of_another"] {
+        assert_eq!(values(&output, &format!("crosscheck.{kernels}")), [0.0, 0.0], "{kernels}");
+    }
+}
+
+#[test]
+fn a_size_that_the_log_tells_otherwise_is_told_with_both_numbers() {
+    let mut logged = calls();
+    logged[12] = 4 * MIB;
+    let output = Left { logged, sent: None, ..Left::whole() }.output();
+    let expected = ["crosscheck-log-and-report", "crosscheck-log-and-print"];
+    assert_eq!(
+        codes(&output),
+        [expected[0], expected[1], expected[0], expected[1], "crosscheck-no-counters"]
+    );
+    let told = "rank 0: 1 of 22 calls disagree between report and NCCL's log: call 13 of the report is ncclAllReduce of 16777216 \
+                bytes, call 13 of the log ncclAllReduce of 4194304 bytes";
+    assert_eq!(output.findings[0].message, told);
+    assert_eq!(output.findings[0].node.as_deref(), Some("n1"));
+    assert_eq!(values(&output, "crosscheck.sizes_disagree"), [2.0, 2.0]);
+}
+
+#[test]
+fn calls_that_one_account_has_and_another_lacks_are_told() {
+    let mut reported = calls();
+    reported.push(16 * MIB);
+    let output = Left { reported, ..Left::whole() }.output();
+    assert_eq!(codes(&output)[..2], ["crosscheck-log-and-report", "crosscheck-report-and-print"]);
+    assert!(
+        output.findings[0].message.ends_with("the report has 23 calls, the log 22"),
+        "{:?}",
+        output.findings[0]
+    );
+}
+
+#[test]
+fn a_capture_that_began_later_agrees_by_its_place_in_the_log() {
+    let output = Left { before: 2, ..Left::whole() }.output();
+    assert_eq!(values(&output, "crosscheck.calls_compared"), [20.0, 20.0]);
+    assert_eq!(values(&output, "crosscheck.kernels_without_calls"), [2.0, 2.0]);
+    let told = codes(&output);
+    assert!(
+        told.contains(&"crosscheck-kernels-without-calls") && told.contains(&"crosscheck-report-and-print"),
+        "{told:?}"
+    );
+    assert!(!told.contains(&"crosscheck-log-and-report"), "{told:?}");
+}
+
+#[test]
+fn kernels_and_calls_that_do_not_belong_together_are_told() {
+    let bare = Left { bare: 3, ..Left::whole() }.output();
+    assert_eq!(values(&bare, "crosscheck.calls_without_kernels"), [3.0, 3.0]);
+    assert_eq!(codes(&bare), ["crosscheck-calls-without-kernels"; 2]);
+    let other = Left { kernel: "ncclDevKernel_AllGather_RING_LL", ..Left::whole() }.output();
+    assert_eq!(values(&other, "crosscheck.kernels_of_another"), [22.0, 22.0]);
+    assert!(
+        other.findings[0].message.ends_with("`ncclAllReduce` launched `ncclDevKernel_AllGather_RING_LL`"),
+        "{:?}",
+        other.findings[0]
+    );
+}
+
+#[test]
+fn efa_that_carried_less_or_far_more_than_the_calls_must_move_is_told() {
+    let all: u64 = calls().iter().sum();
+    let less = Left { sent: Some(all / 2), ..Left::whole() }.output();
+    assert_eq!(
+        (codes(&less), values(&less, "crosscheck.efa_share_of_least")),
+        (vec!["crosscheck-efa-too-little"], vec![0.5])
+    );
+    let told = format!(
+        "all NICs sent {all} bytes, the logged calls must move at least {} between nodes (by RING SIMPLE): the rest",
+        2 * all
+    );
+    assert!(less.findings[0].message.starts_with(&told), "{:?}", less.findings[0]);
+    let more = Left { sent: Some(all * 4), ..Left::whole() }.output();
+    assert_eq!(codes(&more), ["crosscheck-efa-unexplained"]);
+    let tree = Left { tuning: "TREE proto LL", ..Left::whole() }.output();
+    assert_eq!(values(&tree, "crosscheck.efa_share_of_least"), [1.0]);
+}
+
+#[test]
+fn what_is_absent_is_said_and_has_no_number() {
+    let no_log = Left { logged: Vec::new(), ..Left::whole() }.output();
+    assert_eq!(codes(&no_log), ["crosscheck-no-log"]);
+    assert_eq!(values(&no_log, "crosscheck.accounts"), [2.0, 2.0]);
+    assert_eq!(values(&no_log, "crosscheck.efa_share_of_least"), [] as [f64; 0]);
+    let no_counters = Left { sent: None, ..Left::whole() }.output();
+    assert_eq!(codes(&no_counters), ["crosscheck-no-counters"]);
+    let one_rank = Left { second_rank: false, ..Left::whole() }.output();
+    assert_eq!(codes(&one_rank), ["crosscheck-not-compared"], "{:?}", one_rank.findings);
+    assert_eq!(values(&one_rank, "crosscheck.efa_share_of_least"), [] as [f64; 0]);
+    let no_sizes = Left { payloads: false, ..Left::whole() }.output();
+    assert_eq!(codes(&no_sizes), ["crosscheck-no-sizes"; 2], "{:?}", no_sizes.findings);
+    let no_print = Left { printed: "", ..Left::whole() }.output();
+    assert_eq!(
+        (codes(&no_print), values(&no_print, "crosscheck.accounts")),
+        (vec!["crosscheck-no-print"], vec![2.0, 2.0])
+    );
+    for output in [no_log, no_counters, one_rank, no_print] {
+        assert!(output.findings.iter().all(|finding| SPEC.causes.contains(&finding.code.as_str())));
+    }
+}

@@ -1,0 +1,67 @@
+//! The rule about the environment that a script sets: what `envlint` says of it, each word of that in its place.
+
+use super::shell::Word;
+use super::{Read, Told, assignment};
+use crate::envlint::{Severity, Versions, lint};
+use std::collections::BTreeMap;
+
+/// Whose variables are meant once.
+const FAMILIES: [&str; 5] = ["NCCL_", "FI_", "OFI_NCCL_", "RDMAV_", "TORCH_NCCL_"];
+
+pub fn rule(file: &Read, _: &[Read], told: &mut Told) {
+    let set = set(file);
+    // What a variable holds that another one gives is known to the run alone.
+    let plain: Vec<&(String, String, Word)> =
+        set.iter().filter(|(_, value, _)| !value.contains('$')).collect();
+    let env: Vec<(&str, &str)> =
+        plain.iter().map(|(name, value, _)| (name.as_str(), value.as_str())).collect();
+    for finding in lint(&env, &Versions::default()) {
+        let Some((_, _, word)) = plain.get(finding.at) else { continue };
+        match finding.severity {
+            Severity::Breaks => told.wrong(word, finding.message, &finding.advice),
+            Severity::Warning => told.warn(word, finding.message, &finding.advice),
+            Severity::Note => told.note(word, finding.message, &finding.advice),
+        }
+    }
+    let mut first: BTreeMap<&str, usize> = BTreeMap::new();
+    for (name, _, word) in &set {
+        if !FAMILIES.iter().any(|family| name.starts_with(family)) {
+            continue;
+        }
+        match first.get(name.as_str()) {
+            Some(line) if *line != word.line => {
+                let message = format!("`{name}` is set by line {line} already: the later one counts");
+                told.note(word, message, "take one of them out");
+            }
+            _ => drop(first.insert(name, word.line)),
+        }
+    }
+}
+
+/// Every variable that the script sets, with its value and place: by itself, in front of a command, and by the options of
+/// launchers.
+fn set(file: &Read) -> Vec<(String, String, Word)> {
+    let mut all = Vec::new();
+    for command in &file.script.commands {
+        for (at, word) in command.words.iter().enumerate() {
+            let before = at.checked_sub(1).and_then(|before| command.words.get(before));
+            let is_passed =
+                before.is_some_and(|before| matches!(before.text.as_str(), "-x" | "--env" | "-e"));
+            let is_front = command.words[..at].iter().all(|word| {
+                assignment(word).is_some()
+                    || matches!(word.text.as_str(), "export" | "env" | "declare" | "-x" | "readonly")
+            });
+            if let Some((name, value)) = assignment(word)
+                && (is_passed || is_front || command.list.is_some())
+            {
+                all.push((name.to_owned(), value.to_owned(), word.clone()));
+            }
+            // `--export=ALL,NAME=VALUE` of srun.
+            if let Some(list) = word.text.strip_prefix("--export=") {
+                let pairs = list.split(',').filter_map(|pair| pair.split_once('='));
+                all.extend(pairs.map(|(name, value)| (name.to_owned(), value.to_owned(), word.clone())));
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,129 @@
+//! Scripts and manifests that launch jobs: what in them does not do what was meant. They are read and never run. Add a rule by
+//! its file and its line in `RULES`.
+
+mod environment;
+mod launch;
+mod manifest;
+mod resolve;
+mod shell;
+mod spelling;
+#[cfg(test)]
+mod tests;
+mod variables;
+mod window;
+
+use crate::envlint::Linted;
+use crate::mistake::Mistake;
+use shell::{Script, Word};
+
+/// A file with its text.
+pub struct Source {
+    pub name: String,
+    pub text: String,
+}
+
+/// A file as rules see it.
+struct Read<'a> {
+    name: &'a str,
+    script: Script,
+    is_manifest: bool,
+}
+
+/// A rule looks at one file, and may look into the others.
+type Rule = fn(&Read, &[Read], &mut Told);
+
+const RULES: &[Rule] = &[environment::rule, variables::rule, launch::rule, window::rule, spelling::rule];
+
+/// What is to be said of files that may start each other, file by file, in the order of lines.
+pub fn scripts(sources: &[Source]) -> Linted {
+    let read = |source: &'_ Source| -> (Script, bool) {
+        match manifest::is_one(&source.name) {
+            true => (manifest::read(&source.text), true),
+            false => (shell::read(&source.text), false),
+        }
+    };
+    let all: Vec<Read> = sources
+        .iter()
+        .map(|source| {
+            let (script, is_manifest) = read(source);
+            Read { name: &source.name, script, is_manifest }
+        })
+        .collect();
+    let mut linted = Linted::default();
+    for file in &all {
+        let mut told = Told { file: file.name, linted: Linted::default() };
+        RULES.iter().for_each(|rule| rule(file, &all, &mut told));
+        let mut of_file = told.linted;
+        for all in [&mut of_file.mistakes, &mut of_file.warnings, &mut of_file.notes] {
+            all.sort();
+            all.dedup();
+        }
+        super::join(&mut linted, of_file);
+    }
+    linted
+}
+
+/// What rules say of a file.
+struct Told<'a> {
+    file: &'a str,
+    linted: Linted,
+}
+
+impl Told<'_> {
+    fn at(&self, word: &Word, message: String, advice: &str) -> Mistake {
+        Mistake::at(self.file, word.line, word.column, message).suggest(advice)
+    }
+
+    /// What does not work.
+    fn wrong(&mut self, word: &Word, message: impl Into<String>, advice: &str) {
+        let mistake = self.at(word, message.into(), advice);
+        self.linted.mistakes.push(mistake);
+    }
+
+    /// What is hardly meant.
+    fn warn(&mut self, word: &Word, message: impl Into<String>, advice: &str) {
+        let mistake = self.at(word, message.into(), advice);
+        self.linted.warnings.push(mistake);
+    }
+
+    /// What may be meant.
+    fn note(&mut self, word: &Word, message: impl Into<String>, advice: &str) {
+        let mistake = self.at(word, message.into(), advice);
+        self.linted.notes.push(mistake);
+    }
+}
+
+/// `NAME=VALUE`.
+fn assignment(word: &Word) -> Option<(&str, &str)> {
+    let (name, value) = word.text.split_once('=')?;
+    let name = name.strip_suffix('+').unwrap_or(name);
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    is_name.then_some((name, value))
+}
+
+/// The last part of a path.
+fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The value of the last option of one of these names: `--name=value`, `--name value`, `-n value`, `-nvalue`.
+fn option<'a>(words: &'a [Word], names: &[&str]) -> Option<(&'a str, &'a Word)> {
+    let of = |(at, word): (usize, &'a Word)| {
+        let text = word.text.as_str();
+        names.iter().find_map(|name| {
+            let rest = text.strip_prefix(name)?;
+            match rest.strip_prefix('=') {
+                Some(value) => Some((value, word)),
+                None if rest.is_empty() => words.get(at + 1).map(|value| (value.text.as_str(), value)),
+                None if !name.starts_with("--") && name.len() == 2 => Some((rest, word)),
+                None => None,
+            }
+        })
+    };
+    words.iter().enumerate().filter_map(of).next_back()
+}
+
+fn number(words: &[Word], names: &[&str]) -> Option<u64> {
+    option(words, names)?.0.parse().ok()
+}

@@ -1,0 +1,81 @@
+//! Words with the variables put in that the script itself gives a plain value. What only a run could tell stays as it stands.
+
+use super::assignment;
+use super::shell::{Command, Script, Word};
+use std::collections::BTreeMap;
+
+/// What the variables of a script hold, as far as it says so.
+pub struct Values {
+    of_name: BTreeMap<String, Vec<Word>>,
+}
+
+/// Variables within variables; deeper ones are nobody's.
+const DEEPEST: usize = 4;
+const LONGEST: usize = 4096;
+
+impl Values {
+    pub fn of(script: &Script) -> Values {
+        let mut of_name: BTreeMap<String, Vec<Word>> = BTreeMap::new();
+        for command in &script.commands {
+            if let Some(name) = &command.list {
+                of_name.entry(name.clone()).or_default().extend(command.words.iter().cloned());
+                continue;
+            }
+            for word in &command.words {
+                let Some((name, value)) = assignment(word) else { continue };
+                // What another program prints is not known.
+                if !value.contains("$(") && !value.contains('`') && !value.is_empty() {
+                    of_name.insert(name.to_owned(), vec![Word { text: value.to_owned(), ..word.clone() }]);
+                }
+            }
+        }
+        Values { of_name }
+    }
+
+    /// The words of a command, lists and plain values put in.
+    pub fn resolved(&self, command: &Command) -> Vec<Word> {
+        let mut all = Vec::new();
+        for word in &command.words {
+            self.put(word, DEEPEST, &mut all);
+        }
+        all
+    }
+
+    fn put(&self, word: &Word, depth: usize, all: &mut Vec<Word>) {
+        if all.len() >= LONGEST {
+            return;
+        }
+        let bare = word.text.strip_prefix('$').unwrap_or_default();
+        let bare = bare.strip_prefix('{').and_then(|bare| bare.strip_suffix('}')).unwrap_or(bare);
+        let bare = bare.strip_suffix("[@]").or(bare.strip_suffix("[*]")).unwrap_or(bare);
+        match self.of_name.get(bare) {
+            Some(values) if depth > 0 => values.iter().for_each(|value| self.put(value, depth - 1, all)),
+            _ => all.push(Word { text: self.text(word, depth), ..word.clone() }),
+        }
+    }
+
+    /// A word with its variables put in one by one, or their defaults where they have none.
+    fn text(&self, word: &Word, depth: usize) -> String {
+        let mut text = word.text.clone();
+        if depth == 0 {
+            return text;
+        }
+        for it in word.uses.iter().filter(|it| !it.is_quoted) {
+            let default = || it.behind.strip_prefix(":-").or(it.behind.strip_prefix(":=")).map(str::to_owned);
+            let value = match self.of_name.get(&it.name).map(Vec::as_slice) {
+                Some([value]) => Some(self.text(value, depth - 1)),
+                Some(_) => None,
+                None => default().filter(|value| !value.contains('$')),
+            };
+            let Some(value) = value else { continue };
+            let braced = format!("${{{}{}}}", it.name, it.behind);
+            let name = format!("${}", it.name);
+            let seen = if text.contains(&braced) { braced } else { name };
+            text = text.replacen(&seen, &value, 1);
+            if text.len() > LONGEST {
+                break;
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,189 @@
+//! `harness logs mpi`: what logs of MPI messages tell of calls and ranks. How logs are read is `recipes::source`'s business.
+
+use super::nccl::edge;
+use super::{open, shown, write_finding, write_json};
+use crate::exit_code;
+use clap::Args;
+use recipes::source::mpi_log::{MpiLog, Reader};
+use recipes::source::nccl_debug::EDGES;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct Asked {
+    /// Logs of the ranks of one job, also packed by gzip; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Edges of the histogram in bytes, such as `64K,1M,16M`; each bucket holds its lower edge and not its upper one
+    #[arg(long, value_name = "EDGES", value_delimiter = ',', value_parser = edge)]
+    edges: Vec<u64>,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+    /// Exit with 1 where something was found
+    #[arg(long)]
+    fail_on_findings: bool,
+}
+
+/// Prints what all files tell together. The exit code is 2 where one cannot be read, then 1 where findings are to fail, then 3
+/// where no line is the logger's.
+pub fn run(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+    let mut reader = Reader::new(if asked.edges.is_empty() { &EDGES } else { &asked.edges });
+    let mut all = true;
+    for path in &asked.files {
+        let file = path.display().to_string();
+        if let Err(error) = open(path).and_then(|from| reader.read(from, &file)) {
+            all = false;
+            // When nobody listens any more, there is nobody to tell.
+            let _ = writeln!(err, "{}: cannot be read: {error}", shown(&file));
+        }
+    }
+    let log = reader.finish();
+    let files: Vec<String> = asked.files.iter().map(|path| path.display().to_string()).collect();
+    let files = files.join(" ");
+    if log.of_mpi == 0 {
+        let why = match log.lines {
+            0 => "it is empty".to_owned(),
+            lines => format!(
+                "none of {lines} lines is one of a logger of MPI messages, such as `[1.5] MPI_Send: world_rank=0 ...`"
+            ),
+        };
+        let _ = writeln!(err, "{}: {why}", shown(&files));
+    }
+    let _ = match asked.json {
+        true => write_json(out, &files, &log),
+        false => write(out, &files, &log),
+    };
+    match () {
+        () if !all => exit_code::USAGE,
+        () if asked.fail_on_findings && !log.findings.is_empty() => exit_code::FAILED,
+        () if log.of_mpi == 0 => exit_code::COULD_NOT_TELL,
+        () => exit_code::PASSED,
+    }
+}
+
+/// Of longer tables the rest is left to `--json`.
+const SHOWN: usize = 20;
+
+/// A dash where a number is beyond 64 bits.
+fn cell(value: Option<u64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+fn write(out: &mut dyn Write, files: &str, log: &MpiLog) -> io::Result<()> {
+    let share = match log.of_mpi {
+        0 => String::new(),
+        of_mpi => format!(" ({:.1} %)", log.understood as f64 / of_mpi as f64 * 100.0),
+    };
+    writeln!(
+        out,
+        "{}: {} lines, {} of MPI, {} of them understood{share}",
+        shown(files),
+        log.lines,
+        log.of_mpi,
+        log.understood
+    )?;
+    if !log.operations.is_empty() {
+        writeln!(out, "  bytes are those that ranks give; of a receive, those for which there is room")?;
+        writeln!(
+            out,
+            "  {:<14} {:>10} {:>8} {:>14} {:>16} {:>14} {:>20}",
+            "operation", "calls", "empty", "min bytes", "mean bytes", "max bytes", "total bytes"
+        )?;
+    }
+    for it in &log.operations {
+        writeln!(
+            out,
+            "  {:<14} {:>10} {:>8} {:>14} {:>16.1} {:>14} {:>20}",
+            it.operation.name(),
+            it.calls,
+            it.empty,
+            it.min_bytes,
+            it.mean_bytes,
+            it.max_bytes,
+            cell(it.total_bytes)
+        )?;
+    }
+    for it in &log.histogram {
+        let below = it.below_bytes.map_or_else(|| "inf".to_owned(), |below| below.to_string());
+        let bucket = format!("[{}, {below})", it.from_bytes);
+        let (name, bytes) = (it.operation.name(), cell(it.bytes));
+        writeln!(out, "  {name:<14} {bucket:<26} {:>10} calls {bytes:>20} bytes", it.calls)?;
+    }
+    let mut calls: Vec<_> = log.calls.iter().collect();
+    calls.sort_by_key(|it| std::cmp::Reverse(it.calls));
+    for it in calls.iter().take(SHOWN) {
+        writeln!(out, "  {:>10} times {} of {} bytes", it.calls, it.operation.name(), it.bytes)?;
+    }
+    write_more(out, calls.len())?;
+    for it in log.ranks.iter().take(SHOWN) {
+        let bytes = cell(it.bytes);
+        writeln!(out, "  rank {}: {} {} calls, {bytes} bytes", it.rank, it.calls, it.operation.name())?;
+    }
+    write_more(out, log.ranks.len())?;
+    for finding in &log.findings {
+        write_finding(out, finding)?;
+    }
+    Ok(())
+}
+
+fn write_more(out: &mut dyn Write, rows: usize) -> io::Result<()> {
+    match rows.saturating_sub(SHOWN) {
+        0 => Ok(()),
+        more => writeln!(out, "  ... and {more} more, which `--json` holds"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logs::testing;
+
+    fn show(texts: &[&[u8]], flags: &[&str]) -> (i32, String, String) {
+        testing::show(run, texts, flags)
+    }
+
+    fn rank(rank: u64) -> String {
+        let other = 1 - rank;
+        format!(
+            "[1.0] MPI_Init: world_rank={rank}\n\
+             [1.5] MPI_Send: world_rank={rank} comm_rank={rank} -> dest={other} tag=5 bytes=4294967296 comm=0x1\n\
+             [1.5] MPI_Recv: world_rank={rank} comm_rank={rank} <- source={other} tag=5 bytes=4294967296 comm=0x1\n\
+             [2.0] MPI_Allreduce: world_rank={rank} comm_rank={rank} comm_size=2 bytes=1024 comm=0x1\n\
+             [9.0] MPI_Finalize: world_rank={rank}\n"
+        )
+    }
+
+    #[test]
+    fn logs_of_all_ranks_are_shown_together() {
+        let (code, out, err) = show(&[rank(0).as_bytes(), rank(1).as_bytes()], &["--fail-on-findings"]);
+        assert_eq!((code, err.as_str()), (0, ""));
+        insta::assert_snapshot!(out);
+    }
+
+    #[test]
+    fn the_exit_code_is_that_of_the_worst_file() {
+        assert_eq!(show(&[rank(0).as_bytes()], &[]).0, 0);
+        let (code, out, _) = show(&[rank(0).as_bytes()], &["--fail-on-findings"]);
+        assert!(
+            code == 1 && out.contains("finding: mpi-ranks-missing: 1 ranks of a communicator of 2"),
+            "{out}"
+        );
+        assert_eq!(show(&[rank(0).as_bytes()], &["/no/such/file"]).0, 2);
+        let (code, _, err) = show(&[b"prose\n"], &[]);
+        assert!(
+            code == 3 && err.starts_with("1.log: none of 1 lines is one of a logger of MPI messages"),
+            "{err}"
+        );
+        assert_eq!((show(&[b""], &[]).0, show(&[b""], &[]).2), (3, "1.log: it is empty\n".to_owned()));
+    }
+
+    #[test]
+    fn json_holds_the_tables_with_exact_bytes() {
+        let (_, out, _) = show(&[rank(0).as_bytes(), rank(1).as_bytes()], &["--json", "--edges", "1K"]);
+        let told: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        assert_eq!(told["operations"][2]["operation"], "Send");
+        assert_eq!(told["operations"][2]["total_bytes"], 1_u64 << 33);
+        assert_eq!(told["histogram"][0]["from_bytes"], 1024);
+    }
+}

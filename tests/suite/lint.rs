@@ -1,0 +1,54 @@
+//! `harness lint` over the files of `tests/lint`: those that show each mistake, and those that show none.
+
+use crate::project::{Project, root};
+
+/// The files of a folder with these endings, by name.
+fn files(folder: &str, endings: &[&str]) -> Vec<String> {
+    let entries = std::fs::read_dir(root().join("tests/lint").join(folder)).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path().display().to_string());
+    let mut paths: Vec<String> = paths.filter(|path| endings.iter().any(|end| path.ends_with(end))).collect();
+    paths.sort();
+    assert!(!paths.is_empty());
+    paths
+}
+
+const SCRIPTS: [&str; 3] = [".sbatch", ".sh", ".yaml"];
+
+fn lint(kind: &str, files: &[String]) -> (Option<i32>, String) {
+    let words: Vec<&str> = ["lint", kind].into_iter().chain(files.iter().map(String::as_str)).collect();
+    let ran = Project::new().harness(&words);
+    assert_eq!(ran.stderr, "");
+    let here = format!("{}/", root().join("tests/lint").display());
+    (ran.code, ran.stdout.replace(&here, ""))
+}
+
+#[test]
+fn every_mistake_of_the_bad_files_is_told_with_its_place_and_what_to_write() {
+    let (code, told) = lint("script", &files("bad", &SCRIPTS));
+    assert_eq!(code, Some(1));
+    insta::assert_snapshot!("bad_scripts", told);
+    let (code, told) = lint("function-trace", &files("bad", &[".json"]));
+    assert_eq!(code, Some(1));
+    insta::assert_snapshot!("bad_function_trace", told);
+}
+
+#[test]
+fn the_clean_files_have_nothing_told_of_them() {
+    let (code, told) = lint("script", &files("clean", &SCRIPTS));
+    assert_eq!((code, told.as_str()), (Some(0), "2 files: 0 mistakes, 0 warnings, 0 notes\n"));
+    let (code, told) = lint("function-trace", &files("clean", &[".json"]));
+    assert_eq!((code, told.as_str()), (Some(0), "1 file: 0 mistakes, 0 warnings, 0 notes\n"));
+}
+
+#[test]
+fn scripts_that_suites_start_are_looked_at_by_check() {
+    let project = Project::new();
+    let suite = "instance = \"p5\"\nabout = \"starts a script\"\n\n[[case]]\nname = \"script\"\nabout = \"starts it\"\nplacement = \"all\"\nrecipes = [\"command\"]\n\
+                 [case.workload]\nkind = \"command\"\nprogram = \"bash\"\nargs = [\"jobs/train.sh\"]\n";
+    project.write("suites/own.toml", suite);
+    project.write("jobs/train.sh", "#!/bin/bash\nexport NCCL_DEBG=INFO\npython train.py --max_steps 10 --nsys_start_step 20 --nsys_end_step 25\n");
+    let ran = project.harness(&["check"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+    assert!(ran.stdout.contains("jobs/train.sh:3:32: the window begins at step 20"), "{}", ran.all());
+    assert!(ran.stdout.contains("warning: jobs/train.sh:2:8: `NCCL_DEBG` is misspelt"), "{}", ran.all());
+}
