@@ -18,6 +18,7 @@ mod stored;
 mod sweep;
 mod together;
 
+use crate::inventory::Instances;
 use crate::reach::openssh;
 use crate::recipe::own::worker;
 use crate::replay::From;
@@ -193,9 +194,7 @@ pub fn main(args: Vec<OsString>) -> i32 {
             Ok(LogsArgs { kind: LogKind::NcclTests { files, json, fail_on_findings } }) => {
                 logs::nccl_tests::run(&files, json, fail_on_findings, &mut io::stdout(), &mut io::stderr())
             }
-            Ok(LogsArgs { kind: LogKind::Nccl(args) }) => {
-                logs::nccl::run(&args, &mut io::stdout(), &mut io::stderr())
-            }
+            Ok(LogsArgs { kind: LogKind::Nccl(args) }) => logs_nccl(args),
             Ok(LogsArgs { kind: LogKind::Steps(args) }) => {
                 logs::steps::run(&args, &mut io::stdout(), &mut io::stderr())
             }
@@ -323,6 +322,23 @@ fn home() -> Option<Home> {
 }
 
 /// The project, or this folder: stored runs bring along all that is needed to look at them.
+/// With the number of network cards of the instance that is named.
+fn logs_nccl(mut args: logs::nccl::Asked) -> i32 {
+    if let Some(name) = &args.instance {
+        let Some(home) = home() else { return no_home() };
+        let instances = match Instances::load(home.path()) {
+            Ok(instances) => instances,
+            Err(mistakes) => return usage(&mistakes.to_string()),
+        };
+        let Some(instance) = instances.get(name) else {
+            let known: Vec<&str> = instances.names().collect();
+            return usage(&format!("--instance: there are `{}`, not: `{name}`", known.join("`, `")));
+        };
+        args.nics = Some(instance.nics.len() as u64);
+    }
+    logs::nccl::run(&args, &mut io::stdout(), &mut io::stderr())
+}
+
 fn home_or_here() -> Option<Home> {
     let here = std::env::current_dir().ok()?;
     Some(Home::find(&here).unwrap_or_else(|| Home::bare(&here)))

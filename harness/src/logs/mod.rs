@@ -2,6 +2,7 @@
 //! `recipes::source`'s business; nothing is judged here.
 
 pub mod nccl;
+mod nccl_shown;
 pub mod nccl_tests;
 pub mod steps;
 #[cfg(test)]
