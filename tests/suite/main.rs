@@ -30,6 +30,7 @@ mod lease_script;
 mod little;
 mod local_launcher;
 mod nccl_calls;
+mod nccl_log_cases;
 mod nccl_logs;
 mod oracle;
 mod own_recipes;

@@ -8,6 +8,7 @@ use crate::artefact::{
 };
 use crate::launch::chatter;
 use crate::profile::audit::RankReport;
+use crate::script::files;
 use recipes::finding::Finding;
 use recipes::metric::{Dim, Dims, Metric, Metrics};
 use recipes::recipe::{self, FileRole, InputFile, JobInput, Kept, NotComparable, Workload, nic_flows};
@@ -122,12 +123,13 @@ fn job_input(
             FileKind::GpuNcclTests => FileRole::GpuNcclTests,
             FileKind::Counters => FileRole::Counters,
             FileKind::Flow => FileRole::Flow,
-            FileKind::Stdout
-            | FileKind::Stderr
-            | FileKind::Log
-            | FileKind::ProfileAccount
-            | FileKind::ProfileTable
-            | FileKind::ProfileReport => FileRole::Other,
+            FileKind::Stdout => FileRole::Stdout,
+            FileKind::Stderr => FileRole::Stderr,
+            // A command's, of which nobody knows whether it prints anything.
+            FileKind::Log if is_stdout(&file.path) => FileRole::Stdout,
+            FileKind::Log | FileKind::ProfileAccount | FileKind::ProfileTable | FileKind::ProfileReport => {
+                FileRole::Other
+            }
         },
         path: folder.join(&file.path),
         shown: file.path.clone(),
@@ -165,6 +167,11 @@ fn job_input(
         expected_exports: reports.iter().map(|report| (report.rank, report.node.clone())).collect(),
         kept: Arc::default(),
     }
+}
+
+fn is_stdout(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name == files::STDOUT || name.starts_with(&files::of_node(files::STDOUT, ""))
 }
 
 /// One finding per kind of file that did not come home, with the names.

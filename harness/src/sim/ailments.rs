@@ -20,6 +20,7 @@ pub struct Ailments {
     reports: Vec<(usize, Report)>,
     stragglers: Vec<(usize, u32, f64)>,
     comm_exposed: Vec<usize>,
+    no_gdrdma: Vec<usize>,
     graph_launch: Vec<usize>,
     /// How far a clock is ahead, in milliseconds, and how fast it runs, in parts of a million.
     clock_offset: Vec<(usize, f64)>,
@@ -90,6 +91,11 @@ impl Ailments {
                 Fault::ConnectionDrops => ailments.connection_drops.push(node),
                 Fault::Straggler { ms, rank } => ailments.stragglers.push((node, *rank, *ms)),
                 Fault::CommExposed => ailments.comm_exposed.push(node),
+                Fault::NoGdrdma => {
+                    ailments.no_gdrdma.push(node);
+                    // What goes through host memory crosses it twice.
+                    ailments.nics.extend((0..cluster.nics.len()).map(|nic| (node, nic, Nic::Left(0.5))));
+                }
                 Fault::GraphLaunch => ailments.graph_launch.push(node),
                 Fault::ClockOffset { ms } => ailments.clock_offset.push((node, *ms)),
                 Fault::ClockDrift { ppm } => ailments.clock_drift.push((node, *ppm)),
@@ -196,6 +202,11 @@ impl Ailments {
     /// The ranks that come late, by node and number there, and by how many milliseconds.
     pub fn stragglers(&self) -> &[(usize, u32, f64)] {
         &self.stragglers
+    }
+
+    /// Whether the node's cards do not reach the memory of its GPUs.
+    pub fn lacks_gdrdma(&self, node: usize) -> bool {
+        self.no_gdrdma.contains(&node)
     }
 
     pub fn any_comm_exposed(&self) -> bool {

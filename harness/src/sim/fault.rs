@@ -62,6 +62,8 @@ pub enum Fault {
     },
     /// Communication of training no longer hides behind computation.
     CommExposed,
+    /// Network cards do not reach the memory of GPUs: what they carry goes through that of the host.
+    NoGdrdma,
     /// Kernels are launched by graphs.
     GraphLaunch,
     /// The node's clock is ahead, or behind where the number is below 0.
@@ -89,7 +91,7 @@ impl Fault {
     pub const PROBED: [&'static str; 3] = ["gpu-missing@N", "gpu-busy@N", "driver-differs"];
 
     /// Every other way to write a fault, for messages and the manual.
-    pub const FORMS: [&'static str; 28] = [
+    pub const FORMS: [&'static str; 29] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -115,6 +117,7 @@ impl Fault {
         "host-unreachable",
         "straggler=MS@RANK",
         "comm-exposed",
+        "no-gdrdma",
         "graph-launch",
         "clock-offset=MS",
         "clock-drift=PPM",
@@ -148,6 +151,7 @@ impl Fault {
             Fault::HostUnreachable => "host-unreachable",
             Fault::Straggler { .. } => "straggler",
             Fault::CommExposed => "comm-exposed",
+            Fault::NoGdrdma => "no-gdrdma",
             Fault::GraphLaunch => "graph-launch",
             Fault::ClockOffset { .. } => "clock-offset",
             Fault::ClockDrift { .. } => "clock-drift",
@@ -252,6 +256,7 @@ impl Fault {
             "connection-drops" => Fault::ConnectionDrops,
             "straggler" => Fault::Straggler { ms: late()?, rank: rank()? },
             "comm-exposed" => Fault::CommExposed,
+            "no-gdrdma" => Fault::NoGdrdma,
             "graph-launch" => Fault::GraphLaunch,
             "clock-offset" => Fault::ClockOffset {
                 ms: number(

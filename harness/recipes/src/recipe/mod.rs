@@ -6,6 +6,7 @@ pub mod command;
 pub mod cuda_gpu_kern_sum;
 pub mod efa_traffic;
 mod kept;
+pub mod nccl_log;
 pub mod nccl_profile;
 pub mod nccl_tests;
 pub mod nic_flows;
@@ -40,6 +41,7 @@ pub const LIST: &[RecipeSpec] = &[
     breakdown::SPEC,
     steps::SPEC,
     stragglers::SPEC,
+    nccl_log::SPEC,
 ];
 
 /// What a recipe declares before it computes. The planner, the linter and the manual read this constant.
@@ -109,6 +111,9 @@ pub enum FileRole {
     Flow,
     /// An exported report: a folder of tables, or one file that holds them all.
     NsysExport,
+    /// What the workload printed.
+    Stdout,
+    Stderr,
     Other,
 }
 
