@@ -7,6 +7,7 @@ mod lanes;
 mod lines;
 mod scripts;
 mod tables;
+mod versions;
 mod wired;
 
 use super::{EDGES, NcclLog, read};
