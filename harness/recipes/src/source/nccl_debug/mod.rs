@@ -41,7 +41,7 @@ pub use call::{OPERATIONS, Operation, type_name};
 pub use compat::{Compat, Script};
 pub use explain::{Explain, Wrong};
 pub use tables::*;
-pub use watchdog::{Reached, TimedOut};
+pub use watchdog::{Reached, TimedOut, parse as timed_out};
 
 use super::nccl_prefix::{self, Level};
 use super::stream::{Piece, Pieces};

@@ -26,7 +26,7 @@ pub struct Reached {
 }
 
 /// `[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, …) ran for 600012 milliseconds`.
-pub(super) fn parse(text: &str, line: u64) -> Option<TimedOut> {
+pub fn parse(text: &str, line: u64) -> Option<TimedOut> {
     let (before, rest) = text.split_once("Watchdog caught collective operation timeout: WorkNCCL(")?;
     let (inside, behind) = rest.split_once(')')?;
     let field = |name: &str| inside.split(", ").find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
