@@ -34,6 +34,7 @@ mod lint;
 mod little;
 mod local_launcher;
 mod nccl_calls;
+mod nccl_log_cases;
 mod nccl_logs;
 mod oracle;
 mod own_recipes;

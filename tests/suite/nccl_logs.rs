@@ -146,3 +146,79 @@ fn the_lines_of_the_five_scripts_are_those_of_awk() {
     }
     assert!(compared > 30, "only {compared} outputs were compared");
 }
+
+/// Logs of real programs, where they lie beside the project, with labels, tables and prose among their lines.
+#[test]
+fn on_real_logs_the_lines_of_the_five_scripts_are_those_of_gawk() {
+    let project = Project::new();
+    let empty = project.path().join("empty");
+    std::fs::write(&empty, "").expect("a file");
+    if awk("gawk", "1", &empty).is_none() {
+        println!("skipped: no gawk on this machine");
+        return;
+    }
+    let corpus = crate::project::root().join("../shared/corpus");
+    let files: Vec<_> = ["nccl-debug", "nccl-tests", "training"]
+        .iter()
+        .filter_map(|folder| std::fs::read_dir(corpus.join(folder)).ok())
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_file())
+        .collect();
+    if files.is_empty() {
+        println!("skipped: no collected logs beside the project");
+        return;
+    }
+    let mut compared = 0;
+    for file in &files {
+        let comm = awk("gawk", COMM, file).expect("gawk");
+        let calls = project.path().join("calls");
+        std::fs::write(&calls, &comm).expect("a file");
+        let mut expected = vec![
+            ("separate-steps", awk("gawk", STEPS, file).expect("gawk")),
+            ("per-op", awk("gawk", PER_OP, &calls).expect("gawk")),
+            ("histogram", awk("gawk", HISTOGRAM, &calls).expect("gawk")),
+        ];
+        if !comm.is_empty() {
+            expected.push(("aggregate", awk("gawk", AGGREGATE, &calls).expect("gawk")));
+        }
+        expected.push(("comm", comm));
+        for (script, expected) in expected {
+            compared += usize::from(!expected.is_empty());
+            let shown = file.display().to_string();
+            let ran = project.harness(&["logs", "nccl", "--compat", script, &shown]);
+            // Letters that are none show as such in both, each in its own way.
+            let plain = |text: &str| text.replace(|c: char| !c.is_ascii(), "?");
+            assert_eq!(sorted(&plain(&ran.stdout)), sorted(&plain(&expected)), "{shown}, {script}");
+        }
+    }
+    println!("{compared} outputs of {} files are the same", files.len());
+    assert!(compared >= 4, "only {compared} outputs were compared");
+}
+
+#[test]
+fn cards_are_held_against_the_instance_that_is_named() {
+    let project = Project::new();
+    let file = project.path().join("nccl.log");
+    let line = "a:1:2 [0] NCCL INFO NET/OFI Selected provider is efa, fabric is efa (found 31 nics)\n";
+    std::fs::write(&file, line).expect("a file");
+    let ask = |instance: &str| {
+        let file = file.display().to_string();
+        project.harness(&["logs", "nccl", &file, "--fail-on-findings", "--instance", instance])
+    };
+    let fewer = ask("p5");
+    assert_eq!(fewer.code, Some(1), "{}", fewer.all());
+    assert!(
+        fewer.stdout.contains("a process found 31 network cards of `efa`, its instance has: 32"),
+        "{}",
+        fewer.stdout
+    );
+    assert_eq!(ask("p4de").code, Some(0), "it has four");
+    let unknown = ask("p9");
+    assert_eq!(
+        (unknown.code, unknown.stderr.contains("there are `p4d`")),
+        (Some(2), true),
+        "{}",
+        unknown.stderr
+    );
+}

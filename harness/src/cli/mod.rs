@@ -19,6 +19,7 @@ mod stored;
 mod sweep;
 mod together;
 
+use crate::inventory::Instances;
 use crate::reach::openssh;
 use crate::recipe::own::worker;
 use crate::replay::From;
@@ -223,9 +224,7 @@ pub fn main(args: Vec<OsString>) -> i32 {
             Ok(LogsArgs { kind: LogKind::Mpi(args) }) => {
                 logs::mpi::run(&args, &mut io::stdout(), &mut io::stderr())
             }
-            Ok(LogsArgs { kind: LogKind::Nccl(args) }) => {
-                logs::nccl::run(&args, &mut io::stdout(), &mut io::stderr())
-            }
+            Ok(LogsArgs { kind: LogKind::Nccl(args) }) => logs_nccl(args),
             Ok(LogsArgs { kind: LogKind::Steps(args) }) => {
                 logs::steps::run(&args, &mut io::stdout(), &mut io::stderr())
             }
@@ -353,6 +352,23 @@ fn home() -> Option<Home> {
 }
 
 /// The project, or this folder: stored runs bring along all that is needed to look at them.
+/// With the number of network cards of the instance that is named.
+fn logs_nccl(mut args: logs::nccl::Asked) -> i32 {
+    if let Some(name) = &args.instance {
+        let Some(home) = home() else { return no_home() };
+        let instances = match Instances::load(home.path()) {
+            Ok(instances) => instances,
+            Err(mistakes) => return usage(&mistakes.to_string()),
+        };
+        let Some(instance) = instances.get(name) else {
+            let known: Vec<&str> = instances.names().collect();
+            return usage(&format!("--instance: there are `{}`, not: `{name}`", known.join("`, `")));
+        };
+        args.nics = Some(instance.nics.len() as u64);
+    }
+    logs::nccl::run(&args, &mut io::stdout(), &mut io::stderr())
+}
+
 fn home_or_here() -> Option<Home> {
     let here = std::env::current_dir().ok()?;
     Some(Home::find(&here).unwrap_or_else(|| Home::bare(&here)))

@@ -3,6 +3,7 @@
 
 pub mod mpi;
 pub mod nccl;
+mod nccl_shown;
 pub mod nccl_tests;
 pub mod steps;
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! `harness logs nccl`: what logs of NCCL tell of calls, communicators and networks. How logs are read is `recipes::source`'s
-//! business.
+//! business, how tables look `nccl_shown`'s.
 
-use super::{open, shown, write_finding, write_json};
+use super::nccl_shown::write;
+use super::{open, shown, write_json};
 use crate::exit_code;
 use clap::{Args, ValueEnum};
-use recipes::source::nccl_debug::{Compat, EDGES, Explain, NcclLog, Reader, Script, Wrong, type_name};
+use recipes::source::nccl_debug::{Compat, EDGES, Explain, NcclLog, Reader, Script, Wrong};
 use serde::Serialize;
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
@@ -20,6 +21,12 @@ pub struct Asked {
     /// Print the lines of an awk script that people use for such logs, in any order, as gawk does
     #[arg(long, value_name = "SCRIPT", conflicts_with_all = ["json", "edges", "explain"])]
     compat: Option<Named>,
+    /// Hold the number of network cards that hosts find against what this instance has, such as `p5`
+    #[arg(long, value_name = "NAME")]
+    pub instance: Option<String>,
+    /// What it has, which the caller knows.
+    #[arg(skip)]
+    pub nics: Option<u64>,
     /// Tell where those scripts are wrong on these logs
     #[arg(long)]
     explain: bool,
@@ -114,6 +121,9 @@ fn run_compat(asked: &Asked, script: Script, out: &mut dyn Write, err: &mut dyn 
 
 fn run_read(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let mut reader = Reader::new(if asked.edges.is_empty() { &EDGES } else { &asked.edges });
+    if let Some(nics) = asked.nics {
+        reader.expect_nics(nics);
+    }
     let mut all = each(asked, err, |from, file| reader.read(from, file));
     let log = reader.finish();
     let mut wrong = None;
@@ -135,7 +145,10 @@ fn run_read(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     if log.of_nccl == 0 {
         let why = match log.lines {
             0 => "it is empty".to_owned(),
-            lines => format!("none of {lines} lines is NCCL's: was `NCCL_DEBUG=INFO` set?"),
+            lines => match log.looks_like {
+                Some(what) => format!("none of {lines} lines is NCCL's: it looks like {what}"),
+                None => format!("none of {lines} lines is NCCL's: was `NCCL_DEBUG=INFO` set?"),
+            },
         };
         let _ = writeln!(err, "{}: {why}", shown(&files));
     }
@@ -159,174 +172,6 @@ struct Told<'a> {
     log: &'a NcclLog,
     #[serde(skip_serializing_if = "Option::is_none")]
     wrong: Option<&'a [Wrong]>,
-}
-
-/// Of longer tables the rest is left to `--json`.
-const SHOWN: usize = 20;
-
-fn write(out: &mut dyn Write, files: &str, log: &NcclLog, wrong: Option<&[Wrong]>) -> io::Result<()> {
-    let share = match log.of_nccl {
-        0 => String::new(),
-        of_nccl => format!(" ({:.1} %)", log.understood as f64 / of_nccl as f64 * 100.0),
-    };
-    writeln!(
-        out,
-        "{}: {} lines, {} of NCCL, {} of them understood{share}",
-        shown(files),
-        log.lines,
-        log.of_nccl,
-        log.understood
-    )?;
-    if log.cut > 0 {
-        writeln!(out, "  {} lines were cut by NCCL for their length", log.cut)?;
-    }
-    let hosts = log.hosts.len();
-    writeln!(
-        out,
-        "  {} processes on {hosts} hosts, {} communicators",
-        log.processes,
-        log.communicators.len() as u64 + log.communicators_beyond
-    )?;
-    for (name, texts) in [
-        ("version", &log.versions),
-        ("CUDA driver", &log.drivers),
-        ("network", &log.networks),
-        ("provider", &log.providers),
-        ("plugin", &log.plugins),
-        ("set by environment", &log.variables),
-        ("not understood", &log.unknown),
-    ] {
-        for it in texts.iter().take(SHOWN) {
-            writeln!(out, "  {name}: {} ({} lines)", shown(&it.text), it.lines)?;
-        }
-        write_more(out, texts.len())?;
-    }
-    write_calls(out, log)?;
-    write_places(out, log)?;
-    for finding in &log.findings {
-        write_finding(out, finding)?;
-    }
-    for it in wrong.unwrap_or_default() {
-        writeln!(out, "  the scripts are wrong on {} lines, the first {}: {}", it.lines, it.line, it.what)?;
-    }
-    Ok(())
-}
-
-fn write_more(out: &mut dyn Write, rows: usize) -> io::Result<()> {
-    match rows.saturating_sub(SHOWN) {
-        0 => Ok(()),
-        more => writeln!(out, "  ... and {more} more, which `--json` holds"),
-    }
-}
-
-/// A dash where a number is not known.
-fn cell(value: Option<u64>) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
-}
-
-fn write_calls(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
-    if log.operations.is_empty() {
-        return writeln!(out, "  no call: `NCCL_DEBUG_SUBSYS` with `COLL` tells them");
-    }
-    writeln!(out, "  bytes are those that the lines name, each rank's line counts")?;
-    writeln!(
-        out,
-        "  {:<14} {:>10} {:>8} {:>14} {:>16} {:>14} {:>20}",
-        "operation", "calls", "empty", "min bytes", "mean bytes", "max bytes", "total bytes"
-    )?;
-    for it in &log.operations {
-        let mean = it.mean_bytes.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.1}"));
-        writeln!(
-            out,
-            "  {:<14} {:>10} {:>8} {:>14} {mean:>16} {:>14} {:>20}",
-            it.operation.name(),
-            it.calls,
-            it.empty,
-            cell(it.min_bytes),
-            cell(it.max_bytes),
-            cell(it.total_bytes)
-        )?;
-    }
-    for it in &log.histogram {
-        let below = it.below_bytes.map_or_else(|| "inf".to_owned(), |below| below.to_string());
-        let bucket = format!("[{}, {below})", it.from_bytes);
-        writeln!(
-            out,
-            "  {:<14} {bucket:<26} {:>10} calls {:>20} bytes",
-            it.operation.name(),
-            it.calls,
-            cell(it.bytes)
-        )?;
-    }
-    let mut calls: Vec<_> = log.calls.iter().collect();
-    calls.sort_by_key(|it| std::cmp::Reverse(it.calls));
-    for it in calls.iter().take(SHOWN) {
-        let datatype = type_name(it.datatype).map_or_else(|| format!("type {}", it.datatype), str::to_owned);
-        writeln!(
-            out,
-            "  {:>10} times {} of {} {datatype}: {} bytes each",
-            it.calls,
-            it.operation.name(),
-            it.count,
-            cell(it.bytes)
-        )?;
-    }
-    write_more(out, calls.len())
-}
-
-fn write_places(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
-    for it in log.gpus.iter().take(SHOWN) {
-        writeln!(
-            out,
-            "  {}:{} GPU {}: {} {} calls, {} bytes",
-            shown(&it.host),
-            it.pid,
-            cell(it.device),
-            it.calls,
-            it.operation.name(),
-            cell(it.bytes)
-        )?;
-    }
-    write_more(out, log.gpus.len())?;
-    for it in log.communicators.iter().take(SHOWN) {
-        writeln!(
-            out,
-            "  communicator {}: {} of {} ranks on {} hosts, {} complete, {} to {} collective calls",
-            it.id.as_deref().unwrap_or("without id"),
-            it.ranks_seen,
-            it.nranks,
-            it.hosts.len(),
-            it.ranks_complete,
-            it.fewest_calls,
-            it.most_calls
-        )?;
-    }
-    write_more(out, log.communicators.len())?;
-    for it in log.connections.iter().take(SHOWN) {
-        let gdrdma = if it.gdrdma { ", GPUDirect RDMA" } else { "" };
-        writeln!(
-            out,
-            "  rank {} to {}: {}{gdrdma} ({} lines)",
-            it.from,
-            it.to,
-            shown(&it.transport),
-            it.lines
-        )?;
-    }
-    write_more(out, log.connections.len())?;
-    for it in log.choices.iter().take(SHOWN) {
-        let operation = it.operation.as_deref().unwrap_or("calls");
-        writeln!(
-            out,
-            "  {} of {} to {} bytes: {} ({} lines)",
-            shown(operation),
-            it.min_bytes,
-            it.max_bytes,
-            shown(&it.by),
-            it.lines
-        )?;
-    }
-    write_more(out, log.choices.len())
 }
 
 #[cfg(test)]
@@ -413,6 +258,77 @@ mod tests {
         let told: serde_json::Value = serde_json::from_str(&out).expect("JSON");
         assert_eq!(told["operations"][1]["total_bytes"], 4_295_032_832_u64);
         assert_eq!(told["histogram"][2]["from_bytes"], 1_u64 << 30);
+    }
+
+    /// What is bad about a log, the log, the exit code and what is told.
+    #[test]
+    fn each_bad_input_has_its_stated_outcome() {
+        let whole = rank(0) + &rank(1);
+        let stamped =
+            |s: u64| format!("[2025-01-31 12:00:{s:02}] a:10:2 [0] NCCL INFO Using network Libfabric\n");
+        let long = format!("a:10:2 [0] NCCL INFO Setting affinity for GPU 0 to {}\n", "0,".repeat(500));
+        let other = whole.replace("0xabc", "0xdef").replace("a:1", "a:7").replace("2.27.7", "2.19.3");
+        let version =
+            "a:10:2 [0] NCCL INFO NCCL version 2.99.1+cuda17.0\na:10:2 [0] NCCL INFO Warp drive 7 engaged\n";
+        let table: [(&str, String, i32, &str, &str); 10] = [
+            ("an empty log", String::new(), 3, "", "1.log: it is empty"),
+            ("a binary log", "\u{0}\u{1}\u{fffd}\n\u{7}".to_owned(), 3, "", "none of 2 lines is NCCL's"),
+            ("no line of NCCL", "loss 2.5\n".to_owned(), 3, "", "none of 1 lines is NCCL's"),
+            (
+                "half a line at the end",
+                whole.trim_end().rsplit_once(" datatype").expect("a call").0.to_owned(),
+                1,
+                "nccl-garbled, line 17: a line of a call counts for nothing: `datatype` cannot be read; the file ends within the line",
+                "",
+            ),
+            (
+                "lines cut at 1023 characters",
+                long.chars().take(1023).collect(),
+                0,
+                "1 lines were cut by NCCL for their length",
+                "",
+            ),
+            (
+                "several jobs in one file",
+                whole.clone() + &other,
+                1,
+                "nccl-worlds-apart: 2 groups of processes",
+                "",
+            ),
+            (
+                "a clock that goes back",
+                stamped(8) + &stamped(7),
+                1,
+                "nccl-clock-back, line 2: the clock of `a` goes back",
+                "",
+            ),
+            (
+                "a version that is not known",
+                version.to_owned(),
+                0,
+                "not understood: Warp drive # engaged (1 lines)",
+                "",
+            ),
+            (
+                "JSON",
+                "{\n  \"rank\": 0\n}\n".to_owned(),
+                3,
+                "",
+                "none of 3 lines is NCCL's: it looks like JSON",
+            ),
+            (
+                "two lines in one",
+                whole.replacen(" datatype 7 op 0 root 0 comm 0x5 [nranks=2] stream 0x6\n", "", 1),
+                1,
+                "nccl-garbled",
+                "",
+            ),
+        ];
+        for (what, text, code, out, err) in table {
+            let (seen, told, why) = show(&[text.as_bytes()], &["--fail-on-findings"]);
+            assert_eq!(seen, code, "{what}: {told}{why}");
+            assert!(told.contains(out) && why.contains(err), "{what}: {told}{why}");
+        }
     }
 
     #[test]

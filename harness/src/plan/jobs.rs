@@ -1,7 +1,7 @@
 //! The jobs of a case: their scripts, their launches, what they will leave, and how long they should take.
 
 use super::placement::Placed;
-use super::{Context, profile, training};
+use super::{Context, nccl_log, profile, training};
 use crate::artefact::{
     ExpectedFile, FileKind, Launcher, PlannedFile, PlannedJob, PlannedProfile, PlannedSecret,
 };
@@ -338,6 +338,7 @@ fn environment(inventory: &Inventory, case: &Case) -> Result<BTreeMap<String, St
         Workload::Training(training) => variables.extend(training.environment.clone()),
         Workload::NicPairs(_) => {}
     }
+    nccl_log::ask(case, &mut variables)?;
     for (name, value) in &variables {
         let is_name = !name.is_empty()
             && !name.starts_with(|c: char| c.is_ascii_digit())

@@ -5,6 +5,7 @@ mod assertions;
 mod baseline;
 mod jobs;
 mod left_out;
+mod nccl_log;
 mod placement;
 mod profile;
 mod select;

@@ -27,6 +27,7 @@ pub struct Ailments {
     /// Ranks that stop calling collectives.
     desyncs: Vec<(usize, u32)>,
     comm_exposed: Vec<usize>,
+    no_gdrdma: Vec<usize>,
     graph_launch: Vec<usize>,
     /// How far a clock is ahead, in milliseconds, and how fast it runs, in parts of a million.
     clock_offset: Vec<(usize, f64)>,
@@ -116,6 +117,11 @@ impl Ailments {
                     ailments.desyncs.push((node, *rank));
                 }
                 Fault::CommExposed => ailments.comm_exposed.push(node),
+                Fault::NoGdrdma => {
+                    ailments.no_gdrdma.push(node);
+                    // What goes through host memory crosses it twice.
+                    ailments.nics.extend((0..cluster.nics.len()).map(|nic| (node, nic, Nic::Left(0.5))));
+                }
                 Fault::GraphLaunch => ailments.graph_launch.push(node),
                 Fault::ClockOffset { ms } => ailments.clock_offset.push((node, *ms)),
                 Fault::ClockDrift { ppm } => ailments.clock_drift.push((node, *ppm)),
@@ -239,6 +245,11 @@ impl Ailments {
     /// The first rank that stops calling collectives, by node and number there.
     pub fn desync(&self) -> Option<(usize, u32)> {
         self.desyncs.first().copied()
+    }
+
+    /// Whether the node's cards do not reach the memory of its GPUs.
+    pub fn lacks_gdrdma(&self, node: usize) -> bool {
+        self.no_gdrdma.contains(&node)
     }
 
     pub fn any_comm_exposed(&self) -> bool {

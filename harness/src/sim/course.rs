@@ -5,6 +5,7 @@ use super::ailments::{Ailments, Ending};
 use super::cluster::Cluster;
 use super::commands;
 use super::model::Group;
+use super::nccl_debug::Wanted;
 use super::noise::Noise;
 use super::options::Options;
 use super::training::{self, Training, WATCHDOG_S};
@@ -19,6 +20,8 @@ pub struct Course {
     pub nodes: Vec<String>,
     pub spread: Spread,
     pub sampler: Option<Sampler>,
+    /// What NCCL is to write of itself.
+    pub debug: Option<Wanted>,
     pub work: Work,
     /// What the command is, where it is the pretend training program.
     pub training: Option<Training>,
@@ -79,6 +82,7 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
     let mut sampler = None;
     let mut profile = None;
     let mut split_mask = None;
+    let mut debug = None;
     let mut unknown_program = None;
     let spread = Spread::of(script);
     let mut trained = None;
@@ -88,6 +92,7 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
         match step {
             Step::Environment { variables } => {
                 split_mask = variables.get("NCCL_TESTS_SPLIT_MASK").and_then(|mask| hexadecimal(mask));
+                debug = Wanted::of(variables);
             }
             Step::CountersBegin(wanted) => sampler = Some(wanted.clone()),
             Step::CountersEnd | Step::Secrets { .. } | Step::Turns(_) => {}
@@ -127,6 +132,7 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
         nodes,
         spread,
         sampler,
+        debug,
         work,
         training: trained,
         profile,

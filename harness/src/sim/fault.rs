@@ -78,6 +78,8 @@ pub enum Fault {
     },
     /// Communication of training no longer hides behind computation.
     CommExposed,
+    /// Network cards do not reach the memory of GPUs: what they carry goes through that of the host.
+    NoGdrdma,
     /// Kernels are launched by graphs.
     GraphLaunch,
     /// The node's clock is ahead, or behind where the number is below 0.
@@ -126,7 +128,7 @@ impl Fault {
         ["node-slow=F", "nvlink-slow=F", "port-slow=F", "link-slow=F@OTHER-NODE"];
 
     /// Every other way to write a fault, for messages and the manual.
-    pub const FORMS: [&'static str; 32] = [
+    pub const FORMS: [&'static str; 33] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -156,6 +158,7 @@ impl Fault {
         "nan-loss=STEP@RANK",
         "desync@RANK",
         "comm-exposed",
+        "no-gdrdma",
         "graph-launch",
         "clock-offset=MS",
         "clock-drift=PPM",
@@ -193,6 +196,7 @@ impl Fault {
             Fault::NanLoss { .. } => "nan-loss",
             Fault::Desync { .. } => "desync",
             Fault::CommExposed => "comm-exposed",
+            Fault::NoGdrdma => "no-gdrdma",
             Fault::GraphLaunch => "graph-launch",
             Fault::ClockOffset { .. } => "clock-offset",
             Fault::ClockDrift { .. } => "clock-drift",
@@ -312,6 +316,7 @@ impl Fault {
             }
             "desync" => Fault::Desync { rank: rank()? },
             "comm-exposed" => Fault::CommExposed,
+            "no-gdrdma" => Fault::NoGdrdma,
             "graph-launch" => Fault::GraphLaunch,
             "clock-offset" => Fault::ClockOffset {
                 ms: number(

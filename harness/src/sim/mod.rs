@@ -39,6 +39,7 @@
 //! | nan-loss | - | - | - | training: from STEP on the loss is none; Megatron names the rank and ends with 1 |
 //! | desync | as hang | as hang | as hang | training: all other ranks give up after ten minutes, exit 1 |
 //! | comm-exposed | - | - | - | training: nothing runs beside communication, steps are longer |
+//! | no-gdrdma | as if each NIC of the node were slow by half; its log says so | - | half the rate, both ways | - |
 //! | graph-launch | in its reports what is timed is launched by graphs | - | - | training: what it computes |
 //! | clock-offset, clock-drift | the node's wall clock is off in reports and captures | the same | the same | the same |
 //! | connection-drops | over ssh: the answer to the start is lost, and 25 s in the middle of the job | the same | the same | the same |
@@ -65,6 +66,7 @@ pub(crate) mod flows;
 pub mod journal;
 mod model;
 pub(crate) mod nccl;
+pub(crate) mod nccl_debug;
 pub(crate) mod noise;
 pub(crate) mod nsys;
 pub(crate) mod options;

@@ -9,7 +9,7 @@ use super::course::{MARK_S, Spread};
 use super::slurm::{How, Over};
 use super::training::{self, Training};
 use super::work::{Table, Work, noise_of};
-use super::{counters, flows, nccl, nsys, said};
+use super::{counters, flows, nccl, nccl_debug, nsys, said};
 use crate::script::files;
 use recipes::source::efa_counters;
 
@@ -84,10 +84,12 @@ fn table_text(cluster: &Cluster, over: &Over, table: &Table, breaks: bool) -> St
         &format!("pid{:?}{:?}", table.world.nodes, table.world.gpu),
     );
     let rows = rows_done(over, table);
-    match breaks {
+    let text = match breaks {
         true => nccl::broken_off(cluster, table, &course.nodes, rows, &mut noise),
         false => nccl::text(cluster, table, &course.nodes, rows, &mut noise),
-    }
+    };
+    let stop_s = course.work_to_s.min(over.run_s) - course.work_from_s;
+    nccl_debug::added(cluster, course, table, (stop_s, true), text)
 }
 
 fn stdout(cluster: &Cluster, over: &Over) -> Option<String> {

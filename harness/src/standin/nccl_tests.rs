@@ -9,10 +9,10 @@ use super::state::State;
 use super::world;
 use crate::script::{Gpus, Run, Step};
 use crate::sim::nccl;
+use crate::sim::nccl_debug;
 use crate::sim::outputs::breaks_off;
 use crate::sim::work::{Table, Work, noise_of};
 use recipes::op::Op;
-use std::collections::BTreeMap;
 
 const SPLIT: &str = "NCCL_TESTS_SPLIT_MASK";
 
@@ -27,7 +27,10 @@ pub async fn answer(state: &State, op: Op, words: &[String]) -> Result<i32, Stri
     let (json, told) = nccl_json::asked(words)?;
     let argv = std::iter::once(op.program()).chain(told).collect();
     let steps = match of_gpu {
-        Some(_) => vec![Step::Gpus(Gpus { argv, gpus: state.cluster.gpus, container: None })],
+        Some(_) => {
+            let gpus = Gpus { argv, gpus: state.cluster.gpus, container: None };
+            vec![environment(), Step::Gpus(gpus)]
+        }
         None => ranks(&place, nodes.len(), argv),
     };
     let life = Life::new(state, (&place.case, &place.job), nodes, steps.clone(), met.begin_ns);
@@ -44,14 +47,9 @@ pub async fn answer(state: &State, op: Op, words: &[String]) -> Result<i32, Stri
         (Work::Tables(tables), _) => tables.iter().find(|table| prints(table, place.rank)),
         _ => None,
     };
-    let text = |rows: &dyn Fn(&Table) -> usize, broken: bool| {
-        found.map_or_else(String::new, |table| {
-            life.mark() + &table_text(state, &life, table, rows(table), broken)
-        })
-    };
-    let at = |at_s: f64| {
+    let text = |at_s: f64, broken: bool| {
         let so_far = at_s - course.work_from_s;
-        move |table: &Table| table.ends().iter().filter(|end| **end <= so_far + 1e-6).count()
+        found.map_or_else(String::new, |table| life.mark() + &table_text(state, &life, table, so_far, broken))
     };
     let json = match (found, json) {
         (Some(table), Some(name)) => {
@@ -68,8 +66,8 @@ pub async fn answer(state: &State, op: Op, words: &[String]) -> Result<i32, Stri
         steps,
         local: of_gpu.map_or((place.local, locals), |gpu| (gpu, state.cluster.gpus)),
         counters,
-        text: &|at_s| text(&at(at_s), false),
-        last: text(&at(course.work_to_s), breaks_off(&course.ailments)),
+        text: &|at_s| text(at_s, false),
+        last: text(course.work_to_s, breaks_off(&course.ailments)),
     };
     let code = rank::live(&life, part).await?;
     if let (Some(json), None) = (json, course.ailments.ending) {
@@ -86,12 +84,17 @@ fn own_gpu(place: &Place) -> Option<u32> {
 }
 
 fn ranks(place: &Place, nodes: usize, argv: Vec<String>) -> Vec<Step> {
-    let variables: BTreeMap<String, String> =
-        std::env::var(SPLIT).ok().map(|mask| (SPLIT.to_owned(), mask)).into_iter().collect();
     let mpi = place.wired.then(|| "wired".to_owned());
     let tasks_per_node = place.tasks / nodes.max(1) as u32;
     let run = Run { argv, tasks_per_node, mpi, container: None, profile: None };
-    vec![Step::Environment { variables }, Step::Run(run)]
+    vec![environment(), Step::Run(run)]
+}
+
+/// What the programs heed of their environment.
+fn environment() -> Step {
+    let names = [SPLIT, "NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS"];
+    let set = names.into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
+    Step::Environment { variables: set.collect() }
 }
 
 /// Whether a task is the one that prints a table: the first of the table's world.
@@ -100,12 +103,14 @@ fn prints(table: &Table, task: u32) -> bool {
 }
 
 /// As the pretend cluster would have it in the job's folder.
-fn table_text(state: &State, life: &Life, table: &Table, rows: usize, broken: bool) -> String {
+fn table_text(state: &State, life: &Life, table: &Table, so_far_s: f64, broken: bool) -> String {
     let course = life.course();
     let what = format!("pid{:?}{:?}", table.world.nodes, table.world.gpu);
     let mut noise = noise_of(&state.cluster, &course.case, &course.job, &what);
-    match broken {
+    let rows = table.ends().iter().filter(|end| **end <= so_far_s + 1e-6).count();
+    let text = match broken {
         true => nccl::broken_off(&state.cluster, table, &course.nodes, rows, &mut noise),
         false => nccl::text(&state.cluster, table, &course.nodes, rows, &mut noise),
-    }
+    };
+    nccl_debug::added(&state.cluster, course, table, (so_far_s, broken), text)
 }

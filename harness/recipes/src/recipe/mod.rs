@@ -7,6 +7,7 @@ pub mod cross_checks;
 pub mod cuda_gpu_kern_sum;
 pub mod efa_traffic;
 mod kept;
+pub mod nccl_log;
 pub mod nccl_profile;
 pub mod nccl_tests;
 pub mod nic_flows;
@@ -48,6 +49,7 @@ pub const LIST: &[RecipeSpec] = &[
     window::SPEC,
     nvtx_unbalanced::SPEC,
     cross_checks::SPEC,
+    nccl_log::SPEC,
 ];
 
 /// What a recipe declares before it computes. The planner, the linter and the manual read this constant.

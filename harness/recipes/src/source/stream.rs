@@ -3,7 +3,7 @@
 use std::io::{self, BufRead};
 
 /// Of a longer line the rest is left out.
-const LONGEST: usize = 64 << 10;
+pub(super) const LONGEST: usize = 64 << 10;
 
 /// What stands between two line breaks, or between two carriage returns: what those overwrote was there.
 #[derive(Debug, Clone, PartialEq, Eq)]

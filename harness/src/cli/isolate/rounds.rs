@@ -127,6 +127,7 @@ impl Isolation {
             seed: self.asked.seed.wrapping_add(7919 * self.ids.len() as u64),
             nodes: used.iter().filter_map(|node| self.asked.nodes.get(*node)).cloned().collect(),
             settings: BTreeMap::new(),
+            reservation: None,
             sim_faults: self.asked.sim_faults.clone(),
             limit_s: None,
             max_fail: None,

@@ -176,6 +176,94 @@ fn fields(operation: Operation, rest: &str) -> Result<Call, &'static str> {
     })
 }
 
+/// The same for a line that is plainly a call, which nearly all are: one pass over its bytes. Nothing where it takes a second look.
+pub(super) fn quick(text: &str) -> Option<Call> {
+    let bytes = text.as_bytes();
+    let colon = bytes.iter().position(|byte| *byte == b':')?;
+    let name = bytes.get(..colon)?;
+    let operation = OPERATIONS.into_iter().find(|operation| operation.name().as_bytes() == name)?;
+    let mut rest = Bytes(bytes.get(colon..)?);
+    let op_count = rest.labelled(b": opCount ", Bytes::hex)?;
+    let send_buffer = rest.labelled(b" sendbuff ", Bytes::pointer)?;
+    let receive_buffer = rest.labelled(b" recvbuff ", Bytes::pointer)?;
+    let count = rest.labelled(b" count ", Bytes::whole)?;
+    let datatype = rest.labelled(b" datatype ", Bytes::whole)?;
+    let redop = rest.labelled(b" op ", Bytes::whole)?;
+    let root = rest.labelled(b" root ", Bytes::whole)?;
+    let comm = rest.labelled(b" comm ", Bytes::pointer)?;
+    let nranks = rest.labelled(b" [nranks=", Bytes::whole)?;
+    let stream = rest.labelled(b"] stream ", Bytes::pointer)?;
+    // Behind it only a word of its own may stand.
+    rest.0.first().is_none_or(|byte| *byte == b' ').then_some(Call {
+        operation,
+        op_count,
+        send_buffer,
+        receive_buffer,
+        count,
+        datatype,
+        redop,
+        root,
+        comm,
+        nranks,
+        stream,
+    })
+}
+
+/// What is left of a line.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn labelled(&mut self, label: &[u8], value: impl Fn(&mut Self) -> Option<u64>) -> Option<u64> {
+        self.0 = self.0.strip_prefix(label)?;
+        value(self)
+    }
+
+    /// Eighteen digits always fit; longer ones take a second look.
+    fn whole(&mut self) -> Option<u64> {
+        let (mut value, mut digits) = (0_u64, 0);
+        while let [byte, rest @ ..] = self.0
+            && byte.is_ascii_digit()
+        {
+            if digits == 18 {
+                return None;
+            }
+            value = value * 10 + u64::from(byte - b'0');
+            (self.0, digits) = (rest, digits + 1);
+        }
+        (digits > 0).then_some(value)
+    }
+
+    fn hex(&mut self) -> Option<u64> {
+        let (mut value, mut digits) = (0_u64, 0);
+        while let [byte, rest @ ..] = self.0 {
+            let digit = match byte {
+                b'0'..=b'9' => byte - b'0',
+                b'a'..=b'f' => byte - b'a' + 10,
+                _ => break,
+            };
+            if digits == 16 {
+                return None;
+            }
+            value = value << 4 | u64::from(digit);
+            (self.0, digits) = (rest, digits + 1);
+        }
+        (digits > 0).then_some(value)
+    }
+
+    fn pointer(&mut self) -> Option<u64> {
+        match self.0.strip_prefix(b"0x") {
+            Some(rest) => {
+                self.0 = rest;
+                self.hex()
+            }
+            None => {
+                self.0 = self.0.strip_prefix(b"(nil)")?;
+                Some(0)
+            }
+        }
+    }
+}
+
 /// Up to 2.21 a count was printed with a sign, beyond 2^63 as less than nothing: the bits are the same.
 fn count(text: &str) -> Option<u64> {
     match text.strip_prefix('-') {

@@ -2,6 +2,7 @@
 //! beyond `MOST` they are counted alone, and calls beyond `MOST_COMPARED` are not compared; both are told.
 
 use super::distinct::{Distinct, OTHER};
+use super::mix::Mixed;
 use super::setup::{Setup, Stage};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -62,7 +63,7 @@ pub(super) struct Communicators {
     by_id: HashMap<u64, u32>,
     /// Those without an id that lack ranks, by how many they are to have.
     open: HashMap<u64, Vec<u32>>,
-    handles: HashMap<(u32, u64), Handle>,
+    handles: Mixed<(u32, u64), Handle>,
     kept: usize,
     /// Communicators that are one too many, by their rank 0.
     pub beyond: u64,
@@ -172,6 +173,11 @@ impl Communicators {
             self.kept -= it.sequence.len();
             it.sequence = Vec::new();
         }
+    }
+
+    #[cfg(test)]
+    pub fn handles_held(&self) -> usize {
+        self.handles.len()
     }
 
     pub fn handle(&self, process: u32, comm: u64) -> Option<Handle> {

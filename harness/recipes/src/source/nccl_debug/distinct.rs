@@ -2,7 +2,7 @@
 //! than `MOST` kinds the rest are counted together.
 
 use super::call::{Call, Operation};
-use std::collections::HashMap;
+use super::mix::Mixed;
 
 pub(super) const MOST: usize = 1 << 18;
 /// The number of all calls that are one kind too many.
@@ -26,7 +26,7 @@ impl Kind {
 
 #[derive(Debug, Default)]
 pub(super) struct Distinct {
-    ids: HashMap<Kind, u32>,
+    ids: Mixed<Kind, u32>,
     kinds: Vec<(Kind, u64)>,
     pub beyond: u64,
 }

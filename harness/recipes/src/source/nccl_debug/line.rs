@@ -42,6 +42,11 @@ pub enum Said<'a> {
         fabric: Option<&'a str>,
         nics: Option<u64>,
     },
+    /// How many cards NCCL's own networks use.
+    Cards {
+        by: &'a str,
+        nics: u64,
+    },
     Plugin(&'a str),
     Libfabric(&'a str),
     Order {
@@ -183,6 +188,14 @@ fn named(text: &str) -> Option<Said<'_>> {
     if let Some(rest) = text.strip_prefix("NET/OFI ") {
         return ofi(rest);
     }
+    if let Some((by, cards)) = text.split_once(" : Using [")
+        && matches!(by, "NET/IB" | "NET/Socket")
+    {
+        // Each begins with its number in brackets; what else is told stands behind a semicolon.
+        let cards = cards.split(';').next().unwrap_or(cards);
+        let nics = 1 + cards.match_indices(" [").filter(|(at, _)| is_number(cards, *at)).count() as u64;
+        return Some(Said::Cards { by, nics });
+    }
     if let Some(rest) = text.strip_prefix("NVLS multicast support is ") {
         let (available, rest) = match rest.strip_prefix("not ") {
             Some(rest) => (false, rest),
@@ -198,6 +211,11 @@ fn named(text: &str) -> Option<Said<'_>> {
     let (name, value) = text.split_once(" set by environment to ")?;
     let value = value.strip_suffix('.').unwrap_or(value);
     (!name.contains(' ')).then_some(Said::Variable { name, value })
+}
+
+/// Whether a number stands behind the bracket.
+fn is_number(text: &str, at: usize) -> bool {
+    text.get(at + 2..).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// What the plugin of EFA says.

@@ -1,7 +1,8 @@
 //! What a log of NCCL tells, as tables in a stated order. How they come about is `tally`'s business.
 
+use super::advice::Kind;
 use super::call::Operation;
-use super::watchdog::TimedOut;
+use super::watchdog::{Reached, TimedOut};
 use crate::finding::Finding;
 use serde::Serialize;
 
@@ -21,8 +22,12 @@ pub struct NcclLog {
     pub unknown_operations: Vec<Counted>,
     /// Of the lines that are not understood, how they look, digits as `#`.
     pub unknown: Vec<Counted>,
+    /// Where no line is NCCL's, what the lines are instead.
+    pub looks_like: Option<&'static str>,
     pub processes: u64,
     pub hosts: Vec<String>,
+    /// Lines of warnings of each host.
+    pub warned: Vec<Counted>,
     pub versions: Vec<Counted>,
     pub drivers: Vec<Counted>,
     pub networks: Vec<Counted>,
@@ -33,13 +38,29 @@ pub struct NcclLog {
     /// Each bucket holds its lower edge and not its upper one.
     pub histogram: Vec<Bucket>,
     pub calls: Vec<Calls>,
+    /// Calls by the step of a training whose lines stand in the same stream.
+    pub steps: Vec<OfStep>,
     pub gpus: Vec<OfGpu>,
     pub communicators: Vec<OfCommunicator>,
     pub communicators_beyond: u64,
+    /// Groups of processes that communicators join, by how many processes each has; of one job there is one.
+    pub worlds: Vec<u64>,
+    pub rings: Vec<OfRing>,
+    pub trees: Vec<OfTree>,
+    pub channels: Vec<OfChannels>,
+    pub nvls: Vec<OfNvls>,
+    pub nics: Vec<OfNics>,
+    pub chosen: Vec<OfChoiceOfHost>,
+    pub net: Vec<OfNet>,
+    pub timings: Vec<OfTimings>,
+    pub bootstraps: Vec<Counted>,
     pub connections: Vec<OfConnection>,
     pub choices: Vec<OfChoice>,
     pub warnings: Vec<Warning>,
     pub timed_out: Vec<TimedOut>,
+    /// How far ranks had come when they gave up.
+    pub reached: Vec<Reached>,
+    pub checks: Checks,
     pub findings: Vec<Finding>,
 }
 
@@ -66,6 +87,9 @@ pub struct OfOperation {
     pub total_bytes: Option<u64>,
     /// What all peers of a line's rank make of it: bytes times ranks where a line names one peer's.
     pub message_bytes: Option<u64>,
+    /// What must leave the GPUs of the lines' ranks at least, over NVLink and network together. Of logs of all ranks it is what the
+    /// calls move.
+    pub wire_bytes: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -113,6 +137,112 @@ pub struct OfCommunicator {
     pub most_calls: u64,
 }
 
+/// Calls since the line of the step before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OfStep {
+    pub step: u64,
+    /// Of the step's own line, which ends it.
+    pub line: u64,
+    pub operation: Operation,
+    pub calls: u64,
+    pub bytes: Option<u64>,
+}
+
+/// The ranks of a ring in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OfRing {
+    pub channel: u64,
+    pub ranks: Vec<u64>,
+    pub lines: u64,
+}
+
+/// A rank's place in a tree; `-1` is nobody.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OfTree {
+    pub nvls: bool,
+    pub channel: u64,
+    pub rank: i64,
+    pub above: Vec<i64>,
+    pub below: Vec<i64>,
+    pub lines: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OfChannels {
+    pub coll: u64,
+    pub collnet: Option<u64>,
+    pub nvls: Option<u64>,
+    pub p2p: u64,
+    pub per_peer: u64,
+    pub lines: u64,
+}
+
+/// Lines of a host that say whether NVLink SHARP is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OfNvls {
+    pub host: String,
+    pub available: u64,
+    pub not_available: u64,
+}
+
+/// Network cards that the processes of a host found: the fewest and the most.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OfNics {
+    pub host: String,
+    pub by: String,
+    pub least: u64,
+    pub most: u64,
+}
+
+/// Which network or provider the processes of a host use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OfChoiceOfHost {
+    pub host: String,
+    /// `network` or `provider`.
+    pub what: &'static str,
+    pub name: String,
+    pub lines: u64,
+}
+
+/// Connections over the network that a host tells of: those whose card reaches the GPU's memory itself, and the others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OfNet {
+    pub host: String,
+    pub gdrdma: u64,
+    pub not_gdrdma: u64,
+}
+
+/// How long communicators took to begin.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OfTimings {
+    pub function: Option<String>,
+    pub nranks: u64,
+    pub lines: u64,
+    pub mean_s: f64,
+    pub slowest_s: f64,
+    pub slowest_rank: u64,
+    pub slowest_host: String,
+    /// Each the longest of any rank.
+    pub longest_parts_s: Vec<(String, f64)>,
+}
+
+/// What was compared, and what came of it: a number is there only where something was compared.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Checks {
+    /// Communicators of which all ranks' calls are there and were compared to their end.
+    pub compared: u64,
+    /// Those that could not be: for ranks that are missing, torn lines, or their number.
+    pub not_compared: u64,
+    /// Of those compared, the ones whose ranks did not call the same, or not as much.
+    pub mismatches: u64,
+    /// Pairs of ranks whose logs are both whole, and those of them that send and receive unequally.
+    pub pairs: u64,
+    pub unmatched: u64,
+    /// Pairs of ranks that the network joins, and those of them that go through host memory.
+    pub net_pairs: u64,
+    pub not_gdrdma: u64,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OfConnection {
     pub from: u64,
@@ -134,6 +264,8 @@ pub struct OfChoice {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Warning {
     pub text: String,
+    /// What it means, and what to do.
+    pub kind: Option<&'static Kind>,
     /// Of the first.
     pub host: Option<String>,
     pub line: u64,

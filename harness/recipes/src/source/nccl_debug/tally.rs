@@ -7,40 +7,16 @@ use super::communicators::Communicators;
 use super::distinct::Distinct;
 use super::few::Few;
 use super::graph::Connection;
+use super::mix::Mixed;
+use super::operations::{Operations, Sum};
 use super::processes::Processes;
+use super::steps::Steps;
 use super::tables::*;
+use super::wired::Wired;
 use std::collections::{BTreeMap, HashMap};
 
 /// Of pairs of ranks, of GPUs, and of pairs that send: the rest is left out, and told.
 pub(super) const MOST: usize = 1 << 16;
-
-#[derive(Debug, Default, Clone)]
-struct Sum {
-    calls: u64,
-    bytes: u128,
-}
-
-impl Sum {
-    fn add(&mut self, bytes: Option<u64>) {
-        self.calls += 1;
-        self.bytes += u128::from(bytes.unwrap_or(0));
-    }
-
-    fn bytes(&self) -> Option<u64> {
-        self.bytes.try_into().ok()
-    }
-}
-
-#[derive(Debug, Clone)]
-struct OfOne {
-    sum: Sum,
-    empty: u64,
-    unsized_calls: u64,
-    min: u64,
-    max: u64,
-    message: u128,
-    buckets: Vec<Sum>,
-}
 
 /// Sends and receives of one pair of ranks.
 #[derive(Debug, Default, Clone, Copy)]
@@ -51,15 +27,16 @@ pub(super) struct Pair {
 
 #[derive(Debug)]
 pub(super) struct Tally {
-    edges: Vec<u64>,
-    operations: Vec<OfOne>,
+    pub operations: Operations,
+    pub steps: Steps,
+    pub wired: Wired,
     pub distinct: Distinct,
     pub processes: Processes,
     pub communicators: Communicators,
-    gpus: HashMap<(u32, Option<u64>), Vec<Sum>>,
+    gpus: Mixed<(u32, Option<u64>), Vec<Sum>>,
     pub gpus_beyond: u64,
     /// By communicator, sender and receiver.
-    pub pairs: HashMap<(u32, u64, u64), Pair>,
+    pub pairs: Mixed<(u32, u64, u64), Pair>,
     pub pairs_beyond: u64,
     connections: HashMap<(u64, u64, String, bool), u64>,
     pub connections_beyond: u64,
@@ -67,6 +44,7 @@ pub(super) struct Tally {
     pub choices_beyond: u64,
     pub versions: Few,
     pub drivers: Few,
+    pub bootstraps: Few,
     pub networks: Few,
     pub providers: Few,
     pub plugins: Few,
@@ -76,24 +54,16 @@ pub(super) struct Tally {
 impl Tally {
     /// Edges ascend, and each begins a bucket.
     pub fn new(edges: Vec<u64>) -> Self {
-        let none = OfOne {
-            sum: Sum::default(),
-            empty: 0,
-            unsized_calls: 0,
-            min: u64::MAX,
-            max: 0,
-            message: 0,
-            buckets: vec![Sum::default(); edges.len() + 1],
-        };
         Tally {
-            operations: vec![none; OPERATIONS.len()],
-            edges,
+            operations: Operations::new(edges),
+            steps: Steps::default(),
+            wired: Wired::default(),
             distinct: Distinct::default(),
             processes: Processes::default(),
             communicators: Communicators::default(),
-            gpus: HashMap::new(),
+            gpus: Mixed::default(),
             gpus_beyond: 0,
-            pairs: HashMap::new(),
+            pairs: Mixed::default(),
             pairs_beyond: 0,
             connections: HashMap::new(),
             connections_beyond: 0,
@@ -101,6 +71,7 @@ impl Tally {
             choices_beyond: 0,
             versions: Few::default(),
             drivers: Few::default(),
+            bootstraps: Few::default(),
             networks: Few::default(),
             providers: Few::default(),
             plugins: Few::default(),
@@ -111,23 +82,8 @@ impl Tally {
     pub fn call(&mut self, call: &Call, process: Option<u32>, device: Option<u64>, line: u64, file: u32) {
         let bytes = call.bytes();
         let at = call.operation as usize;
-        if let Some(of_one) = self.operations.get_mut(at) {
-            of_one.sum.add(bytes);
-            of_one.empty += u64::from(call.count == 0);
-            match bytes {
-                None => of_one.unsized_calls += 1,
-                Some(bytes) => {
-                    of_one.min = of_one.min.min(bytes);
-                    of_one.max = of_one.max.max(bytes);
-                    let times = if call.operation.counts_one_peer() { call.nranks } else { 1 };
-                    of_one.message += u128::from(bytes) * u128::from(times);
-                    let bucket = self.edges.partition_point(|edge| *edge <= bytes);
-                    if let Some(bucket) = of_one.buckets.get_mut(bucket) {
-                        bucket.add(Some(bytes));
-                    }
-                }
-            }
-        }
+        self.operations.call(call, bytes);
+        self.steps.call(call.operation, bytes);
         let kind = self.distinct.count(call);
         let Some(process) = process else { return };
         let handle = self.communicators.handle(process, call.comm);
@@ -187,37 +143,6 @@ impl Tally {
         *lines += 1;
         *min = (*min).min(choice.bytes);
         *max = (*max).max(choice.bytes);
-    }
-
-    pub fn operations(&self) -> Vec<OfOperation> {
-        let one = |(operation, it): (Operation, &OfOne)| {
-            let sized = it.sum.calls - it.unsized_calls;
-            let is_any = sized > 0;
-            OfOperation {
-                operation,
-                calls: it.sum.calls,
-                empty: it.empty,
-                unsized_calls: it.unsized_calls,
-                min_bytes: is_any.then_some(it.min),
-                mean_bytes: is_any.then(|| it.sum.bytes as f64 / sized as f64),
-                max_bytes: is_any.then_some(it.max),
-                total_bytes: if is_any { it.sum.bytes() } else { None },
-                message_bytes: if is_any { it.message.try_into().ok() } else { None },
-            }
-        };
-        OPERATIONS.into_iter().zip(&self.operations).filter(|(_, it)| it.sum.calls > 0).map(one).collect()
-    }
-
-    pub fn histogram(&self) -> Vec<Bucket> {
-        let mut all = Vec::new();
-        for (operation, it) in OPERATIONS.into_iter().zip(&self.operations) {
-            for (at, sum) in it.buckets.iter().enumerate().filter(|(_, sum)| sum.calls > 0) {
-                let from_bytes = at.checked_sub(1).and_then(|at| self.edges.get(at)).copied().unwrap_or(0);
-                let below_bytes = self.edges.get(at).copied();
-                all.push(Bucket { operation, from_bytes, below_bytes, calls: sum.calls, bytes: sum.bytes() });
-            }
-        }
-        all
     }
 
     /// The kinds of calls, those that differ in no size together.

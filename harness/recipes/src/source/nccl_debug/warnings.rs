@@ -1,7 +1,9 @@
-//! What NCCL warns of, each kind once, with the first line that says so. What a warning means is `checks`' business.
+//! What NCCL warns of, each kind once, with the first line that says so. What a warning means is told in
+//! `advice`.
 
-use super::shape;
+use super::few::Few;
 use super::tables::Warning;
+use super::{advice, shape};
 use std::collections::HashMap;
 
 const MOST: usize = 256;
@@ -11,12 +13,15 @@ const LONGEST: usize = 400;
 pub(super) struct Warnings {
     kinds: HashMap<String, usize>,
     all: Vec<Warning>,
+    /// Lines by host.
+    pub hosts: Few,
     /// Lines of kinds that are one too many.
     pub beyond: u64,
 }
 
 impl Warnings {
     pub fn add(&mut self, host: &str, text: &str, line: u64, file: &str) {
+        self.hosts.count(host);
         let shape = shape(text);
         if let Some(at) = self.kinds.get(&shape) {
             if let Some(warning) = self.all.get_mut(*at) {
@@ -30,8 +35,9 @@ impl Warnings {
         }
         self.kinds.insert(shape, self.all.len());
         let host = (!host.is_empty()).then(|| host.chars().take(LONGEST).collect());
-        let text = text.chars().take(LONGEST).collect();
-        self.all.push(Warning { text, host, line, file: file.to_owned(), lines: 1 });
+        let text: String = text.chars().take(LONGEST).collect();
+        let kind = advice::of(&text);
+        self.all.push(Warning { text, kind, host, line, file: file.to_owned(), lines: 1 });
     }
 
     /// In the order of their first lines.

@@ -25,8 +25,7 @@ mod tests;
 mod text;
 
 pub use cell::element_bytes;
-pub(super) use failure::of_warning;
-pub(super) use nccl_log::{LogLine, log_host};
+pub(super) use nccl_log::log_host;
 pub use recompute::{ranks_from_ratio, ratio_matches, recompute};
 pub use render::render;
 

@@ -88,6 +88,16 @@ pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
     Ok(TrainingLog { lines, of_steps, garbled, of_epochs, series, summary, findings })
 }
 
+/// The step that a line ends, of programs each of whose lines tells it.
+pub(super) fn iteration(text: &str) -> Option<u64> {
+    // Looked for in each line of logs that are not of trainings alone: most hold none of their words.
+    if !["teration", "Batch ", "step: ", "poch"].iter().any(|word| text.contains(word)) {
+        return None;
+    }
+    let parsed = pipes::parse(text).or_else(|| samples::fsdp(text)).or_else(|| samples::torchtitan(text));
+    Some(parsed.or_else(|| bar::parse(text))?.ok()?.step.iteration)
+}
+
 #[derive(Default)]
 struct Reader {
     gathered: Gathered,

@@ -1,7 +1,7 @@
 //! Logs that are empty, binary, torn, mixed or too many: each has a stated outcome, and memory stays bounded.
 
 use super::super::tables::Counted;
-use super::super::{EDGES, read};
+use super::super::{Compat, EDGES, Explain, Script, read};
 use super::{begun, called, codes, line, log};
 use proptest::prelude::*;
 use std::io::Cursor;
@@ -28,6 +28,25 @@ proptest! {
             let lost_sight_of = log.of_nccl < 8 || log.understood < log.of_nccl;
             prop_assert!(lost_sight_of || !log.findings.is_empty(), "{log:?}");
         }
+    }
+}
+
+proptest! {
+    /// The same of the scripts' lines: what is printed is of lines that are there.
+    #[test]
+    fn no_change_of_a_log_makes_scripts_panic_or_print_more_than_was_called(at in 0..2000_usize, byte in any::<u8>()) {
+        let step = "Training epoch 0, iteration 46/99 | lr: 0.1 | train_step_timing in s: 2.5\n";
+        let mut bytes = (called(0, 2, "AllReduce", 4, 0) + step + &called(1, 2, "AllGather", 4, 0)).into_bytes();
+        let at = at % bytes.len();
+        bytes[at] = byte;
+        for script in [Script::SeparateSteps, Script::Comm, Script::PerOp, Script::Histogram, Script::Aggregate] {
+            let (mut compat, mut out) = (Compat::new(script), Vec::new());
+            compat.read(Cursor::new(&bytes), &mut out).expect("in memory");
+            prop_assert!(compat.finish(&mut out).expect("in memory") <= 3);
+        }
+        let mut explain = Explain::default();
+        explain.read(Cursor::new(&bytes)).expect("in memory");
+        prop_assert!(explain.finish().iter().all(|wrong| wrong.lines <= 4 && wrong.line <= 4));
     }
 }
 

@@ -108,7 +108,8 @@ fn the_first_rank_to_give_up_is_named() {
     let message = message(&(watchdog(5) + &watchdog(3)), "nccl-timed-out");
     assert_eq!(
         message,
-        "rank 5 was the first of 2 to give up after 600012 ms: call 7 of its group, ALLREDUCE"
+        "rank 5 was the first of 2 to give up after 600012 ms: call 7 of its group, ALLREDUCE; it waited for a rank that did not \
+         come"
     );
 }
 
@@ -128,4 +129,104 @@ fn a_clock_that_goes_back_and_versions_that_differ_are_named() {
     assert_eq!(message, "the clock of `a` goes back, to 2025-01-31 12:00:06");
     let two = "NCCL version 2.18.3+cuda12.2\nNCCL version 2.27.7+cuda13.0\n";
     assert_eq!(codes(&log(two)), ["nccl-versions-differ"]);
+}
+
+#[test]
+fn of_ranks_that_give_up_the_first_by_their_clocks_is_named_and_the_one_that_is_behind() {
+    let watchdog = |rank: u64, s: u64| {
+        format!(
+            "[rank{rank}]:[E1121 12:34:{s:02}.000001 ProcessGroupNCCL.cpp:607] [Rank {rank}] Watchdog caught collective operation \
+             timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=4, Timeout(ms)=600000) ran for 600012 milliseconds before timing \
+             out.\n"
+        )
+    };
+    let first = message(&(watchdog(5, 9) + &watchdog(3, 8)), "nccl-timed-out");
+    assert!(first.starts_with("rank 3 was the first of 2"), "{first}");
+    let reached = |rank: u64, call: u64| {
+        format!(
+            "[PG 0 Rank {rank}] Timeout at NCCL work: 7, last enqueued NCCL work: {call}, last completed NCCL work: 6.\n"
+        )
+    };
+    let behind = message(&(reached(0, 9) + &reached(6, 7) + &reached(1, 9)), "nccl-rank-behind");
+    assert!(behind.starts_with("rank 6 had come to call 7 when it gave up, others to 9"), "{behind}");
+    assert_eq!(codes(&log(&(reached(0, 9) + &reached(1, 9)))), Vec::<&str>::new());
+}
+
+#[test]
+fn cards_that_are_fewer_than_the_instance_has_are_named() {
+    let found = |pid: u64, nics: u64| {
+        format!(
+            "a:{pid}:1 [0] NCCL INFO NET/OFI Selected provider is efa, fabric is efa (found {nics} nics)\n"
+        )
+    };
+    let read = |text: &str, nics: Option<u64>| {
+        let mut reader = super::super::Reader::new(&[]);
+        if let Some(nics) = nics {
+            reader.expect_nics(nics);
+        }
+        reader.read(std::io::Cursor::new(text.to_owned()), "log").expect("a log in memory");
+        reader.finish().findings
+    };
+    assert_eq!(read(&(found(1, 32) + &found(2, 32)), Some(32)), []);
+    let fewer = read(&(found(1, 31) + &found(2, 31)), Some(32));
+    assert_eq!(
+        (fewer.len(), fewer[0].code.as_str(), fewer[0].node.as_deref()),
+        (1, "nccl-nics-missing", Some("a"))
+    );
+    assert_eq!(fewer[0].message, "a process found 31 network cards of `efa`, its instance has: 32");
+    // Without a word of the instance, one process that finds fewer than another is odd all the same.
+    assert_eq!(read(&(found(1, 31) + &found(2, 31)), None), []);
+    let odd = read(&(found(1, 32) + &found(2, 31)), None);
+    assert_eq!(odd[0].message, "a process found 31 network cards of `efa`, another process there found: 32");
+}
+
+#[test]
+fn groups_of_processes_that_no_communicator_joins_are_named() {
+    let other = begin(2).replace("0xabc", "0xdef").replace("a:10", "b:90");
+    let why = message(&(begin(4) + &other), "nccl-worlds-apart");
+    assert!(
+        why.starts_with("2 groups of processes share no communicator, such as one of 4 and one of 2 on `b`"),
+        "{why}"
+    );
+    assert_eq!(log(&(begin(4) + &other)).worlds, [4, 2]);
+    assert_eq!(log(&begin(4)).worlds, [4]);
+}
+
+#[test]
+fn a_warning_is_told_with_its_cause_and_what_to_do() {
+    let said = |text: &str| {
+        let log = log(&format!("a:1:2 [0] misc/socket.cc:50 NCCL WARN {text}\n"));
+        assert_eq!(codes(&log), ["nccl-warning"]);
+        log.findings[0].message.clone()
+    };
+    let refused = said("Connect to 10.0.0.2<4> failed : Connection refused");
+    let expected = "a line warns (connection-refused): Connect to 10.0.0.2<4> failed : Connection refused: nobody listens where the \
+                    rank wants to connect: the other rank has ended, or a firewall is between them; look for the rank that ended \
+                    first; check `NCCL_SOCKET_IFNAME` and the security group";
+    assert_eq!(refused, expected);
+    assert!(said("What nobody ever said").contains("of no known kind"));
+}
+
+#[test]
+fn nvls_on_some_gpus_alone_is_named() {
+    let one = |host: &str, not: &str| {
+        format!("{host}:1:2 [0] NCCL INFO NVLS multicast support is {not}available on dev 0\n")
+    };
+    let why = message(&(one("a", "") + &one("b", "not ")), "nccl-nvls-differs");
+    assert_eq!(why, "NVLS is available on some GPUs and not on others, such as of `b`");
+    assert_eq!(codes(&log(&(one("a", "not ") + &one("b", "not ")))), Vec::<&str>::new());
+}
+
+#[test]
+fn what_was_compared_is_counted_and_what_was_not_is_no_zero() {
+    let calls =
+        |ranks: u64| -> String { (0..ranks).map(|rank| called(rank, 4, "AllReduce", 4, 0)).collect() };
+    let checks = |text: &str| log(text).checks;
+    assert_eq!((checks(&begin(4)).compared, checks(&begin(4)).not_compared), (0, 0), "nobody called");
+    let whole = checks(&(begin(4) + &calls(4)));
+    assert_eq!((whole.compared, whole.not_compared, whole.mismatches), (1, 0, 0));
+    let short = checks(&(begin(4) + &calls(4) + &calls(3)));
+    assert_eq!((short.compared, short.not_compared, short.mismatches), (1, 0, 1));
+    let lacking = checks(&((0..2).map(|rank| begun(rank, 4)).collect::<String>() + &calls(2)));
+    assert_eq!((lacking.compared, lacking.not_compared, lacking.mismatches), (0, 1, 0));
 }

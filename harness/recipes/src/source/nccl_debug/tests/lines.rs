@@ -1,6 +1,6 @@
 //! What each kind of line says, in each version that has it: what is written and read again is the same.
 
-use super::super::call::{Call, OPERATIONS};
+use super::super::call::{self, Call, OPERATIONS};
 use super::super::choice::{By, Choice};
 use super::super::graph::{Connection, Direction, Edge, Tree};
 use super::super::line::{self, Said, Unread};
@@ -104,6 +104,10 @@ fn render(said: &Said, version: Version) -> String {
                 Some(fabric) => format!("NET/OFI Selected provider is {name}, fabric is {fabric}{nics}"),
                 None => format!("NET/OFI Selected Provider is {name}{nics}"),
             }
+        }
+        Said::Cards { by, nics } => {
+            let cards: Vec<String> = (0..*nics).map(|at| format!("[{at}]mlx5_{at}:1/RoCE")).collect();
+            format!("{by} : Using {} [RO]; OOB eth0:10.0.0.1<0>", cards.join(" "))
         }
         Said::Plugin(version) => format!("NET/OFI Initializing aws-ofi-nccl {version}"),
         Said::Libfabric(version) => format!("NET/OFI Using Libfabric version {version}"),
@@ -305,6 +309,8 @@ fn said(version: Version) -> BoxedStrategy<Said<'static>> {
         Said::Connected("all trees"),
         Said::Connected("NVLS tree"),
         Said::Variable { name: "NCCL_PROTO", value: "simple" },
+        Said::Cards { by: "NET/IB", nics: 8 },
+        Said::Cards { by: "NET/Socket", nics: 1 },
         Said::Known,
     ]);
     let wired = prop_oneof![
@@ -350,6 +356,23 @@ proptest! {
         let it = line::split(&text).expect("a line of NCCL");
         prop_assert_eq!((it.host, it.pid, it.device, it.text), (host, pid, Some(device), "Using network IB"), "{}", &text);
         prop_assert_eq!(it.stamp.is_some(), !stamp.is_empty());
+    }
+
+    /// A whole call is read by one pass to the same numbers, and what that pass does not take is left to the other.
+    #[test]
+    fn the_quick_way_reads_what_the_thorough_one_does(call in call(), version in 4..=30_u32, at in 0..300_usize, byte in any::<u8>()) {
+        let text = render(&Said::Call(call), version);
+        let is_short = |number: u64| number < 1_000_000_000_000_000_000;
+        let quick = call::quick(&text);
+        prop_assert!(quick == Some(call) || (quick.is_none() && !is_short(call.count)), "{}", &text);
+        let mut bytes = text.into_bytes();
+        let at = at % bytes.len();
+        bytes[at] = byte;
+        if let Ok(text) = String::from_utf8(bytes)
+            && let Some(quick) = call::quick(&text)
+        {
+            prop_assert_eq!(call::parse(&text), Some(Ok(quick)), "{}", &text);
+        }
     }
 
     /// No text makes the reader stumble.

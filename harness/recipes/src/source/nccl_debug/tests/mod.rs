@@ -3,9 +3,12 @@
 mod broken;
 mod checks;
 mod corpus;
+mod lanes;
 mod lines;
 mod scripts;
 mod tables;
+mod versions;
+mod wired;
 
 use super::{EDGES, NcclLog, read};
 use std::io::Cursor;

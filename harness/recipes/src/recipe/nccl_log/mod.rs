@@ -1,0 +1,262 @@
+//! What NCCL's own log of a job tells: calls and their bytes, which network carries them, and whether all ranks did the same. How the
+//! log is read is `source::nccl_debug`'s business; that it is written, the plan's.
+
+#[cfg(test)]
+mod tests;
+
+use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
+use crate::finding::Finding;
+use crate::metric::{Dim, MetricSpec};
+use crate::source::nccl_debug::{NcclLog, OfNvls, Reader};
+use crate::unit::{Better, Unit};
+use std::fs::File;
+use std::io::BufReader;
+
+const NODE: &[Dim] = &[Dim::Node];
+
+const fn count(name: &'static str, about: &'static str, better: Better, dims: &'static [Dim]) -> MetricSpec {
+    MetricSpec { name, about, unit: Unit::Count, better, dims }
+}
+
+const fn bytes(name: &'static str, about: &'static str) -> MetricSpec {
+    MetricSpec { name, about, unit: Unit::Bytes, better: Better::Neither, dims: &[] }
+}
+
+const LINES: MetricSpec = count("nccl_log.lines", "lines of NCCL", Better::Neither, &[]);
+const NOT_UNDERSTOOD: MetricSpec = count(
+    "nccl_log.lines_not_understood",
+    "lines of NCCL that tell nothing: of kinds that are not known, or torn",
+    Better::Lower,
+    &[],
+);
+const PROCESSES: MetricSpec = count("nccl_log.processes", "processes that wrote lines", Better::Neither, &[]);
+const WORLDS: MetricSpec = count(
+    "nccl_log.worlds",
+    "groups of processes that communicators join; one where all ranks found each other",
+    Better::Lower,
+    &[],
+);
+const COLLECTIVES: MetricSpec = count(
+    "nccl_log.collectives",
+    "calls of collective operations, each rank's line counted",
+    Better::Neither,
+    &[],
+);
+const MESSAGES: MetricSpec =
+    count("nccl_log.messages", "calls that send or receive, each rank's line counted", Better::Neither, &[]);
+const BYTES: MetricSpec = bytes("nccl_log.bytes", "bytes that the lines of all calls name");
+const MESSAGE_BYTES: MetricSpec =
+    bytes("nccl_log.message_bytes", "the same, with all ranks' parts where a line names the part of one");
+const WIRE_BYTES: MetricSpec = bytes(
+    "nccl_log.wire_bytes",
+    "what must leave the GPUs at least for the calls, over NVLink and network together",
+);
+const NICS: MetricSpec = count(
+    "nccl_log.nics",
+    "network cards that the processes of a node found; the fewest of any of them",
+    Better::Higher,
+    NODE,
+);
+const EFA: MetricSpec = count(
+    "nccl_log.provider_efa",
+    "1 where each process of a node that tells of it uses the provider `efa`, else 0",
+    Better::Higher,
+    NODE,
+);
+const NOT_GDRDMA: MetricSpec = count(
+    "nccl_log.not_gdrdma",
+    "connections of a node over the network that go through host memory; not given where there is no connection",
+    Better::Lower,
+    NODE,
+);
+const NVLS: MetricSpec = count(
+    "nccl_log.nvls",
+    "1 where NVLink SHARP is available on all GPUs of a node, else 0",
+    Better::Higher,
+    NODE,
+);
+const WARNINGS: MetricSpec = count("nccl_log.warnings", "lines of a node that warn", Better::Lower, NODE);
+const MISMATCHES: MetricSpec = count(
+    "nccl_log.sequence_mismatches",
+    "communicators whose ranks did not make the same calls in the same order; given where all could be compared",
+    Better::Lower,
+    &[],
+);
+const UNMATCHED: MetricSpec = count(
+    "nccl_log.sends_unmatched",
+    "pairs of ranks that send and receive unequally; not given where nobody sends",
+    Better::Lower,
+    &[],
+);
+const TIMED_OUT: MetricSpec =
+    count("nccl_log.timed_out", "ranks whose watchdog gave up a call", Better::Lower, &[]);
+const INIT: MetricSpec = MetricSpec {
+    name: "nccl_log.init_time",
+    about: "how long the slowest rank took to begin its communicator; versions before 2.22 do not tell",
+    unit: Unit::Seconds,
+    better: Better::Lower,
+    dims: &[],
+};
+
+pub const SPEC: RecipeSpec = RecipeSpec {
+    name: "nccl_log",
+    about: "calls, bytes, networks and whether all ranks did the same, from the log that NCCL writes with `NCCL_DEBUG=INFO`",
+    metrics: &[
+        LINES,
+        NOT_UNDERSTOOD,
+        PROCESSES,
+        WORLDS,
+        COLLECTIVES,
+        MESSAGES,
+        BYTES,
+        MESSAGE_BYTES,
+        WIRE_BYTES,
+        NICS,
+        EFA,
+        NOT_GDRDMA,
+        NVLS,
+        WARNINGS,
+        MISMATCHES,
+        UNMATCHED,
+        TIMED_OUT,
+        INIT,
+    ],
+    tables: &[],
+    causes: &["no-nccl-log", "nccl-sequence-not-compared", "nccl-ranks-missing", "nccl-left-out"],
+    run: &run,
+};
+
+fn run(job: &JobInput) -> Output {
+    let mut output = Output::default();
+    let mut reader = Reader::new(&[]);
+    if !job.nics.is_empty() {
+        reader.expect_nics(job.nics.len() as u64);
+    }
+    let mut is_whole = true;
+    for file in job.files.iter().filter(|file| printed(file)) {
+        let read = File::open(&file.path)
+            .and_then(|from| reader.read(BufReader::with_capacity(256 << 10, from), &file.shown));
+        if let Err(error) = read {
+            is_whole = false;
+            let why = format!("cannot be read: {error}");
+            output.findings.push(Finding::new("unreadable", why).file(&file.shown));
+        }
+    }
+    let log = reader.finish();
+    if log.of_nccl == 0 {
+        let why = "no line of NCCL in what the job printed: did the program run, and was `NCCL_DEBUG=INFO` left as it was set?";
+        output.findings.push(Finding::new("no-nccl-log", why));
+        return output;
+    }
+    if is_whole {
+        of_job(job, &log, &mut output);
+        of_nodes(job, &log, &mut output);
+    }
+    // GPUs that run by themselves are worlds of their own.
+    let alone = job.files_of(FileRole::GpuNcclTests).next().is_some();
+    let told = log.findings.into_iter().filter(|it| !alone || it.code != "nccl-worlds-apart");
+    output.findings.extend(told.map(|mut finding| {
+        finding.node = finding.node.map(|host| node_of(job, &host).unwrap_or(host));
+        finding
+    }));
+    for it in &log.versions {
+        output.versions.entry("nccl".to_owned()).or_default().insert(it.text.clone());
+    }
+    for it in &log.plugins {
+        if let Some((name, version)) = it.text.split_once(' ') {
+            output.versions.entry(name.to_owned()).or_default().insert(version.to_owned());
+        }
+    }
+    output
+}
+
+/// NCCL writes to the program's output, PyTorch's watchdog to its errors.
+fn printed(file: &InputFile) -> bool {
+    matches!(file.role, FileRole::NcclTests | FileRole::GpuNcclTests | FileRole::Stdout | FileRole::Stderr)
+}
+
+fn of_job(job: &JobInput, log: &NcclLog, output: &mut Output) {
+    let mut give = |metric: &MetricSpec, value: f64| output.metrics.push(metric.of(job.dims(), value));
+    give(&LINES, log.of_nccl as f64);
+    give(&NOT_UNDERSTOOD, (log.of_nccl - log.understood) as f64);
+    give(&PROCESSES, log.processes as f64);
+    if !log.worlds.is_empty() {
+        give(&WORLDS, log.worlds.len() as f64);
+    }
+    // Without a single call the log was not asked for them: they are not known, and not none.
+    if !log.operations.is_empty() {
+        let calls = |collective: bool| {
+            let of_kind = log.operations.iter().filter(|it| it.operation.is_collective() == collective);
+            of_kind.map(|it| it.calls).sum::<u64>() as f64
+        };
+        give(&COLLECTIVES, calls(true));
+        give(&MESSAGES, calls(false));
+        let is_sized = log.operations.iter().all(|it| it.unsized_calls == 0)
+            && log.garbled_calls + log.unknown_calls == 0;
+        let sums = [
+            (&BYTES, log.operations.iter().map(|it| it.total_bytes).sum::<Option<u64>>()),
+            (&MESSAGE_BYTES, log.operations.iter().map(|it| it.message_bytes).sum()),
+            (&WIRE_BYTES, log.operations.iter().map(|it| it.wire_bytes).sum()),
+        ];
+        for (metric, sum) in sums {
+            if let Some(sum) = sum.filter(|_| is_sized) {
+                give(metric, sum as f64);
+            }
+        }
+    }
+    let checks = &log.checks;
+    // A difference that was seen is one, whatever else could not be compared.
+    if checks.mismatches > 0 || (checks.compared > 0 && checks.not_compared == 0) {
+        give(&MISMATCHES, checks.mismatches as f64);
+    }
+    if checks.pairs > 0 {
+        give(&UNMATCHED, checks.unmatched as f64);
+    }
+    let mut ranks: Vec<u64> = log.timed_out.iter().map(|it| it.rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    give(&TIMED_OUT, ranks.len() as f64);
+    if let Some(slowest) = log.timings.iter().map(|it| it.slowest_s).max_by(f64::total_cmp) {
+        give(&INIT, slowest);
+    }
+}
+
+fn of_nodes(job: &JobInput, log: &NcclLog, output: &mut Output) {
+    for host in &log.hosts {
+        let Some(node) = node_of(job, host) else {
+            let why = format!("lines of NCCL are of host `{host}`, which is none of the job's nodes");
+            output.findings.push(Finding::new("nccl-host-unknown", why).node(host));
+            continue;
+        };
+        let mut give = |metric: &MetricSpec, value: f64| {
+            output.metrics.push(metric.of(job.dims().with(Dim::Node, node.as_str()), value));
+        };
+        let chosen: Vec<_> = log.chosen.iter().filter(|it| it.host == *host).collect();
+        if chosen.iter().any(|it| it.what == "provider") || chosen.iter().any(|it| it.name == "Socket") {
+            let is_efa = |name: &str| name.split([',', ';']).next() == Some("efa");
+            let others = chosen.iter().any(|it| match it.what {
+                "provider" => !is_efa(&it.name),
+                _ => it.name == "Socket",
+            });
+            give(&EFA, f64::from(u8::from(!others)));
+        }
+        let cards = log.nics.iter().filter(|it| it.host == *host && it.by != "NET/Socket");
+        if let Some(least) = cards.map(|it| it.least).min() {
+            give(&NICS, least as f64);
+        }
+        if let Some(it) = log.net.iter().find(|it| it.host == *host) {
+            give(&NOT_GDRDMA, it.not_gdrdma as f64);
+        }
+        if let Some(OfNvls { not_available, .. }) = log.nvls.iter().find(|it| it.host == *host) {
+            give(&NVLS, f64::from(u8::from(*not_available == 0)));
+        }
+        let warned = log.warned.iter().find(|it| it.text == *host).map_or(0, |it| it.lines);
+        give(&WARNINGS, warned as f64);
+    }
+}
+
+/// NCCL cuts the name of a host at its first dot.
+fn node_of(job: &JobInput, host: &str) -> Option<String> {
+    let is = |node: &&String| node.as_str() == host || node.split('.').next() == host.split('.').next();
+    job.nodes.iter().find(is).cloned()
+}

@@ -1,0 +1,60 @@
+//! What all lines of all streams came to, as one value. What each table holds is told in `tables`.
+
+use super::tables::NcclLog;
+use super::{Reader, checks, worlds};
+
+impl Reader {
+    /// What all streams tell together.
+    pub fn finish(self) -> NcclLog {
+        let mut findings = self.findings.clone();
+        let (found, checks) = checks::findings(&self);
+        findings.extend(found);
+        let Reader { tally, .. } = self;
+        let mut hosts: Vec<String> = tally.processes.hosts();
+        hosts.sort();
+        NcclLog {
+            lines: self.lines,
+            of_nccl: self.of_nccl,
+            understood: self.understood,
+            cut: self.cut,
+            garbled_calls: self.garbled_calls,
+            unknown_calls: self.unknown_calls,
+            unknown_operations: self.unknown_operations.all(),
+            unknown: self.unknown.all(),
+            looks_like: self.looks_like.filter(|_| self.of_nccl == 0),
+            processes: tally.processes.count() as u64,
+            hosts,
+            warned: self.warnings.hosts.all(),
+            versions: tally.versions.all(),
+            drivers: tally.drivers.all(),
+            networks: tally.networks.all(),
+            providers: tally.providers.all(),
+            plugins: tally.plugins.all(),
+            variables: tally.variables.all(),
+            operations: tally.operations.table(),
+            histogram: tally.operations.histogram(),
+            calls: tally.calls(),
+            steps: tally.steps.table(),
+            gpus: tally.gpus(),
+            communicators: tally.told_communicators(),
+            communicators_beyond: tally.communicators.beyond,
+            worlds: worlds::of(&tally.communicators).into_iter().map(|(_, size)| size).collect(),
+            rings: tally.wired.told_rings(),
+            trees: tally.wired.told_trees(),
+            channels: tally.wired.told_channels(),
+            nvls: tally.wired.told_nvls(),
+            nics: tally.wired.told_nics(),
+            chosen: tally.wired.told_chosen(),
+            net: tally.wired.told_net(),
+            timings: tally.wired.told_timings(),
+            bootstraps: tally.bootstraps.all(),
+            connections: tally.connections(),
+            choices: tally.choices(),
+            warnings: self.warnings.all(),
+            timed_out: self.timed_out,
+            reached: self.reached,
+            checks,
+            findings,
+        }
+    }
+}
