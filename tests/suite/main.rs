@@ -18,6 +18,7 @@ mod corpus_reports;
 mod determinism;
 mod evidence;
 mod exact;
+mod false_alarms;
 mod faults;
 mod flows_script;
 mod gpus_script;
