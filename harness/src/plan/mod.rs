@@ -2,6 +2,7 @@
 
 mod assertions;
 mod baseline;
+mod ceiling;
 mod jobs;
 mod left_out;
 mod placement;
@@ -9,7 +10,7 @@ mod profile;
 mod select;
 mod settings;
 
-pub use baseline::rebaseline;
+pub use baseline::{key, look_up, read_shown, rebaseline};
 pub use left_out::leave_out;
 pub use select::{Selection, select};
 pub use settings::{SETTINGS, apply_settings};
@@ -98,6 +99,7 @@ pub fn plan(
         }
     }
     mistakes.extend(duplicates(&cases));
+    baseline::widen(&mut cases, baselines);
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
@@ -168,7 +170,8 @@ fn planned_case(context: &Context, suite: &Suite, case: &Case) -> Result<Planned
         Some(_) => (Vec::new(), Vec::new()),
         None => {
             let jobs = jobs::jobs(context, case, &placed)?;
-            let assertions = assertions::assertions(context, suite, case, &jobs)?;
+            let mut assertions = assertions::assertions(context, suite, case, &jobs)?;
+            ceiling::state(&mut assertions, &jobs, case, &context.inventory.instance);
             (jobs, assertions)
         }
     };
