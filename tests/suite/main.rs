@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod analyze_on;
+mod baselines;
 #[path = "../stand_ins/mod.rs"]
 mod bed;
 mod breakdown;
