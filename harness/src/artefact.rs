@@ -323,6 +323,9 @@ pub struct PlannedBound {
     pub within_peers: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<PlannedBaseline>,
+    /// What the hardware makes impossible: a number above it is no measurement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<f64>,
 }
 
 /// The baseline as it stood when the plan was made.
@@ -338,7 +341,7 @@ pub enum PlannedBaseline {
     Expired(BaselineNumbers),
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BaselineNumbers {
     pub key: String,
     pub n: u32,
@@ -346,6 +349,18 @@ pub struct BaselineNumbers {
     pub lower: Option<f64>,
     pub upper: Option<f64>,
     pub source: String,
+    /// How much one number of the key varies, as a fraction of the median; nothing where the bounds were set by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<f64>,
+    /// So many numbers are judged at once, and the bounds were widened for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub widened_for: Option<u32>,
+    /// The sizes between which the numbers were drawn, where none was measured at this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<String>,
+    /// What the software must be for a number to be comparable: each part, with every version that will do.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fingerprint: BTreeMap<String, Vec<String>>,
 }
 
 /// How a case ends as a whole: the worst of its verdicts.

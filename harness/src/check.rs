@@ -2,9 +2,9 @@
 //! and environments that do not do what they say.
 //! Files of other kinds, such as scenarios, bring their own linters.
 
-use crate::baseline::Baselines;
+use crate::baseline::{self, Baselines, PENDING};
 use crate::envlint::{self, Linted, Versions};
-use crate::inventory::{Instances, Inventory};
+use crate::inventory::{Instance, Instances, Inventory};
 use crate::lint;
 use crate::mistake::Mistake;
 use crate::physics;
@@ -13,6 +13,7 @@ use crate::suggest::nearest;
 use crate::suite::{Suite, Workload};
 use crate::toml_reader::line_of;
 use crate::window;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -45,9 +46,11 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
         let file = format!("inventory/instances/{}.toml", instance.name);
         report.mistakes.extend(physics::lint_instance(instance, &file));
     }
+    let mut in_use: Vec<(String, Instance)> = Vec::new();
     for (file, text) in report.take(home, "inventory") {
         match Inventory::read(&text, &file, &instances) {
             Ok(inventory) => {
+                in_use.push((file.clone(), inventory.instance.clone()));
                 if instances.get(&inventory.instance.name).is_none() {
                     report.mistakes.extend(physics::lint_instance(&inventory.instance, &file));
                 }
@@ -60,9 +63,12 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
     // Suites name them: they are known before suites are read.
     report.take(home, own::FOLDER);
     report.mistakes.extend(own::load(Some(home), None).err().unwrap_or_default());
+    let mut asked: BTreeSet<String> = BTreeSet::new();
     for (file, text) in report.take(home, "suites") {
         match Suite::read(&text, &file) {
             Ok(suite) => {
+                let asks = suite.cases.iter().flat_map(|case| &case.assertions).any(|one| one.bound.baseline);
+                asked.extend(asks.then(|| suite.instance.clone()));
                 let instance = instances.get(&suite.instance);
                 match instance {
                     Some(instance) => report.mistakes.extend(physics::lint(&suite, instance, None)),
@@ -82,7 +88,20 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
             Err(mistakes) => report.mistakes.extend(mistakes.0),
         }
     }
-    for (file, text) in report.take(home, "baselines") {
+    let baselines = report.take(home, "baselines");
+    for (file, instance) in in_use {
+        let name = &instance.name;
+        let has_none = !baselines.iter().any(|(file, _)| *file == format!("baselines/{name}.toml"));
+        if has_none && asked.iter().any(|suite| instance.fits(suite)) {
+            let message = format!("suites hold its numbers against baselines, and it has none: `{name}`");
+            let mistake = Mistake::of_file(&file, message);
+            let try_this = format!(
+                "propose some from runs: `harness baseline propose`, or write `baselines/{name}.toml`"
+            );
+            report.warnings.push(mistake.suggest(try_this));
+        }
+    }
+    for (file, text) in baselines {
         match Baselines::read(&text, &file) {
             Ok(baselines) => report.mistakes.extend(check_baselines(&baselines, &text, &instances)),
             Err(mistakes) => report.mistakes.extend(mistakes.0),
@@ -177,7 +196,8 @@ fn without_profile(name: &str, text: &str, file: &str, instances: &Instances) ->
 fn check_baselines(baselines: &Baselines, text: &str, instances: &Instances) -> Vec<Mistake> {
     let (file, name) = (&baselines.file, &baselines.instance);
     let mut mistakes = Vec::new();
-    if !file.ends_with(&format!("/{name}.toml")) {
+    mistakes.extend(baseline::lint::lint(baselines));
+    if !file.ends_with(&format!("/{name}.toml")) && !file.ends_with(&format!("/{name}{PENDING}")) {
         let message =
             format!("baselines are looked up by the file's name, which must be the instance's: `{name}`");
         mistakes.push(Mistake::at(file, line_of(text, "instance"), 1, message));

@@ -25,6 +25,7 @@
 pub mod analyze;
 pub mod artefact;
 pub mod baseline;
+pub mod bounds;
 pub mod bundle;
 pub mod check;
 pub mod clean;

@@ -6,6 +6,7 @@
 
 mod allocation_script;
 mod analyze_on;
+mod baselines;
 #[path = "../stand_ins/mod.rs"]
 mod bed;
 mod breakdown;
@@ -20,6 +21,7 @@ mod cross_checks;
 mod determinism;
 mod evidence;
 mod exact;
+mod false_alarms;
 mod faults;
 mod flows_script;
 mod gpus_script;

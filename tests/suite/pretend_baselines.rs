@@ -58,7 +58,7 @@ fn made(instance: &str, inventory: &str, suites: &[&str]) -> Baselines {
                     else {
                         continue;
                     };
-                    let key = parsed(key);
+                    let (_, key) = harness::plan::read_shown(key).expect("a key");
                     // Three nodes are the canary's: nobody has accepted a baseline for them.
                     if key.nodes == Some(3) {
                         continue;
@@ -93,8 +93,13 @@ fn made(instance: &str, inventory: &str, suites: &[&str]) -> Baselines {
             samples: samples.into_iter().map(rounded).collect(),
             lower: Some(rounded(middle * (1.0 - BAND))),
             upper: Some(rounded(middle * (1.0 + BAND))),
+            spread: None,
+            quantiles: None,
+            fingerprint: BTreeMap::new(),
+            runs: Vec::new(),
             source: "the pretend cluster, healthy".to_owned(),
             accepted_by: None,
+            rejected_by: None,
             reason: None,
             date: None,
             simulated: true,
@@ -104,27 +109,10 @@ fn made(instance: &str, inventory: &str, suites: &[&str]) -> Baselines {
     Baselines {
         instance: instance.to_owned(),
         simulated: true,
+        between_sizes: false,
         entries: entries.collect(),
         file: String::new(),
     }
-}
-
-/// `sim-p5 nccl.busbw all_reduce, 1GiB, 2 nodes, 16 ranks`: the key as the plan shows it.
-fn parsed(shown: &str) -> BaselineKey {
-    let mut key = BaselineKey::default();
-    let words = shown.splitn(3, ' ').nth(2).unwrap_or_default();
-    for word in words.split(", ") {
-        match word.split_once(' ') {
-            Some((n, "nodes")) => key.nodes = n.parse().ok(),
-            Some((n, "ranks")) => key.ranks = n.parse().ok(),
-            Some(("training", name)) => key.training = Some(name.to_owned()),
-            _ => match Op::from_name(word) {
-                Some(op) => key.op = Some(op),
-                None => key.size_bytes = harness::toml_reader::quantity::size(word).ok(),
-            },
-        }
-    }
-    key
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -1,14 +1,19 @@
 //! Baselines: what was measured before on an instance type, under which key, and how far a new number may lie from
 //! it. Reading is in `read.rs`, writing in `render.rs`; holding a number against one is `judge`'s business.
 
+pub mod lint;
+pub mod propose;
 mod read;
 mod render;
+pub mod review;
 
+use crate::bounds;
 use crate::mistake::Mistakes;
 use crate::size;
 use recipes::op::Op;
 use recipes::unit::{Better, Unit};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// All baselines of one instance type, by its own name.
@@ -17,6 +22,8 @@ pub struct Baselines {
     pub instance: String,
     /// Measured on the pretend cluster: good for its `sim-` instance alone.
     pub simulated: bool,
+    /// Whether a size that was not measured may be judged by those around it.
+    pub between_sizes: bool,
     pub entries: Vec<Baseline>,
     pub file: String,
 }
@@ -32,13 +39,34 @@ pub struct Baseline {
     /// The bounds in force. They stand in the file, so that a change of them shows in a diff.
     pub lower: Option<f64>,
     pub upper: Option<f64>,
+    /// What the bounds were made of; nothing where they were set by hand.
+    pub spread: Option<SpreadSaid>,
+    /// 5, 25, 75 and 95 % of all single numbers lie below these.
+    pub quantiles: Option<[f64; 4]>,
+    /// The software that it was measured on: each part, with every version that is comparable. What stands here must be
+    /// the same for a number to be held against it.
+    pub fingerprint: BTreeMap<String, Vec<String>>,
+    /// The runs that the samples are of, one each.
+    pub runs: Vec<String>,
     pub source: String,
     pub accepted_by: Option<String>,
+    /// Of a pending one that is not to be accepted.
+    pub rejected_by: Option<String>,
     pub reason: Option<String>,
     pub date: Option<String>,
     /// As its file says.
     pub simulated: bool,
     pub line: usize,
+}
+
+/// How much a single number of the key varies, and what the bounds made of it are good for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SpreadSaid {
+    /// As a fraction of the median.
+    pub relative: f64,
+    pub freedom: f64,
+    /// The bounds stand for so many numbers judged at once; a plan that judges more widens them.
+    pub judged: u32,
 }
 
 /// What a baseline is for, beside its metric. A number is comparable only under the same key.
@@ -51,6 +79,13 @@ pub struct BaselineKey {
     pub ranks: Option<u32>,
     /// Which training, by the name of its case: another model is no comparison.
     pub training: Option<String>,
+    /// Of the elements, where it is another than nccl-tests' own `float`.
+    pub dtype: Option<String>,
+    /// Where the suite forces one.
+    pub algorithm: Option<String>,
+    pub protocol: Option<String>,
+    /// The kernel, or the class of kernels.
+    pub kernel: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +97,9 @@ pub enum State {
     Expired,
 }
 
+/// How the name of a file of proposals ends.
+pub const PENDING: &str = ".pending.toml";
+
 /// Fewer samples than this tell nothing of how much a number varies.
 pub const FEWEST_ACCEPTED: usize = 5;
 
@@ -69,6 +107,17 @@ impl Baselines {
     /// Reads baselines, or tells everything that is wrong in them.
     pub fn read(text: &str, file: &str) -> Result<Baselines, Mistakes> {
         read::baselines(text, file)
+    }
+
+    /// No baselines yet, to be filled.
+    pub fn none(instance: &str, simulated: bool, file: &str) -> Baselines {
+        let (instance, file) = (instance.to_owned(), file.to_owned());
+        Baselines { instance, simulated, between_sizes: false, entries: Vec::new(), file }
+    }
+
+    /// Whether it is a file of proposals, which judge nothing.
+    pub fn is_pending(&self) -> bool {
+        self.file.ends_with(PENDING)
     }
 
     pub fn find(&self, metric: &str, key: &BaselineKey) -> Option<&Baseline> {
@@ -84,14 +133,7 @@ impl Baselines {
 impl Baseline {
     /// The middle of the samples.
     pub fn median(&self) -> f64 {
-        let mut sorted = self.samples.clone();
-        sorted.sort_by(f64::total_cmp);
-        let middle = sorted.len() / 2;
-        match (sorted.len() % 2, sorted.get(middle), middle.checked_sub(1).and_then(|low| sorted.get(low))) {
-            (0, Some(high), Some(low)) => low + (high - low) / 2.0,
-            (_, Some(middle), _) => *middle,
-            _ => f64::NAN,
-        }
+        bounds::median(&self.samples).unwrap_or(f64::NAN)
     }
 }
 
@@ -113,6 +155,10 @@ impl fmt::Display for BaselineKey {
             self.nodes.map(|nodes| format!("{nodes} {}", if nodes == 1 { "node" } else { "nodes" })),
             self.ranks.map(|ranks| format!("{ranks} {}", if ranks == 1 { "rank" } else { "ranks" })),
             self.training.as_ref().map(|training| format!("training {training}")),
+            self.dtype.clone(),
+            self.algorithm.clone(),
+            self.protocol.clone(),
+            self.kernel.clone(),
         ];
         f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }

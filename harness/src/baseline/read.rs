@@ -1,6 +1,6 @@
 //! Reads `baselines/*.toml`.
 
-use super::{Baseline, BaselineKey, Baselines, FEWEST_ACCEPTED, State};
+use super::{Baseline, BaselineKey, Baselines, FEWEST_ACCEPTED, PENDING, SpreadSaid, State};
 use crate::mistake::Mistakes;
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{self, Table, Value};
@@ -27,6 +27,7 @@ pub fn baselines(text: &str, file: &str) -> Result<Baselines, Mistakes> {
                 None => table.mistake(message),
             }
         }
+        let between_sizes = table.get("between_sizes").map_or(Some(false), |value| value.boolean());
         let tables = table.get("baseline").and_then(|value| value.list()).unwrap_or_default();
         table.close();
         let mut entries: Vec<Baseline> = Vec::new();
@@ -38,10 +39,16 @@ pub fn baselines(text: &str, file: &str) -> Result<Baselines, Mistakes> {
                     "a baseline for this stands in line {line} already: `{}`",
                     format!("{} {}", baseline.metric, baseline.key).trim_end()
                 )),
-                None => entries.push(baseline),
+                None => {
+                    if baseline.rejected_by.is_some() && !file.ends_with(PENDING) {
+                        entry.mistake("only what is pending can be rejected: `rejected_by`");
+                    }
+                    entries.push(baseline);
+                }
             }
         }
-        Some(Baselines { instance: instance?, simulated: simulated?, entries, file: file.to_owned() })
+        let (simulated, between_sizes) = (simulated?, between_sizes?);
+        Some(Baselines { instance: instance?, simulated, between_sizes, entries, file: file.to_owned() })
     })
 }
 
@@ -76,9 +83,13 @@ fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
     let lower = lower_value.as_ref().map(amount);
     let upper_value = table.get("upper");
     let upper = upper_value.as_ref().map(amount);
+    let spread = read_spread(table);
+    let quantiles = table.get("quantiles").and_then(|value| read_quantiles(&value));
+    let fingerprint = table.get("fingerprint").map(|value| read_fingerprint(&value)).unwrap_or_default();
+    let runs = table.get("runs").map(|value| value.texts()).unwrap_or_default();
     let source = table.need("source").and_then(|value| value.words());
-    let [accepted_by, reason, date] =
-        ["accepted_by", "reason", "date"].map(|key| table.get(key).and_then(|value| value.words()));
+    let [accepted_by, rejected_by, reason, date] = ["accepted_by", "rejected_by", "reason", "date"]
+        .map(|key| table.get(key).and_then(|value| value.words()));
     table.close();
     if let (Some(State::Accepted), Some(samples), Some(value)) = (state, &samples, &state_value)
         && samples.len() < FEWEST_ACCEPTED
@@ -98,8 +109,13 @@ fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
         samples: samples?,
         lower: lower.unwrap_or_default(),
         upper: upper.unwrap_or_default(),
+        spread,
+        quantiles,
+        fingerprint,
+        runs,
         source: source?,
         accepted_by,
+        rejected_by,
         reason,
         date,
         simulated,
@@ -144,13 +160,15 @@ fn read_key(table: &Table<'_>, metric: Option<&MetricSpec>) -> BaselineKey {
     {
         table.mistake(format!("missing key, `{}` differs by the training: `training`", metric.name));
     }
+    let [dtype, algorithm, protocol, kernel] =
+        ["type", "algorithm", "protocol", "kernel"].map(|key| table.get(key).and_then(|value| value.words()));
     if let Some(metric) = metric {
         let absent = [("op", Dim::Op, op_value.is_none()), ("size", Dim::SizeBytes, size_value.is_none())];
         for (key, _, _) in absent.iter().filter(|(_, dim, absent)| *absent && metric.dims.contains(dim)) {
             table.mistake(format!("missing key, `{}` differs by it: `{key}`", metric.name));
         }
     }
-    BaselineKey { op, size_bytes, nodes, ranks, training }
+    BaselineKey { op, size_bytes, nodes, ranks, training, dtype, algorithm, protocol, kernel }
 }
 
 fn read_samples(value: &Value<'_>) -> Option<Vec<f64>> {
@@ -160,6 +178,50 @@ fn read_samples(value: &Value<'_>) -> Option<Vec<f64>> {
         return None;
     }
     list.iter().map(amount).collect()
+}
+
+/// All three or none: bounds cannot be widened by half of what they were made of.
+fn read_spread(table: &Table<'_>) -> Option<SpreadSaid> {
+    let [relative, freedom] = ["spread", "freedom"].map(|key| table.get(key).map(|value| amount(&value)));
+    let judged = table.get("judged").map(|value| value.small(1..=10_000_000));
+    match (relative, freedom, judged) {
+        (None, None, None) => None,
+        (Some(relative), Some(freedom), Some(judged)) => {
+            Some(SpreadSaid { relative: relative?, freedom: freedom?, judged: judged? })
+        }
+        _ => {
+            table.mistake("`spread`, `freedom` and `judged` stand together or not at all");
+            None
+        }
+    }
+}
+
+fn read_quantiles(value: &Value<'_>) -> Option<[f64; 4]> {
+    let list: Vec<f64> = value.list()?.iter().map(amount).collect::<Option<_>>()?;
+    match <[f64; 4]>::try_from(list) {
+        Ok(four) if four.is_sorted() => Some(four),
+        _ => {
+            value.mistake("`quantiles` are four numbers that rise: of 5, 25, 75 and 95 %");
+            None
+        }
+    }
+}
+
+/// One version, or a list of those that are comparable.
+fn read_fingerprint(value: &Value<'_>) -> BTreeMap<String, Vec<String>> {
+    let Some(table) = value.table() else { return BTreeMap::new() };
+    let mut parts = BTreeMap::new();
+    for (name, _, value) in table.entries() {
+        let those = match value.scalar() {
+            Some(_) => value.words().into_iter().collect(),
+            None => value.texts(),
+        };
+        if those.is_empty() {
+            value.mistake(format!("no version of it stands there: `{}`", name.escape_debug()));
+        }
+        parts.insert(name.to_owned(), those);
+    }
+    parts
 }
 
 fn amount(value: &Value<'_>) -> Option<f64> {

@@ -12,6 +12,9 @@ pub fn render(baselines: &Baselines) -> String {
     if baselines.simulated {
         text.push_str("simulated = true\n");
     }
+    if baselines.between_sizes {
+        text.push_str("between_sizes = true\n");
+    }
     let mut entries: Vec<&Baseline> = baselines.entries.iter().collect();
     entries.sort_by(|a, b| (&a.metric, &a.key).cmp(&(&b.metric, &b.key)));
     for entry in entries {
@@ -27,7 +30,16 @@ fn render_one(text: &mut String, entry: &Baseline) {
         Better::Neither => "neither",
     };
     let word = |word: &Option<String>| word.as_deref().map(quoted);
-    let samples = entry.samples.iter().map(|sample| number(*sample)).collect::<Vec<_>>().join(", ");
+    let list = |words: Vec<String>| format!("[{}]", words.join(", "));
+    let numbers = |numbers: &[f64]| list(numbers.iter().map(|one| number(*one)).collect());
+    let quotes = |words: &[String]| list(words.iter().map(|word| quoted(word)).collect());
+    let parts = entry.fingerprint.iter().map(|(part, those)| match those.as_slice() {
+        [one] => format!("{} = {}", key(part), quoted(one)),
+        many => format!("{} = {}", key(part), quotes(many)),
+    });
+    let fingerprint =
+        (!entry.fingerprint.is_empty()).then(|| format!("{{ {} }}", parts.collect::<Vec<_>>().join(", ")));
+    let spread = entry.spread;
     let lines = [
         ("metric", Some(quoted(&entry.metric))),
         ("op", entry.key.op.map(|op| quoted(op.name()))),
@@ -35,14 +47,25 @@ fn render_one(text: &mut String, entry: &Baseline) {
         ("nodes", entry.key.nodes.map(|nodes| nodes.to_string())),
         ("ranks", entry.key.ranks.map(|ranks| ranks.to_string())),
         ("training", word(&entry.key.training)),
+        ("type", word(&entry.key.dtype)),
+        ("algorithm", word(&entry.key.algorithm)),
+        ("protocol", word(&entry.key.protocol)),
+        ("kernel", word(&entry.key.kernel)),
         ("unit", Some(quoted(entry.unit.name()))),
         ("better", Some(quoted(better))),
         ("state", Some(quoted(entry.state.name()))),
         ("lower", entry.lower.map(number)),
         ("upper", entry.upper.map(number)),
-        ("samples", Some(format!("[{samples}]"))),
+        ("spread", spread.map(|spread| number(spread.relative))),
+        ("freedom", spread.map(|spread| number(spread.freedom))),
+        ("judged", spread.map(|spread| spread.judged.to_string())),
+        ("samples", Some(numbers(&entry.samples))),
+        ("quantiles", entry.quantiles.map(|four| numbers(&four))),
+        ("fingerprint", fingerprint),
+        ("runs", (!entry.runs.is_empty()).then(|| quotes(&entry.runs))),
         ("source", Some(quoted(&entry.source))),
         ("accepted_by", word(&entry.accepted_by)),
+        ("rejected_by", word(&entry.rejected_by)),
         ("reason", word(&entry.reason)),
         ("date", word(&entry.date)),
     ];
@@ -57,6 +80,24 @@ fn render_one(text: &mut String, entry: &Baseline) {
 /// The shortest form that reads back as the same number, always with a point or an exponent.
 fn number(value: f64) -> String {
     format!("{value:?}")
+}
+
+/// A key of a table, bare where TOML takes it so.
+fn key(text: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !text.is_empty() && text.chars().all(bare) {
+        return text.to_owned();
+    }
+    // A key may not run over several lines, as a quoted text may.
+    let escaped: String = text
+        .chars()
+        .map(|c| match c {
+            '"' | '\\' => format!("\\{c}"),
+            c if c.is_control() => format!("\\u{:04X}", u32::from(c)),
+            c => c.to_string(),
+        })
+        .collect();
+    format!("\"{escaped}\"")
 }
 
 fn quoted(text: &str) -> String {

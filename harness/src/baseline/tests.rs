@@ -40,6 +40,9 @@ samples = [11.9]
 source = "x"
 [[baseline]]
 metric = "nccl.time"
+spread = 0.02
+quantiles = [1, 3, 2, 4]
+fingerprint = { nccl = [], driver = 7 }
 unit = "us"
 state = "provisional"
 samples = [-1]
@@ -76,15 +79,26 @@ fn entry() -> impl Strategy<Value = Baseline> {
                 nodes,
                 ranks,
                 training: words.clone(),
+                dtype: words.clone(),
+                ..BaselineKey::default()
             },
             unit: Unit::GigabytesPerSecond,
             better: Better::Higher,
             state: if accepted { State::Accepted } else { State::Expired },
             lower: samples.iter().copied().reduce(f64::min),
             upper: None,
+            spread: accepted.then(|| SpreadSaid { relative: 0.01, freedom: samples[0], judged: 7 }),
+            quantiles: Some([samples[0]; 4]),
+            fingerprint: words
+                .iter()
+                .map(|word| (word.clone(), vec![word.clone(), "2.18".to_owned()]))
+                .chain([("nccl".to_owned(), vec!["2.27.7".to_owned()])])
+                .collect(),
+            runs: vec!["20260101T000000Z-a-0001".to_owned()],
             samples,
             source: words.clone().unwrap_or("a run".to_owned()),
             accepted_by: words.clone(),
+            rejected_by: None,
             reason: None,
             date: words,
             simulated: true,
@@ -99,7 +113,7 @@ proptest! {
         let mut entries = entries;
         entries.sort_by(|a, b| a.key.cmp(&b.key));
         entries.dedup_by(|a, b| a.key == b.key);
-        let mut written = Baselines { instance: "sim-p5".to_owned(), simulated: true, entries, file: "sim-p5.toml".to_owned() };
+        let mut written = Baselines { instance: "sim-p5".to_owned(), simulated: true, between_sizes: true, entries, file: "sim-p5.toml".to_owned() };
         let text = written.render();
         let read = Baselines::read(&text, "sim-p5.toml").map_err(|told| TestCaseError::fail(told.to_string()))?;
         prop_assert_eq!(read.render(), text);

@@ -1,6 +1,7 @@
 //! What a person types: the verbs, and the flags of the default verb, which runs suites.
 //! libtest-mimic's arguments are flattened in, so that its vocabulary works as everywhere.
 
+mod baseline;
 mod bundle;
 mod clean;
 mod inventory;
@@ -37,6 +38,8 @@ const ABOUT: &str =
 
 const VERBS: &str = "\
 Verbs (the first word; anything else there is a filter of assertion names):
+  baseline propose --run ID...
+                        what runs say the baselines should be; `review`: decide on it; `show`, `lint`, `diff`, `export`
   bundle --run ID       a run as one file, which opens on any machine
   check                 lint every suite, inventory and baseline, offline
   explain CODE          what the code of a culprit means, and what to do next
@@ -189,6 +192,10 @@ enum LogKind {
 pub fn main(args: Vec<OsString>) -> i32 {
     let verb = args.get(1).and_then(|word| word.to_str()).map(str::to_owned);
     match verb.as_deref() {
+        Some("baseline") => match parse::<baseline::BaselineArgs>(verb_args(args)) {
+            Ok(args) => baseline::run(&args),
+            Err(code) => code,
+        },
         Some("bundle") => match parse::<bundle::BundleArgs>(verb_args(args)) {
             Ok(args) => bundle::run(&args),
             Err(code) => code,

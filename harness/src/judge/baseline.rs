@@ -1,10 +1,13 @@
 //! A number against what was measured before and accepted. Without a baseline nothing can be told; with a provisional
-//! one only that all is well.
+//! one only that all is well; and nothing can be told either where the software is another than the baseline's.
 
-use super::{JudgedBound, Measured, bound};
+use super::{CaseData, JudgedBound, Measured, bound};
 use crate::artefact::{BaselineNumbers, PlannedAssertion, PlannedBaseline, Status, Verdict};
+use crate::bounds;
+use std::collections::BTreeSet;
 
 pub fn judge(
+    data: &CaseData,
     assertion: &PlannedAssertion,
     measured: &Measured,
     verdict: &mut Verdict,
@@ -12,29 +15,65 @@ pub fn judge(
     let baseline = assertion.bound.baseline.as_ref()?;
     let (numbers, outside) = match baseline {
         PlannedBaseline::None { key } => {
-            return unknown(measured, format!("a baseline, and there is none for {key}"));
+            return unknown(measured, format!("a baseline, and there is none for {key}"), None);
         }
         PlannedBaseline::Expired(numbers) => {
-            return unknown(measured, format!("a baseline, and the one for {} has expired", numbers.key));
+            return unknown(
+                measured,
+                format!("a baseline, and the one for {} has expired", numbers.key),
+                None,
+            );
         }
-        PlannedBaseline::Provisional(numbers) => {
-            verdict.provisional = true;
-            (numbers, Status::Inconclusive)
-        }
+        PlannedBaseline::Provisional(numbers) => (numbers, Status::Inconclusive),
         PlannedBaseline::Accepted(numbers) => (numbers, Status::Fail),
     };
+    if let Some(difference) = difference(data, assertion, numbers) {
+        let expected = format!("the software of the baseline for {}: {difference}", numbers.key);
+        let next = "write what it is now beside the other in the baseline's `fingerprint`, if the two are comparable; else \
+                    propose a baseline from runs on it (`harness baseline propose`)";
+        return unknown(measured, expected, Some(next.to_owned()));
+    }
+    verdict.provisional = outside == Status::Inconclusive;
     verdict.baseline = Some(describe(numbers));
     if numbers.lower.is_none() && numbers.upper.is_none() {
-        return unknown(measured, format!("bounds, and the baseline for {} has none", numbers.key));
+        return unknown(measured, format!("bounds, and the baseline for {} has none", numbers.key), None);
     }
     let mut judged = bound::within(measured, numbers.lower, numbers.upper, expected(assertion, numbers))?;
-    if judged.status == Status::Fail {
-        judged.status = outside;
+    if judged.status != Status::Fail {
+        return Some(judged);
+    }
+    judged.status = outside;
+    if let (Status::Fail, Err(more)) = (outside, supported(&judged, numbers)) {
+        judged.status = Status::Inconclusive;
+        judged.expected.push_str(&format!("; so near its bound that it needs {more} more"));
+        judged.next = Some(format!("run the case again: {more} more such numbers would tell"));
     }
     Some(judged)
 }
 
-fn unknown(measured: &Measured, expected: String) -> Option<JudgedBound> {
+/// Whether the near end of the number's own interval is out of bounds too; else how many more it takes.
+fn supported(judged: &JudgedBound, numbers: &BaselineNumbers) -> Result<(), u32> {
+    let Some(spread) = numbers.spread else { return Ok(()) };
+    let below = numbers.lower.map_or(f64::NEG_INFINITY, |lower| lower - judged.observed);
+    let above = numbers.upper.map_or(f64::NEG_INFINITY, |upper| judged.observed - upper);
+    bounds::supports(below.max(above), spread * numbers.median.abs(), 1)
+}
+
+/// The first part of the software that is not the baseline's, or that the run does not tell: here and there.
+fn difference(data: &CaseData, assertion: &PlannedAssertion, numbers: &BaselineNumbers) -> Option<String> {
+    let jobs = || assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
+    numbers.fingerprint.iter().find_map(|(part, those)| {
+        let seen: BTreeSet<&String> = jobs().filter_map(|job| job.versions.get(part)).flatten().collect();
+        let accepted = those.join(" or ");
+        match seen.iter().find(|one| !those.contains(one)) {
+            Some(other) => Some(format!("{part} is {other} here, {accepted} there")),
+            None if seen.is_empty() => Some(format!("{part} is not told here, {accepted} there")),
+            None => None,
+        }
+    })
+}
+
+fn unknown(measured: &Measured, expected: String, next: Option<String>) -> Option<JudgedBound> {
     let (_, observed) = measured.values().next()?;
     Some(JudgedBound {
         status: Status::Inconclusive,
@@ -43,6 +82,7 @@ fn unknown(measured: &Measured, expected: String) -> Option<JudgedBound> {
         upper: None,
         odd: Vec::new(),
         expected,
+        next,
     })
 }
 
@@ -54,7 +94,15 @@ fn expected(assertion: &PlannedAssertion, numbers: &BaselineNumbers) -> String {
         (None, Some(upper)) => format!("at most {}", unit.show(upper)),
         (None, None) => String::new(),
     };
-    format!("{range} (baseline {}, n = {}, median {})", numbers.key, numbers.n, unit.show(numbers.median))
+    let mut about =
+        format!("baseline {}, n = {}, median {}", numbers.key, numbers.n, unit.show(numbers.median));
+    if let Some(between) = &numbers.between {
+        about.push_str(&format!(", drawn between {between}"));
+    }
+    if let Some(judged) = numbers.widened_for {
+        about.push_str(&format!(", widened for {judged} numbers"));
+    }
+    format!("{range} ({about})")
 }
 
 fn describe(numbers: &BaselineNumbers) -> String {

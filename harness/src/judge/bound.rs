@@ -43,5 +43,5 @@ pub fn within(
         .collect();
     odd.dedup();
     let status = if distance(observed) > 0.0 { Status::Fail } else { Status::Pass };
-    Some(JudgedBound { status, observed, lower, upper, odd, expected })
+    Some(JudgedBound { status, observed, lower, upper, odd, expected, next: None })
 }

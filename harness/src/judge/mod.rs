@@ -3,6 +3,7 @@
 
 mod baseline;
 mod bound;
+mod ceiling;
 mod coverage;
 pub mod culprit;
 mod doubt;
@@ -106,11 +107,14 @@ fn judge_one(
         not_measured(data, assertion, &measured, &mut verdict);
         return verdict;
     }
+    if ceiling::judge(assertion, &measured, &mut verdict) {
+        return verdict;
+    }
     let mut findings = Vec::new();
     if let Some(judged) = bound::judge(assertion, &measured) {
         findings.push(judged);
     }
-    if let Some(judged) = baseline::judge(assertion, &measured, &mut verdict) {
+    if let Some(judged) = baseline::judge(data, assertion, &measured, &mut verdict) {
         findings.push(judged);
     }
     if let Some(judged) = peers::judge(data.metrics, assertion, &measured) {
@@ -159,6 +163,8 @@ pub(crate) struct JudgedBound {
     odd: Vec<String>,
     /// What was expected, in words.
     expected: String,
+    /// What to try, where that is not the usual.
+    next: Option<String>,
 }
 
 impl JudgedBound {
@@ -174,7 +180,7 @@ impl JudgedBound {
         };
         verdict.message = format!("{}: {seen}{who}, expected {}", subject(assertion), self.expected);
         if self.status != Status::Pass {
-            verdict.next = Some(next_step(assertion, self.status));
+            verdict.next = Some(self.next.unwrap_or_else(|| next_step(assertion, self.status)));
         }
     }
 }

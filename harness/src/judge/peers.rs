@@ -54,6 +54,7 @@ fn judge_row(
             upper: None,
             odd: Vec::new(),
             expected: "peers to hold it against, and there are none".to_owned(),
+            next: None,
         };
     };
     let (lower, upper) = match assertion.better {
@@ -74,6 +75,7 @@ fn judge_row(
             peers.len(),
             unit.show(median)
         ),
+        next: None,
     }
 }
 

@@ -6,7 +6,8 @@ use crate::inventory::{Instance, Transport};
 use crate::mistake::Mistake;
 use crate::size;
 use crate::suggest::nearest;
-use crate::suite::{Assertion, Case, NcclTests, Placement, Suite, Workload};
+use crate::suite::{Algorithm, Assertion, Case, NcclTests, Placement, Suite, Workload};
+use recipes::op::Op;
 use recipes::unit::Unit;
 use std::collections::BTreeMap;
 
@@ -84,6 +85,16 @@ pub fn lint_baselines(baselines: &Baselines, instance: &Instance) -> Vec<Mistake
             ("node.efa_tx" | "node.efa_rx", ..) => instance.node_wire_gb_s(),
             _ => continue,
         };
+        // A bandwidth there is the reciprocal of a latency, and no NIC that is slow shows in it.
+        if let ("nccl.busbw", Some(op), Some(bytes), Some(nodes), Some(ranks)) =
+            (entry.metric.as_str(), entry.key.op, entry.key.size_bytes, nodes, ranks)
+            && is_latency_bound(op, bytes, &Span { nodes, ranks }, None, instance)
+        {
+            let message =
+                format!("a bandwidth where a size is bound by latency: `{}` {}", entry.metric, entry.key);
+            let mistake = Mistake::at(&baselines.file, entry.line, 1, message);
+            mistakes.push(mistake.suggest("keep `nccl.time` there, or a larger size"));
+        }
         for value in entry.lower.iter().chain([&entry.median()]).filter(|value| **value > ceiling) {
             let message = format!(
                 "a baseline above what {} can do ({}): `{}` {}: {}",
@@ -200,11 +211,8 @@ fn highest(values: impl Iterator<Item = f64>) -> f64 {
 
 /// A size is bound by latency where even at the ceiling its bytes take less time than the least that any message does.
 fn latency_bound(sizes: &[u64], tests: &NcclTests, spans: &[Span], instance: &Instance) -> Option<Told> {
-    let is_bound = |bytes: u64, span: &Span| {
-        let latency_us = if span.nodes > 1 { LATENCY_BETWEEN_NODES_US } else { LATENCY_WITHIN_NODE_US };
-        let ceiling = algbw_ceiling(tests.op, span.ranks, span.nodes, tests.algorithm, instance);
-        ceiling.is_finite() && bytes as f64 / (ceiling * 1e3) < latency_us
-    };
+    let is_bound =
+        |bytes: u64, span: &Span| is_latency_bound(tests.op, bytes, span, tests.algorithm, instance);
     let bound: Vec<u64> =
         sizes.iter().copied().filter(|bytes| spans.iter().all(|span| is_bound(*bytes, span))).collect();
     let shown = match bound.as_slice() {
@@ -214,6 +222,18 @@ fn latency_bound(sizes: &[u64], tests: &NcclTests, spans: &[Span], instance: &In
     };
     let message = format!("bandwidth is asked of what is bound by latency: {shown}");
     Some((message, "assert `nccl.time` there, or name larger sizes".to_owned()))
+}
+
+fn is_latency_bound(
+    op: Op,
+    bytes: u64,
+    span: &Span,
+    algorithm: Option<Algorithm>,
+    instance: &Instance,
+) -> bool {
+    let latency_us = if span.nodes > 1 { LATENCY_BETWEEN_NODES_US } else { LATENCY_WITHIN_NODE_US };
+    let ceiling = algbw_ceiling(op, span.ranks, span.nodes, algorithm, instance);
+    ceiling.is_finite() && bytes as f64 / (ceiling * 1e3) < latency_us
 }
 
 /// Traffic demanded of counters that will not move.

@@ -17,6 +17,9 @@ use std::sync::Arc;
 /// Above this many NICs there is one assertion per node, which names the odd NICs: JUnit readers have their limits.
 const NICS_ONE_BY_ONE: usize = 4096;
 
+/// What it measures with where the suite says nothing.
+const DTYPE_OF_NCCL_TESTS: &str = "float";
+
 pub fn assertions(
     context: &Context,
     suite: &Suite,
@@ -316,6 +319,10 @@ impl One<'_> {
             return None;
         }
         let gpus = self.context.inventory.instance.gpus;
+        let tests = match &self.case.workload {
+            Workload::NcclTests(tests) => Some(tests),
+            _ => None,
+        };
         let key = BaselineKey {
             op: self.op(),
             size_bytes: size,
@@ -332,10 +339,13 @@ impl One<'_> {
                 Workload::Training(_) => Some(self.case.name.clone()),
                 _ => None,
             },
+            dtype: tests.map(|tests| tests.dtype.clone()).filter(|dtype| dtype != DTYPE_OF_NCCL_TESTS),
+            algorithm: tests.and_then(|tests| tests.algorithm).map(|one| one.name().to_owned()),
+            protocol: tests.and_then(|tests| tests.environment.get("NCCL_PROTO").cloned()),
+            kernel: self.assertion.of.as_ref().map(|(_, name)| name.clone()),
         };
         let instance = &self.context.inventory.instance.name;
-        let found = self.context.baselines.and_then(|all| all.find(&self.assertion.metric, &key));
-        Some(baseline::planned(baseline::shown(instance, &self.assertion.metric, &key), found))
+        Some(baseline::look_up(self.context.baselines, instance, &self.assertion.metric, &key))
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -369,6 +379,7 @@ impl One<'_> {
                 equals: bound.equals,
                 within_peers: bound.within_peers,
                 baseline,
+                ceiling: None,
             },
         }
     }

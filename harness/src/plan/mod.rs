@@ -3,6 +3,7 @@
 mod allocations;
 mod assertions;
 mod baseline;
+mod ceiling;
 mod jobs;
 mod left_out;
 mod nccl_log;
@@ -13,7 +14,7 @@ mod settings;
 mod training;
 
 pub use allocations::{name_of_allocation, share};
-pub use baseline::rebaseline;
+pub use baseline::{key, look_up, read_shown, rebaseline};
 pub use left_out::leave_out;
 pub use placement::Placed;
 pub use select::{Selection, select};
@@ -109,6 +110,7 @@ pub fn plan(
         }
     }
     mistakes.extend(duplicates(&cases));
+    baseline::widen(&mut cases, baselines);
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
@@ -199,7 +201,8 @@ fn placed_case(
         Some(_) => (Vec::new(), Vec::new()),
         None => {
             let jobs = jobs::jobs(context, case, &placed)?;
-            let assertions = assertions::assertions(context, suite, case, &jobs)?;
+            let mut assertions = assertions::assertions(context, suite, case, &jobs)?;
+            ceiling::state(&mut assertions, &jobs, case, &context.inventory.instance);
             (jobs, assertions)
         }
     };

@@ -1,0 +1,195 @@
+//! From the numbers of runs to the baselines that they speak for. Which runs are fit for that, and who accepts what is
+//! proposed, is told elsewhere.
+
+use super::{Baseline, BaselineKey, FEWEST_ACCEPTED, SpreadSaid, State};
+use crate::bounds::{self, KeySpread, Measured, Pool, Sorted};
+use recipes::unit::{Better, Unit};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one independent run measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunNumbers {
+    pub id: String,
+    pub numbers: Vec<Number>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Number {
+    pub metric: String,
+    pub unit: Unit,
+    pub better: Better,
+    pub key: BaselineKey,
+    /// The node, nodes or part that it is of.
+    pub subject: String,
+    pub value: f64,
+    /// What its workload said of the software: other workloads may say nothing.
+    pub software: BTreeMap<String, String>,
+}
+
+/// What every proposed baseline says of where it comes from.
+pub struct Origin {
+    pub source: String,
+    pub date: Option<String>,
+    /// So many numbers are judged at once.
+    pub judged: u32,
+    pub simulated: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Proposed {
+    pub entries: Vec<Baseline>,
+    /// By subject, then in the order of keys and runs.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A number that lies off its peers of the same run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LeftOut {
+    pub subject: String,
+    pub run: String,
+    pub metric: String,
+    pub key: BaselineKey,
+    pub unit: Unit,
+    pub value: f64,
+    pub middle: f64,
+}
+
+/// The spread that is assumed at least, as a fraction, however close a few numbers lie.
+pub fn floor(unit: Unit) -> f64 {
+    match unit {
+        Unit::GigabytesPerSecond => 0.02,
+        // Times and shares hang on more than a link, and vary with it.
+        _ => 0.05,
+    }
+}
+
+/// Bounds are stated for this many numbers at least: a suite of one today is one of many tomorrow.
+pub const FEWEST_JUDGED: u32 = 10;
+
+type PerRun<'a> = BTreeMap<&'a str, Vec<(&'a str, f64)>>;
+
+struct Group<'a> {
+    unit: Unit,
+    better: Better,
+    /// By run.
+    runs: PerRun<'a>,
+    software: BTreeMap<String, BTreeSet<String>>,
+}
+
+pub fn propose(runs: &[RunNumbers], origin: &Origin) -> Proposed {
+    let mut groups: BTreeMap<(&str, &BaselineKey), Group<'_>> = BTreeMap::new();
+    for run in runs {
+        for number in run.numbers.iter().filter(|number| number.value.is_finite() && number.value >= 0.0) {
+            let group = groups.entry((&number.metric, &number.key)).or_insert_with(|| Group {
+                unit: number.unit,
+                better: number.better,
+                runs: BTreeMap::new(),
+                software: BTreeMap::new(),
+            });
+            for (part, version) in &number.software {
+                group.software.entry(part.clone()).or_default().insert(version.clone());
+            }
+            group.runs.entry(&run.id).or_default().push((&number.subject, number.value));
+        }
+    }
+    let measured: BTreeMap<_, Measured> =
+        groups.iter().map(|(key, group)| (*key, Measured::of(&group.values(), floor(group.unit)))).collect();
+    let mut spreads: BTreeMap<&str, Vec<KeySpread>> = BTreeMap::new();
+    for ((metric, _), one) in &measured {
+        spreads.entry(metric).or_default().extend(one.spread);
+    }
+    let mut proposed = Proposed::default();
+    for ((metric, key), group) in &groups {
+        let Some(one) = measured.get(&(*metric, *key)) else { continue };
+        let floor = floor(group.unit);
+        let pool = spreads.get(metric).and_then(|all| Pool::of(all, floor / 4.0));
+        proposed.entries.push(entry(metric, key, group, one, pool.as_ref(), origin));
+        proposed.left_out.extend(group.left_out(metric, key, one));
+    }
+    proposed.left_out.sort_by(|a, b| {
+        (&a.subject, &a.metric, &a.key, &a.run).cmp(&(&b.subject, &b.metric, &b.key, &b.run))
+    });
+    proposed
+}
+
+fn entry(
+    metric: &str,
+    key: &BaselineKey,
+    group: &Group<'_>,
+    measured: &Measured,
+    pool: Option<&Pool>,
+    origin: &Origin,
+) -> Baseline {
+    let n = measured.samples.len() as u32;
+    let spread = bounds::spread(pool, measured.spread, n);
+    let judged = origin.judged.max(FEWEST_JUDGED);
+    let bounds = bounds::bounds(measured.middle, n, judged, floor(group.unit), spread);
+    let is_known = spread.freedom > 0.0;
+    let kept = Sorted::of(group.values().iter().zip(&measured.kept).flat_map(|(run, kept)| {
+        run.iter().zip(kept).filter(|(_, kept)| **kept).map(|(value, _)| *value).collect::<Vec<_>>()
+    }));
+    let quantile = |fraction: f64| kept.quantile(fraction).map_or(0.0, rounded);
+    Baseline {
+        metric: metric.to_owned(),
+        key: key.clone(),
+        unit: group.unit,
+        better: group.better,
+        state: match is_known && measured.samples.len() >= FEWEST_ACCEPTED {
+            true => State::Accepted,
+            false => State::Provisional,
+        },
+        samples: measured.samples.iter().copied().map(rounded).collect(),
+        lower: is_known.then(|| rounded(bounds.lower)),
+        upper: is_known.then(|| rounded(bounds.upper)),
+        spread: is_known.then(|| SpreadSaid {
+            relative: rounded(spread.relative.max(floor(group.unit))),
+            freedom: rounded(spread.freedom),
+            judged,
+        }),
+        quantiles: Some([0.05, 0.25, 0.75, 0.95].map(quantile)),
+        fingerprint: fingerprint(&group.software),
+        runs: group.runs.keys().map(|run| (*run).to_owned()).collect(),
+        source: origin.source.clone(),
+        accepted_by: None,
+        rejected_by: None,
+        reason: None,
+        date: origin.date.clone(),
+        simulated: origin.simulated,
+        line: 0,
+    }
+}
+
+fn fingerprint(software: &BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, Vec<String>> {
+    software.iter().map(|(part, those)| (part.clone(), those.iter().cloned().collect())).collect()
+}
+
+impl Group<'_> {
+    fn values(&self) -> Vec<Vec<f64>> {
+        self.runs.values().map(|run| run.iter().map(|(_, value)| *value).collect()).collect()
+    }
+
+    fn left_out(&self, metric: &str, key: &BaselineKey, measured: &Measured) -> Vec<LeftOut> {
+        let runs = self.runs.iter().zip(&measured.kept);
+        runs.flat_map(|((run, numbers), kept)| {
+            numbers.iter().zip(kept).filter(|(_, kept)| !**kept).map(|((subject, value), _)| LeftOut {
+                subject: (*subject).to_owned(),
+                run: (*run).to_owned(),
+                metric: metric.to_owned(),
+                key: key.clone(),
+                unit: self.unit,
+                value: *value,
+                middle: measured.middle,
+            })
+        })
+        .collect()
+    }
+}
+
+/// Six digits tell all that a measurement knows, and a diff of them can be read.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+#[path = "propose_tests.rs"]
+mod tests;

@@ -1,0 +1,120 @@
+//! What a person decides of a pending baseline: accepted, it takes the place of the old one; rejected, it stays where it
+//! is with the reason, until it is proposed anew.
+
+use super::{Baseline, BaselineKey, Baselines};
+use std::fmt::Write;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    Accept,
+    Reject,
+}
+
+/// Who decided, when, and why.
+pub struct Who<'a> {
+    pub by: &'a str,
+    pub reason: &'a str,
+    pub date: &'a str,
+}
+
+/// Those that nobody has decided on, in the order of the file.
+pub fn open(pending: &Baselines) -> Vec<(String, BaselineKey)> {
+    let open = pending.entries.iter().filter(|entry| entry.rejected_by.is_none());
+    open.map(|entry| (entry.metric.clone(), entry.key.clone())).collect()
+}
+
+/// Whether there was such a pending baseline.
+pub fn decide(
+    accepted: &mut Baselines,
+    pending: &mut Baselines,
+    metric: &str,
+    key: &BaselineKey,
+    decision: Decision,
+    who: &Who<'_>,
+) -> bool {
+    let is_it = |entry: &Baseline| entry.metric == metric && entry.key == *key;
+    let Some(at) = pending.entries.iter().position(is_it) else { return false };
+    match decision {
+        Decision::Accept => {
+            let mut entry = pending.entries.remove(at);
+            entry.accepted_by = Some(who.by.to_owned());
+            entry.rejected_by = None;
+            entry.reason = Some(who.reason.to_owned());
+            entry.date = Some(who.date.to_owned());
+            accepted.entries.retain(|old| !is_it(old));
+            accepted.entries.push(entry);
+        }
+        Decision::Reject => {
+            if let Some(entry) = pending.entries.get_mut(at) {
+                entry.rejected_by = Some(who.by.to_owned());
+                entry.reason = Some(who.reason.to_owned());
+                entry.date = Some(who.date.to_owned());
+            }
+        }
+    }
+    true
+}
+
+/// Old and new beside each other, for whoever decides.
+pub fn shown(old: Option<&Baseline>, new: &Baseline) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, what: String| {
+        let _ = writeln!(text, "  {name:<9} {what}");
+    };
+    line("old", old.map_or_else(|| "none".to_owned(), numbers));
+    line("new", numbers(new));
+    if let Some(old) = old.filter(|old| old.median() != 0.0) {
+        line("change", percent(new.median() / old.median() - 1.0));
+    }
+    let spread = new.spread.map_or_else(
+        || "not known from so few runs".to_owned(),
+        |spread| format!("{:.1} %, bounds for {} numbers at once", spread.relative * 100.0, spread.judged),
+    );
+    line("spread", spread);
+    line(
+        "runs",
+        if new.runs.is_empty() { new.source.escape_debug().to_string() } else { new.runs.join(", ") },
+    );
+    let software = software(old, new);
+    if !software.is_empty() {
+        line("software", software);
+    }
+    text
+}
+
+fn numbers(entry: &Baseline) -> String {
+    let show = |value: Option<f64>| value.map_or_else(|| "any".to_owned(), |value| entry.unit.show(value));
+    format!(
+        "{}, {} to {}, n = {}, {}",
+        entry.unit.show(entry.median()),
+        show(entry.lower),
+        show(entry.upper),
+        entry.samples.len(),
+        entry.state.name()
+    )
+}
+
+/// A share with its sign.
+pub fn percent(share: f64) -> String {
+    format!("{:+.1} %", share * 100.0)
+}
+
+/// Each part of the software that is not what it was, or all of it where nothing is to be compared.
+fn software(old: Option<&Baseline>, new: &Baseline) -> String {
+    let none = Default::default();
+    let was = old.map_or(&none, |old| &old.fingerprint);
+    let parts: std::collections::BTreeSet<&String> = was.keys().chain(new.fingerprint.keys()).collect();
+    let said =
+        |those: Option<&Vec<String>>| those.map_or_else(|| "not told".to_owned(), |those| those.join(" or "));
+    let words = parts.into_iter().map(|part| match (was.get(part), new.fingerprint.get(part)) {
+        (a, b) if a == b => format!("{part} {}", said(a)),
+        (None, b) if old.is_none() => format!("{part} {}", said(b)),
+        (a, b) => format!("{part} {} -> {}", said(a), said(b)),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// The key in the words of the file, to be found by a part of it.
+pub fn name(metric: &str, key: &BaselineKey) -> String {
+    format!("{metric} {key}").trim_end().to_owned()
+}

@@ -1,0 +1,77 @@
+//! How far a new number may lie from those measured before, so that healthy parts are red in at most one suite of a
+//! hundred. What a baseline is, and what a number outside its bounds means, is told elsewhere.
+
+mod measured;
+mod outliers;
+mod pool;
+mod student;
+
+pub use measured::{Measured, spread};
+pub use outliers::{DEVIATIONS_OF_MAD, Sorted, kept, mad, median};
+pub use pool::{KeySpread, Pool};
+
+/// Of a hundred suites of healthy parts, at most one may be red, however many numbers each of them judges.
+pub const RED_SUITES: f64 = 0.01;
+
+/// How much the numbers of one key vary, as a fraction of their middle, and how well that is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    pub relative: f64,
+    /// Degrees of freedom: infinite where it is declared rather than measured.
+    pub freedom: f64,
+}
+
+/// The two sides of what a new number may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    pub lower: f64,
+    pub upper: f64,
+}
+
+/// k(n, m): how many spreads a single new number may lie from the middle of `n` independent runs, where `m` numbers are
+/// judged at once. The quantile is shared out between the two sides and over all judged numbers; the root adds how
+/// badly the middle of few runs is known.
+pub fn factor(n: u32, judged: u32, freedom: f64) -> f64 {
+    let outside = RED_SUITES / (2.0 * f64::from(judged.max(1)));
+    student::upper_quantile(outside, freedom) * (1.0 + variance_of_median(n)).sqrt()
+}
+
+/// Prediction bounds for one new number: the half-width is the larger of what the floor and what the measured spread
+/// ask for. The floor is declared and not estimated, so that no few samples make it wider.
+pub fn bounds(middle: f64, n: u32, judged: u32, floor: f64, spread: Spread) -> Bounds {
+    let measured = match spread.freedom > 0.0 {
+        true => factor(n, judged, spread.freedom) * spread.relative,
+        // Nothing is known of how much it varies: nothing is out of bounds.
+        false => f64::INFINITY,
+    };
+    let half = measured.max(factor(n, judged, f64::INFINITY) * floor);
+    // The upper side on a logarithmic scale, for a bandwidth's factors multiply; the wider of the two on either side.
+    Bounds { lower: (middle * (1.0 - half)).max(0.0), upper: middle * half.exp() }
+}
+
+/// How much the bounds for so many numbers are to be widened where more are judged at once.
+pub fn widening(n: u32, freedom: f64, stated: u32, judged: u32) -> f64 {
+    if judged <= stated { 1.0 } else { factor(n, judged, freedom) / factor(n, stated, freedom) }
+}
+
+/// One-sided, 95 %: how far the truth may lie on the near side of an estimate that has so much spread.
+const SUPPORT: f64 = 1.645;
+
+/// Whether the near end of an estimate's interval lies beyond the bound too, and else how many numbers more it takes for
+/// that if they come out alike.
+pub fn supports(beyond: f64, spread: f64, repeats: u32) -> Result<(), u32> {
+    if beyond <= 0.0 {
+        return Err(0);
+    }
+    let needed = (SUPPORT * spread / beyond).powi(2).ceil();
+    if needed <= f64::from(repeats) { Ok(()) } else { Err((needed - f64::from(repeats)).min(1e6) as u32) }
+}
+
+/// Of the median of n normal numbers, in units of one number's variance: exact for one, within 2 % for any more.
+fn variance_of_median(n: u32) -> f64 {
+    use std::f64::consts::FRAC_PI_2;
+    FRAC_PI_2 / (f64::from(n.max(1)) + FRAC_PI_2 - 1.0)
+}
+
+#[cfg(test)]
+mod tests;

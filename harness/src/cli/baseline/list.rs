@@ -1,0 +1,269 @@
+//! `harness baseline show`, `lint`, `diff` and `export`: baselines as they are, for people and for programs.
+
+use super::files;
+use crate::baseline::review::{name, percent};
+use crate::baseline::{Baseline, Baselines, PENDING};
+use crate::cli::usage;
+use crate::store::Home;
+use crate::{bounds, check, exit_code};
+use clap::Args;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The instance; all without it
+    #[arg(value_name = "INSTANCE")]
+    instance: Option<String>,
+    /// Only those with this in their name
+    #[arg(long, value_name = "PART")]
+    only: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The instance, or a file
+    #[arg(value_name = "A")]
+    a: String,
+    #[arg(value_name = "B")]
+    b: String,
+}
+
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// The instance; all without it
+    #[arg(value_name = "INSTANCE")]
+    instance: Option<String>,
+    #[arg(long, value_name = "FORM", default_value = "csv", value_parser = ["csv", "json"])]
+    format: String,
+}
+
+pub fn show(home: &Home, args: &ShowArgs) -> i32 {
+    let all = match read(home, args.instance.as_deref()) {
+        Ok(all) => all,
+        Err(why) => return usage(&why),
+    };
+    let mut rows = vec![
+        ["baseline", "state", "n", "median", "MAD", "spread", "lower", "upper", "from"].map(str::to_owned),
+    ];
+    for (of, entry) in all.iter().flat_map(|of| of.entries.iter().map(move |entry| (of, entry))) {
+        let name = format!("{} {}", of.instance, name(&entry.metric, &entry.key));
+        if args.only.as_ref().is_some_and(|part| !name.contains(part.as_str())) {
+            continue;
+        }
+        let show = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| entry.unit.show(value));
+        let state = match (of.is_pending(), &entry.rejected_by) {
+            (true, Some(_)) => "rejected".to_owned(),
+            (true, None) => format!("proposed {}", entry.state.name()),
+            (false, _) => entry.state.name().to_owned(),
+        };
+        rows.push([
+            name,
+            state,
+            entry.samples.len().to_string(),
+            entry.unit.show(entry.median()),
+            show(bounds::mad(&entry.samples)),
+            entry.spread.map_or_else(|| "-".to_owned(), |spread| format!("{:.1} %", spread.relative * 100.0)),
+            show(entry.lower),
+            show(entry.upper),
+            origin(entry),
+        ]);
+    }
+    print!("{}", columns(&rows));
+    exit_code::PASSED
+}
+
+/// Who accepted it and why, or where it was published.
+fn origin(entry: &Baseline) -> String {
+    let source = entry.source.escape_debug().to_string();
+    match (&entry.accepted_by, &entry.reason) {
+        (Some(by), Some(reason)) => format!("{source}; {}: {}", by.escape_debug(), reason.escape_debug()),
+        _ => source,
+    }
+}
+
+/// Texts to the left, and the last as long as it is.
+fn columns(rows: &[[String; 9]]) -> String {
+    let wide = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or_default();
+    let widths: Vec<usize> = (0..8).map(wide).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}  "));
+        text.push_str(&cells.collect::<String>());
+        text.push_str(&row[8]);
+        text.push('\n');
+    }
+    text
+}
+
+/// What `harness check` tells, of baselines and of what suites ask.
+pub fn lint(home: &Home) -> i32 {
+    let report = check::check(home.path());
+    let is_ours = |file: &str| file.starts_with("baselines/") || file.starts_with("suites/");
+    // An inventory without baselines is allowed, until somebody asks whether baselines are in order.
+    let without = report.warnings.iter().filter(|told| told.message.contains("baselines"));
+    let mistakes = report.mistakes.iter().filter(|mistake| is_ours(&mistake.file));
+    let told: Vec<_> = mistakes.chain(without).collect();
+    told.iter().for_each(|mistake| println!("{mistake}"));
+    let files = report.files.iter().filter(|file| is_ours(file)).count();
+    println!("{files} files, {} mistakes", told.len());
+    if told.is_empty() { exit_code::PASSED } else { exit_code::USAGE }
+}
+
+pub fn diff(home: &Home, args: &DiffArgs) -> i32 {
+    let (a, b) = match (named(home, &args.a), named(home, &args.b)) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(why), _) | (_, Err(why)) => return usage(&why),
+    };
+    let lines = differences(&a, &b);
+    lines.iter().for_each(|line| println!("{line}"));
+    println!("{} differences", lines.len());
+    if lines.is_empty() { exit_code::PASSED } else { exit_code::FAILED }
+}
+
+fn differences(a: &Baselines, b: &Baselines) -> Vec<String> {
+    let mut lines = Vec::new();
+    for old in &a.entries {
+        let name = name(&old.metric, &old.key);
+        let Some(new) = b.find(&old.metric, &old.key) else {
+            lines.push(format!("only in {}: {name}", a.file));
+            continue;
+        };
+        let show = |value: Option<f64>| value.map_or_else(|| "any".to_owned(), |value| old.unit.show(value));
+        let mut parts = Vec::new();
+        if old.median() != new.median() {
+            let (was, is) = (old.median(), new.median());
+            let share = if was == 0.0 { String::new() } else { format!(" ({})", percent(is / was - 1.0)) };
+            parts.push(format!("median {} -> {}{share}", old.unit.show(was), old.unit.show(is)));
+        }
+        for (word, was, is) in [("lower", old.lower, new.lower), ("upper", old.upper, new.upper)] {
+            if was != is {
+                parts.push(format!("{word} {} -> {}", show(was), show(is)));
+            }
+        }
+        if old.state != new.state {
+            parts.push(format!("{} -> {}", old.state.name(), new.state.name()));
+        }
+        if old.samples.len() != new.samples.len() {
+            parts.push(format!("n {} -> {}", old.samples.len(), new.samples.len()));
+        }
+        if old.fingerprint != new.fingerprint {
+            parts.push("other software".to_owned());
+        }
+        if !parts.is_empty() {
+            lines.push(format!("{name}: {}", parts.join(", ")));
+        }
+    }
+    let added = b.entries.iter().filter(|new| a.find(&new.metric, &new.key).is_none());
+    lines.extend(added.map(|new| format!("only in {}: {}", b.file, name(&new.metric, &new.key))));
+    lines
+}
+
+pub fn export(home: &Home, args: &ExportArgs) -> i32 {
+    let all = match read(home, args.instance.as_deref()) {
+        Ok(all) => all,
+        Err(why) => return usage(&why),
+    };
+    let in_force = all.iter().filter(|of| !of.is_pending());
+    let entries: Vec<(&Baselines, &Baseline)> =
+        in_force.flat_map(|of| of.entries.iter().map(move |entry| (of, entry))).collect();
+    if args.format == "json" {
+        let rows: Vec<_> = entries.iter().map(|(of, entry)| object(of, entry)).collect();
+        println!("{:#}", serde_json::Value::Array(rows));
+        return exit_code::PASSED;
+    }
+    println!(
+        "instance,metric,op,size_bytes,nodes,ranks,type,algorithm,protocol,kernel,unit,better,state,n,median,lower,upper,simulated"
+    );
+    for (of, entry) in entries {
+        let row = object(of, entry);
+        let names = [
+            "instance",
+            "metric",
+            "op",
+            "size_bytes",
+            "nodes",
+            "ranks",
+            "type",
+            "algorithm",
+            "protocol",
+            "kernel",
+            "unit",
+            "better",
+            "state",
+            "n",
+            "median",
+            "lower",
+            "upper",
+            "simulated",
+        ];
+        let cells = names.map(|name| match &row[name] {
+            serde_json::Value::Null => String::new(),
+            serde_json::Value::String(text) if text.contains([',', '"', '\n']) => {
+                format!("\"{}\"", text.replace('"', "\"\""))
+            }
+            serde_json::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        });
+        println!("{}", cells.join(","));
+    }
+    exit_code::PASSED
+}
+
+fn object(of: &Baselines, entry: &Baseline) -> serde_json::Value {
+    let key = &entry.key;
+    json!({
+        "instance": of.instance,
+        "metric": entry.metric,
+        "op": key.op.map(|op| op.name()),
+        "size_bytes": key.size_bytes,
+        "nodes": key.nodes,
+        "ranks": key.ranks,
+        "type": key.dtype,
+        "algorithm": key.algorithm,
+        "protocol": key.protocol,
+        "kernel": key.kernel,
+        "unit": entry.unit.name(),
+        "better": entry.better,
+        "state": entry.state.name(),
+        "n": entry.samples.len(),
+        "median": entry.median(),
+        "lower": entry.lower,
+        "upper": entry.upper,
+        "spread": entry.spread.map(|spread| spread.relative),
+        "samples": entry.samples,
+        "quantiles": entry.quantiles,
+        "fingerprint": entry.fingerprint,
+        "runs": entry.runs,
+        "source": entry.source,
+        "accepted_by": entry.accepted_by,
+        "reason": entry.reason,
+        "date": entry.date,
+        "simulated": of.simulated,
+    })
+}
+
+/// Those in force and those proposed, of one instance or of all.
+fn read(home: &Home, instance: Option<&str>) -> Result<Vec<Baselines>, String> {
+    let mut all = Vec::new();
+    for ending in [".toml", PENDING] {
+        for name in
+            files::instances(home, ending).iter().filter(|name| instance.is_none_or(|one| one == *name))
+        {
+            all.extend(files::read(home, &home.path().join("baselines").join(format!("{name}{ending}")))?);
+        }
+    }
+    match (all.is_empty(), instance) {
+        (true, Some(instance)) => Err(format!(
+            "no baselines of this instance, there are {}: `{instance}`",
+            files::instances(home, ".toml").join(", ")
+        )),
+        _ => Ok(all),
+    }
+}
+
+fn named(home: &Home, word: &str) -> Result<Baselines, String> {
+    let is_path = word.contains('/') || word.ends_with(".toml");
+    let path = if is_path { PathBuf::from(word) } else { files::in_force(home, word) };
+    files::read(home, Path::new(&path))?.ok_or_else(|| format!("no such file of baselines: `{word}`"))
+}

@@ -1,0 +1,261 @@
+//! `harness baseline propose`: which numbers of which runs are fit to be a baseline, and the proposals made of them.
+
+use super::files;
+use crate::artefact::{CaseVerdict, Plan, PlannedBaseline, Status, Verdict};
+use crate::baseline::propose::{Number, Origin, Proposed, RunNumbers, propose};
+use crate::baseline::review::{name, shown};
+use crate::baseline::{Baselines, PENDING};
+use crate::cli::{stored, usage};
+use crate::exit_code;
+use crate::plan;
+use crate::store::{Home, Stored};
+use clap::Args;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The parts of the software that a bandwidth hangs on, of those that workloads tell.
+const COMPARABLE: [&str; 1] = ["nccl"];
+
+#[derive(Debug, Args)]
+pub struct ProposeArgs {
+    /// The runs: ids, the beginning of them, `latest`, or their folders; each counts once, however often it was judged
+    #[arg(long = "run", value_name = "ID|PATH", required = true, num_args = 1..)]
+    runs: Vec<String>,
+}
+
+pub fn run(home: &Home, args: &ProposeArgs) -> i32 {
+    let mut opened = Vec::new();
+    for word in &args.runs {
+        match stored::open(home, word) {
+            Ok(run) => opened.push(run),
+            Err(why) => return usage(&format!("--run: {why}")),
+        }
+    }
+    match proposal(&opened) {
+        Ok(made) => write(home, &made),
+        Err(why) => usage(&why),
+    }
+}
+
+struct Made {
+    proposed: Proposed,
+    instance: String,
+    simulated: bool,
+    runs: usize,
+    unfit: Vec<String>,
+}
+
+fn proposal(runs: &[Stored]) -> Result<Made, String> {
+    let first = runs.first().ok_or("no run is named")?;
+    let instance = first.plan.instance.name.clone();
+    if let Some(other) = runs.iter().find(|run| run.plan.instance.name != instance) {
+        let plan = &other.plan;
+        return Err(format!(
+            "runs of two instances, `{instance}` and `{}`: propose them apart: `{}`",
+            plan.instance.name, plan.run_id
+        ));
+    }
+    let mut seen: BTreeMap<String, String> = BTreeMap::new();
+    let (mut numbers, mut unfit) = (Vec::new(), Vec::new());
+    let mut software: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    let (mut judged, mut newest) = (0, None);
+    for run in runs {
+        let plan = &run.plan;
+        // Judged again, it is still the same jobs: one run.
+        let jobs_of = match &plan.replayed_from {
+            Some(_) => plan.parent.clone().unwrap_or_else(|| plan.run_id.clone()),
+            None => plan.run_id.clone(),
+        };
+        if let Some(other) = seen.insert(jobs_of, plan.run_id.clone()) {
+            unfit.push(format!("{}: the same jobs as {other}", plan.run_id));
+            continue;
+        }
+        match read(run)? {
+            Read::Fit { run: fit, versions } => {
+                for (part, version) in versions {
+                    software.entry(part).or_default().insert(version, plan.run_id.clone());
+                }
+                judged = judged.max(held_against_baselines(plan));
+                newest =
+                    newest.max(run.record().map_err(|error| error.to_string())?.map(|record| record.started));
+                numbers.push(fit);
+            }
+            Read::Unfit(why) => unfit.push(format!("{}: {why}", plan.run_id)),
+        }
+    }
+    if let Some((part, those)) = software.iter().find(|(_, those)| those.len() > 1) {
+        let said: Vec<String> = those.iter().map(|(version, run)| format!("{version} in {run}")).collect();
+        return Err(format!(
+            "the runs are on different software, propose them apart: {part} is {}",
+            said.join(", ")
+        ));
+    }
+    let simulated = first.plan.simulated;
+    let origin = Origin {
+        source: match simulated {
+            true => "runs of the pretend cluster".to_owned(),
+            false => format!("runs of this fleet, inventory {}", first.plan.inventory),
+        },
+        date: newest.map(|started| started.chars().take(10).collect()),
+        judged,
+        simulated,
+    };
+    let runs = numbers.len();
+    Ok(Made { proposed: propose(&numbers, &origin), instance, simulated, runs, unfit })
+}
+
+enum Read {
+    Fit { run: RunNumbers, versions: Vec<(String, String)> },
+    Unfit(String),
+}
+
+/// The run's numbers; or why none of them can be a baseline: what could not be measured in part, what contradicts itself,
+/// and what nothing real made.
+fn read(run: &Stored) -> Result<Read, String> {
+    let told = |error: crate::store::StoreError| error.to_string();
+    let plan = &run.plan;
+    let mut numbers = RunNumbers { id: plan.run_id.clone(), numbers: Vec::new() };
+    let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    if !plan.sim_faults.is_empty() {
+        return Ok(Read::Unfit(format!("it ran with faults: {}", plan.sim_faults.join(", "))));
+    }
+    for case in plan.cases.iter().filter(|case| case.skip.is_none() && case.sim_faults.is_empty()) {
+        let asks = case.assertions.iter().any(|one| one.bound.baseline.is_some());
+        if !asks {
+            continue;
+        }
+        let Some(verdict) = run.verdict(&case.name).map_err(told)? else {
+            return Ok(Read::Unfit(format!("case `{}` was not judged", case.name)));
+        };
+        let doubts = run.analysis(&case.name).map_err(told)?.map(|analysis| {
+            let of_jobs = analysis.jobs.into_values().flat_map(|job| job.doubts);
+            of_jobs.map(|doubt| doubt.why).next()
+        });
+        if let Some(why) = why_unfit(plan, &verdict, doubts.flatten()) {
+            return Ok(Read::Unfit(format!("case `{}`: {why}", case.name)));
+        }
+        let mut software = BTreeMap::new();
+        for (part, those) in verdict.versions.iter().filter(|(part, _)| COMPARABLE.contains(&part.as_str())) {
+            versions.entry(part.clone()).or_default().extend(those.iter().cloned());
+            software.extend(those.first().map(|version| (part.clone(), version.clone())));
+        }
+        for (assertion, verdict) in case.assertions.iter().zip(&verdict.verdicts) {
+            let (Some(baseline), Some(value)) = (&assertion.bound.baseline, usable(verdict)) else {
+                continue;
+            };
+            let Some((metric, key)) = plan::read_shown(plan::key(baseline)) else { continue };
+            numbers.numbers.push(Number {
+                metric,
+                unit: assertion.unit,
+                better: assertion.better,
+                key,
+                subject: subject(verdict),
+                value,
+                software: software.clone(),
+            });
+        }
+    }
+    if let Some((part, those)) = versions.iter().find(|(_, those)| those.len() > 1) {
+        let those: Vec<&str> = those.iter().map(String::as_str).collect();
+        return Ok(Read::Unfit(format!("its nodes are on different software: {part} {}", those.join(", "))));
+    }
+    let versions =
+        versions.into_iter().flat_map(|(part, those)| those.into_iter().map(move |one| (part.clone(), one)));
+    match numbers.numbers.is_empty() {
+        true => Ok(Read::Unfit("nothing in it is held against a baseline".to_owned())),
+        false => Ok(Read::Fit { run: numbers, versions: versions.collect() }),
+    }
+}
+
+fn why_unfit(plan: &Plan, verdict: &CaseVerdict, doubt: Option<String>) -> Option<String> {
+    if verdict.simulated && !plan.simulated {
+        return Some("something in it says that nothing real made it".to_owned());
+    }
+    if let Some(why) = doubt {
+        return Some(format!("two accounts of it disagree: {why}"));
+    }
+    let is_open = |one: &&Verdict| match one.status {
+        Status::Error => true,
+        // Without a cause it was measured, and there was no baseline to tell by.
+        Status::Inconclusive => one.cause.is_some(),
+        _ => false,
+    };
+    let open = verdict.verdicts.iter().find(is_open)?;
+    Some(format!("it is {} itself: {}", open.status, open.message))
+}
+
+fn usable(verdict: &Verdict) -> Option<f64> {
+    match verdict.status {
+        Status::Pass | Status::Fail | Status::Inconclusive => {
+            verdict.observed.filter(|value| value.is_finite())
+        }
+        _ => None,
+    }
+}
+
+fn subject(verdict: &Verdict) -> String {
+    match (&verdict.node, &verdict.part) {
+        (Some(node), Some(part)) => format!("{node} {part}"),
+        (Some(node), None) => node.clone(),
+        (None, _) => verdict.nodes.clone(),
+    }
+}
+
+fn held_against_baselines(plan: &Plan) -> u32 {
+    let all = plan.cases.iter().filter(|case| case.skip.is_none()).flat_map(|case| &case.assertions);
+    all.filter(|one: &&crate::artefact::PlannedAssertion| {
+        matches!(&one.bound.baseline, Some(baseline) if !matches!(baseline, PlannedBaseline::Expired(_)))
+    })
+    .count() as u32
+}
+
+fn write(home: &Home, made: &Made) -> i32 {
+    for why in &made.unfit {
+        eprintln!("left out: {why}");
+    }
+    if made.proposed.entries.is_empty() {
+        eprintln!("no run is left to propose from");
+        return exit_code::COULD_NOT_TELL;
+    }
+    let path = files::pending(home, &made.instance);
+    let read = files::read(home, &files::in_force(home, &made.instance))
+        .and_then(|old| Ok((old, files::read(home, &path)?)));
+    let (old, pending) = match read {
+        Ok(read) => read,
+        Err(why) => return usage(&why),
+    };
+    let file = format!("baselines/{}{PENDING}", made.instance);
+    let mut pending = pending.unwrap_or_else(|| Baselines::none(&made.instance, made.simulated, &file));
+    for entry in &made.proposed.entries {
+        println!("{} {}", made.instance, name(&entry.metric, &entry.key));
+        print!("{}", shown(old.as_ref().and_then(|old| old.find(&entry.metric, &entry.key)), entry));
+        pending.entries.retain(|other| other.metric != entry.metric || other.key != entry.key);
+        pending.entries.push(entry.clone());
+    }
+    for left in &made.proposed.left_out {
+        println!(
+            "left out: {}: {} {} in {}, the others are about {}",
+            left.subject,
+            name(&left.metric, &left.key),
+            left.unit.show(left.value),
+            left.run,
+            left.unit.show(left.middle)
+        );
+    }
+    if let Err(why) = files::write(&path, &pending) {
+        return usage(&why);
+    }
+    let few = made
+        .proposed
+        .entries
+        .iter()
+        .filter(|entry| entry.state == crate::baseline::State::Provisional)
+        .count();
+    let provisional = if few == 0 { String::new() } else { format!(", {few} of them provisional") };
+    println!(
+        "{} proposals from {} runs{provisional}: {file}; decide on them: harness baseline review {}",
+        made.proposed.entries.len(),
+        made.runs,
+        made.instance
+    );
+    exit_code::PASSED
+}

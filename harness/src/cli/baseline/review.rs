@@ -1,0 +1,203 @@
+//! `harness baseline review`: a person sees the old and the new beside each other, and decides.
+
+use super::files;
+use crate::baseline::review::{Decision, Who, decide, name, open, shown};
+use crate::baseline::{BaselineKey, Baselines, PENDING};
+use crate::cli::usage;
+use crate::exit_code;
+use crate::store::{self, Home};
+use clap::Args;
+use std::io::{self, BufRead, IsTerminal, Write};
+
+#[derive(Debug, Args)]
+pub struct ReviewArgs {
+    /// The instance; all that have proposals without it
+    #[arg(value_name = "INSTANCE")]
+    instance: Option<String>,
+    /// Accept every proposal with this in its name, or `all`
+    #[arg(long, value_name = "PART", requires = "reason")]
+    accept: Vec<String>,
+    /// Reject every proposal with this in its name, or `all`
+    #[arg(long, value_name = "PART", requires = "reason")]
+    reject: Vec<String>,
+    /// Why; it is written into the file
+    #[arg(long, value_name = "WORDS")]
+    reason: Option<String>,
+    /// Who decides; it is written into the file
+    #[arg(long, value_name = "NAME", env = "USER")]
+    by: Option<String>,
+}
+
+pub fn run(home: &Home, args: &ReviewArgs) -> i32 {
+    let Some(by) = args.by.as_deref().filter(|by| !by.trim().is_empty()) else {
+        return usage("who decides is written into the file: give it with --by NAME");
+    };
+    let asks = args.accept.is_empty() && args.reject.is_empty();
+    if asks && !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        return usage(
+            "one by one needs a terminal; elsewhere: --accept PART or --reject PART, and --reason WORDS",
+        );
+    }
+    if !asks && args.reason.as_deref().is_none_or(|reason| reason.trim().is_empty()) {
+        return usage("a decision needs its reason: --reason WORDS");
+    }
+    let instances = match &args.instance {
+        Some(instance) => vec![instance.clone()],
+        None => files::instances(home, PENDING),
+    };
+    let date: String = store::iso8601(store::wall_clock_s()).chars().take(10).collect();
+    let mut tally = Tally::default();
+    for instance in &instances {
+        let mut desk = match Desk::open(home, instance) {
+            Ok(Some(desk)) => desk,
+            Ok(None) => continue,
+            Err(why) => return usage(&why),
+        };
+        let done = match asks {
+            true => desk.one_by_one(by, &date, &mut tally),
+            false => desk.by_pattern(args, by, &date, &mut tally),
+        };
+        match done {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(why) => return usage(&why),
+        }
+    }
+    if !asks && tally.accepted + tally.rejected == 0 {
+        return usage("no proposal has that in its name; `harness baseline show` prints them");
+    }
+    println!("{} accepted, {} rejected, {} left", tally.accepted, tally.rejected, tally.left);
+    exit_code::PASSED
+}
+
+#[derive(Default)]
+struct Tally {
+    accepted: u32,
+    rejected: u32,
+    left: u32,
+}
+
+/// The two files of one instance, open for decisions.
+struct Desk<'a> {
+    home: &'a Home,
+    accepted: Baselines,
+    pending: Baselines,
+}
+
+impl Desk<'_> {
+    fn open<'a>(home: &'a Home, instance: &str) -> Result<Option<Desk<'a>>, String> {
+        let Some(pending) = files::read(home, &files::pending(home, instance))? else { return Ok(None) };
+        let accepted = files::read(home, &files::in_force(home, instance))?;
+        let file = format!("baselines/{instance}.toml");
+        let accepted = accepted.unwrap_or_else(|| Baselines::none(instance, pending.simulated, &file));
+        if accepted.instance != pending.instance || accepted.simulated != pending.simulated {
+            return Err(format!(
+                "{}: its instance, or whether it is simulated, is not that of: {}",
+                pending.file, accepted.file
+            ));
+        }
+        Ok(Some(Desk { home, accepted, pending }))
+    }
+
+    /// Written at once: what was decided stays decided, whatever ends this process.
+    fn take(
+        &mut self,
+        it: &(String, BaselineKey),
+        decision: Decision,
+        who: &Who<'_>,
+        tally: &mut Tally,
+    ) -> Result<(), String> {
+        decide(&mut self.accepted, &mut self.pending, &it.0, &it.1, decision, who);
+        let instance = &self.pending.instance;
+        if decision == Decision::Accept {
+            files::write(&files::in_force(self.home, instance), &self.accepted)?;
+            tally.accepted += 1;
+        } else {
+            tally.rejected += 1;
+        }
+        files::write(&files::pending(self.home, instance), &self.pending)
+    }
+
+    fn by_pattern(
+        &mut self,
+        args: &ReviewArgs,
+        by: &str,
+        date: &str,
+        tally: &mut Tally,
+    ) -> Result<bool, String> {
+        let reason = args.reason.as_deref().unwrap_or_default();
+        for it in open(&self.pending) {
+            let name = name(&it.0, &it.1);
+            let is_meant =
+                |parts: &[String]| parts.iter().any(|part| part == "all" || name.contains(part.as_str()));
+            let decision = match (is_meant(&args.accept), is_meant(&args.reject)) {
+                (true, true) => return Err(format!("both accepted and rejected: `{name}`")),
+                (true, false) => Decision::Accept,
+                (false, true) => Decision::Reject,
+                (false, false) => {
+                    tally.left += 1;
+                    continue;
+                }
+            };
+            self.take(&it, decision, &Who { by, reason, date }, tally)?;
+            println!(
+                "{}: {} {name}",
+                if decision == Decision::Accept { "accepted" } else { "rejected" },
+                self.pending.instance
+            );
+        }
+        Ok(true)
+    }
+
+    /// Whether to go on with the next instance.
+    fn one_by_one(&mut self, by: &str, date: &str, tally: &mut Tally) -> Result<bool, String> {
+        let all = open(&self.pending);
+        for (at, it) in all.iter().enumerate() {
+            let Some(new) = self.pending.find(&it.0, &it.1) else { continue };
+            println!("{} of {}: {} {}", at + 1, all.len(), self.pending.instance, name(&it.0, &it.1));
+            print!("{}", shown(self.accepted.find(&it.0, &it.1), new));
+            let decision = loop {
+                match ask("accept (a), reject (r), skip (s), quit (q)? ")?.as_deref() {
+                    Some("a" | "accept") => break Some(Decision::Accept),
+                    Some("r" | "reject") => break Some(Decision::Reject),
+                    Some("s" | "skip") => break None,
+                    Some("q" | "quit") | None => {
+                        tally.left += (all.len() - at) as u32;
+                        return Ok(false);
+                    }
+                    Some(_) => {}
+                }
+            };
+            let Some(decision) = decision else {
+                tally.left += 1;
+                continue;
+            };
+            let reason = loop {
+                match ask("why? ")? {
+                    Some(reason) if !reason.is_empty() => break Some(reason),
+                    Some(_) => {}
+                    None => break None,
+                }
+            };
+            // A terminal that closes has given no reason, and decided nothing.
+            let Some(reason) = reason else {
+                tally.left += (all.len() - at) as u32;
+                return Ok(false);
+            };
+            self.take(it, decision, &Who { by, reason: &reason, date }, tally)?;
+        }
+        Ok(true)
+    }
+}
+
+/// A line, without what is round it; nothing at the end of input.
+fn ask(question: &str) -> Result<Option<String>, String> {
+    print!("{question}");
+    io::stdout().flush().map_err(|error| error.to_string())?;
+    let mut line = String::new();
+    match io::stdin().lock().read_line(&mut line) {
+        Ok(0) => Ok(None),
+        Ok(_) => Ok(Some(line.trim().to_owned())),
+        Err(error) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,27 @@
+//! What no bandwidth of a job can exceed, stated with each assertion on one: whoever judges knows no hardware.
+
+use crate::artefact::{PlannedAssertion, PlannedJob};
+use crate::inventory::Instance;
+use crate::physics;
+use crate::suite::{Case, Placement, Workload};
+
+pub fn state(assertions: &mut [PlannedAssertion], jobs: &[PlannedJob], case: &Case, instance: &Instance) {
+    let Workload::NcclTests(tests) = &case.workload else { return };
+    // A split mask makes communicators whose shape is its own.
+    if tests.split_mask.is_some() {
+        return;
+    }
+    for assertion in assertions {
+        let ceiling = match assertion.metric.as_str() {
+            "nccl.busbw" => physics::busbw_ceiling,
+            "nccl.algbw" => physics::algbw_ceiling,
+            _ => continue,
+        };
+        let extents = jobs.iter().filter(|job| assertion.jobs.contains(&job.name)).map(|job| {
+            let ranks = if case.placement == Placement::EachGpu { 1 } else { job.ranks };
+            ceiling(tests.op, ranks, job.nodes.len() as u32, tests.algorithm, instance)
+        });
+        let loosest = extents.fold(0.0, f64::max);
+        assertion.bound.ceiling = Some(loosest).filter(|ceiling| *ceiling > 0.0 && ceiling.is_finite());
+    }
+}

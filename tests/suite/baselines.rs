@@ -1,0 +1,333 @@
+//! `harness baseline` from runs to decisions: proposed by pretend runs, decided in a real terminal, and linted against
+//! what others have shipped.
+
+use crate::project::{Project, Ran};
+use harness::baseline::{Baselines, State};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::process::Stdio;
+
+const SUITE: &str = r#"
+instance = "p5"
+about = "pairs, against a baseline"
+[[case]]
+name = "pairs"
+placement = "pairs"
+workload = { kind = "nccl-tests", op = "all_gather", from = "1GiB", to = "2GiB", factor = 2 }
+recipes = ["nccl_tests"]
+[[case.assert]]
+metric = "nccl.busbw"
+size = ["1GiB", "2GiB"]
+against = "baseline"
+"#;
+
+/// A project whose only baselines are those that its own runs will make.
+fn project() -> Project {
+    let project = Project::new();
+    project.write("suites/own.toml", SUITE);
+    fs::remove_file(project.path().join("baselines/sim-p5.toml")).expect("removed");
+    project
+}
+
+fn run(project: &Project, seed: &str, more: &[&str]) -> Ran {
+    let mut args = vec!["-q", "--suite", "own", "--nodes", "p5-[001-004]", "--seed", seed];
+    args.extend(more);
+    project.harness(&args)
+}
+
+fn id(project: &Project) -> String {
+    fs::read_link(project.latest()).expect("a link").display().to_string()
+}
+
+fn read(project: &Project, file: &str) -> Baselines {
+    let text =
+        fs::read_to_string(project.path().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+    Baselines::read(&text, file).map_err(|mistakes| mistakes.to_string()).expect("good")
+}
+
+#[test]
+fn baselines_are_proposed_from_runs_accepted_and_then_judge() {
+    let project = project();
+    let mut ids = Vec::new();
+    for seed in ["11", "12", "13", "14", "15"] {
+        let ran = run(&project, seed, &[]);
+        assert_eq!(ran.code, Some(3), "nothing to hold it against yet: {}", ran.all());
+        ids.push(id(&project));
+    }
+    // The same jobs judged again are no further run, and what ran with a fault is none at all.
+    assert_eq!(project.harness(&["-q", "--run", &ids[4], "--from", "judge"]).code, Some(3));
+    let again = id(&project);
+    run(&project, "16", &["--sim-fault", "p5-002:nic-slow=0.4@rdmap113s0"]);
+    let faulty = id(&project);
+    let mut args = vec!["baseline", "propose", "--run"];
+    args.extend(ids.iter().map(String::as_str));
+    args.extend([again.as_str(), faulty.as_str()]);
+    let proposed = project.harness(&args);
+    assert_eq!(proposed.code, Some(0), "{}", proposed.all());
+    assert!(proposed.stderr.contains(&format!("left out: {again}: the same jobs as")), "{}", proposed.all());
+    assert!(
+        proposed.stderr.contains(&format!("left out: {faulty}: it ran with faults")),
+        "{}",
+        proposed.all()
+    );
+    assert!(
+        proposed.stdout.contains("2 proposals from 5 runs: baselines/sim-p5.pending.toml"),
+        "{}",
+        proposed.all()
+    );
+    let pending = read(&project, "baselines/sim-p5.pending.toml");
+    for entry in &pending.entries {
+        assert_eq!((entry.samples.len(), entry.state, entry.runs.len()), (5, State::Accepted, 5));
+        let median = entry.median();
+        let (lower, upper) = (entry.lower.expect("lower"), entry.upper.expect("upper"));
+        assert!(lower > 0.85 * median && lower < 0.95 * median && upper > 1.05 * median, "{entry:?}");
+        assert!(entry.fingerprint.contains_key("nccl"), "{entry:?}");
+    }
+    // What is pending judges nothing.
+    assert_eq!(run(&project, "17", &[]).code, Some(3));
+    let no_reason = project.harness(&["baseline", "review", "--accept", "all", "--by", "ann"]);
+    assert_eq!(no_reason.code, Some(2), "{}", no_reason.all());
+    let accepted = project.harness(&[
+        "baseline",
+        "review",
+        "--accept",
+        "all",
+        "--by",
+        "ann",
+        "--reason",
+        "five healthy runs",
+    ]);
+    assert_eq!(accepted.code, Some(0), "{}", accepted.all());
+    assert!(!project.path().join("baselines/sim-p5.pending.toml").exists());
+    let in_force = read(&project, "baselines/sim-p5.toml");
+    assert_eq!(in_force.entries.len(), 2);
+    assert!(in_force.entries.iter().all(|entry| entry.accepted_by.as_deref() == Some("ann")));
+    let green = run(&project, "18", &[]);
+    assert_eq!(green.code, Some(0), "{}", green.all());
+    let red = run(&project, "19", &["--sim-fault", "p5-002:nic-slow=0.4@rdmap113s0"]);
+    assert_eq!(red.code, Some(1), "{}", red.all());
+    let shown = project.harness(&["baseline", "show", "sim-p5"]);
+    assert!(shown.stdout.contains("; ann: five healthy runs"), "{}", shown.all());
+    let same = project.harness(&["baseline", "diff", "sim-p5", "sim-p5"]);
+    assert_eq!((same.code, same.stdout.as_str()), (Some(0), "0 differences\n"), "{}", same.all());
+    let exported = project.harness(&["baseline", "export", "sim-p5", "--format", "json"]);
+    let rows: serde_json::Value = serde_json::from_str(&exported.stdout).expect("JSON");
+    assert_eq!(rows.as_array().map(Vec::len), Some(2));
+    assert_eq!(project.harness(&["baseline", "export", "sim-p5"]).stdout.lines().count(), 3);
+}
+
+#[test]
+fn a_plan_that_judges_more_numbers_at_once_widens_the_bounds() {
+    let project = project();
+    let entry = |size: &str| {
+        format!(
+            "[[baseline]]\nmetric = \"nccl.busbw\"\nop = \"all_gather\"\nsize = \"{size}\"\nnodes = 2\nranks = 16\nunit = \"GB/s\"\n\
+             state = \"accepted\"\nlower = 300.0\nupper = 380.0\nspread = 0.02\nfreedom = 40.0\njudged = 2\n\
+             samples = [340, 340, 340, 340, 340]\nsource = \"x\"\n"
+        )
+    };
+    let text = format!("instance = \"sim-p5\"\nsimulated = true\n{}{}", entry("1GiB"), entry("2GiB"));
+    project.write("baselines/sim-p5.toml", &text);
+    run(&project, "1", &[]);
+    let plan: harness::artefact::Plan = serde_json::from_value(project.json("plan.json")).expect("a plan");
+    for assertion in &plan.cases[0].assertions {
+        let Some(harness::artefact::PlannedBaseline::Accepted(numbers)) = &assertion.bound.baseline else {
+            panic!("{assertion:?}")
+        };
+        assert_eq!(numbers.widened_for, Some(plan.cases[0].assertions.len() as u32));
+        assert!(numbers.lower < Some(300.0) && numbers.upper > Some(380.0), "{numbers:?}");
+    }
+}
+
+const THREE: &str = r#"
+instance = "p5"
+[[baseline]]
+metric = "nccl.busbw"
+op = "all_reduce"
+size = "1GiB"
+nodes = 2
+ranks = 16
+unit = "GB/s"
+state = "accepted"
+lower = 400.0
+upper = 480.0
+spread = 0.02
+freedom = 40.0
+judged = 100
+samples = [437, 436, 438, 437, 437]
+source = "runs of this fleet"
+[[baseline]]
+metric = "nccl.busbw"
+op = "all_reduce"
+size = "2GiB"
+nodes = 2
+ranks = 16
+unit = "GB/s"
+state = "accepted"
+lower = 400.0
+upper = 490.0
+spread = 0.02
+freedom = 40.0
+judged = 100
+samples = [443, 444, 443, 442, 443]
+source = "runs of this fleet"
+[[baseline]]
+metric = "nccl.busbw"
+op = "all_reduce"
+size = "4GiB"
+nodes = 2
+ranks = 16
+unit = "GB/s"
+state = "accepted"
+lower = 420.0
+upper = 510.0
+spread = 0.02
+freedom = 40.0
+judged = 100
+samples = [466, 466, 465, 467, 466]
+source = "runs of this fleet"
+"#;
+
+/// The program at a terminal of its own, with these lines typed. Gives what the terminal showed, and the exit code.
+fn typed(project: &Project, args: &[&str], lines: &str) -> (String, Option<i32>) {
+    let pty = nix::pty::openpty(None, None).expect("a terminal");
+    let slave = || Stdio::from(pty.slave.try_clone().expect("cloned"));
+    let mut child =
+        project.command(args).stdin(slave()).stdout(slave()).stderr(slave()).spawn().expect("it starts");
+    drop(pty.slave);
+    let mut terminal = File::from(pty.master);
+    terminal.write_all(lines.as_bytes()).expect("typed");
+    let mut shown = Vec::new();
+    let mut some = [0; 4096];
+    // The terminal ends with an error once nobody holds its other end.
+    while let Ok(n @ 1..) = terminal.read(&mut some) {
+        shown.extend(some.iter().take(n));
+    }
+    let code = child.wait().expect("it ends").code();
+    (String::from_utf8_lossy(&shown).into_owned(), code)
+}
+
+#[test]
+fn at_a_terminal_one_is_accepted_one_rejected_and_one_skipped() {
+    let project = Project::new();
+    project.write("baselines/p5.pending.toml", THREE);
+    let before = fs::read_to_string(project.path().join("baselines/p5.toml")).expect("read");
+    // An answer that is none is asked for again, and so is a reason that says nothing.
+    let lines = "x\na\n\nfive runs of our own fleet\nr\none switch was being replaced\ns\n";
+    let (shown, code) = typed(&project, &["baseline", "review", "p5", "--by", "ann"], lines);
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("1 of 3: p5 nccl.busbw all_reduce, 1GiB, 2 nodes, 16 ranks"), "{shown}");
+    assert!(shown.contains("change"), "{shown}");
+    assert!(shown.contains("1 accepted, 1 rejected, 1 left"), "{shown}");
+    let accepted = read(&project, "baselines/p5.toml");
+    let ours: Vec<_> = accepted.entries.iter().filter(|entry| entry.accepted_by.is_some()).collect();
+    assert_eq!(ours.len(), 1);
+    assert_eq!(ours[0].key.size_bytes, Some(1 << 30));
+    assert_eq!(ours[0].accepted_by.as_deref(), Some("ann"));
+    assert_eq!(ours[0].reason.as_deref(), Some("five runs of our own fleet"));
+    assert!(ours[0].date.as_deref().is_some_and(|date| date.len() == 10));
+    let after = fs::read_to_string(project.path().join("baselines/p5.toml")).expect("read");
+    assert_eq!(before.lines().next(), after.lines().next(), "the words at the top of the file stay");
+    let old = Baselines::read(&before, "baselines/p5.toml").expect("good");
+    assert_eq!(old.entries.len(), accepted.entries.len(), "it took the place of the published one");
+    let pending = read(&project, "baselines/p5.pending.toml");
+    let left: Vec<_> = pending
+        .entries
+        .iter()
+        .map(|entry| (entry.key.size_bytes, entry.rejected_by.as_deref(), entry.reason.as_deref()))
+        .collect();
+    assert_eq!(
+        left,
+        [(Some(2 << 30), Some("ann"), Some("one switch was being replaced")), (Some(4 << 30), None, None)]
+    );
+    // Only the skipped one is asked for again; a closed terminal decides nothing.
+    let (shown, _) = typed(&project, &["baseline", "review", "p5", "--by", "ann"], "a\n\u{4}");
+    assert!(shown.contains("1 of 1: ") && shown.contains("0 accepted, 0 rejected, 1 left"), "{shown}");
+    let nobody = project.harness(&["baseline", "review", "p5", "--by", "ann"]);
+    assert!(nobody.stderr.contains("one by one needs a terminal"), "{}", nobody.all());
+}
+
+#[test]
+fn simulated_numbers_are_never_accepted_for_a_real_instance() {
+    let project = Project::new();
+    let simulated = THREE.replace("instance = \"p5\"", "instance = \"p5\"\nsimulated = true");
+    project.write("baselines/p5.pending.toml", &simulated);
+    let args = ["baseline", "review", "p5", "--accept", "all", "--by", "ann", "--reason", "x"];
+    let ran = project.harness(&args);
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+    assert!(ran.stderr.contains("simulated baselines are for a `sim-` instance only"), "{}", ran.all());
+    // Nor under another name than the file's.
+    project.write("baselines/p5.pending.toml", &simulated.replace("\"p5\"", "\"sim-p5\""));
+    let ran = project.harness(&args);
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+}
+
+/// What others shipped, each row in the words of this project's files.
+#[test]
+fn the_lint_flags_every_mistake_that_others_have_shipped() {
+    let project = Project::new();
+    let clean = project.harness(&["baseline", "lint"]);
+    assert_eq!(clean.code, Some(0), "every sound published row passes: {}", clean.all());
+    let entry = |more: &str| {
+        format!(
+            "[[baseline]]\nmetric = \"nccl.busbw\"\nunit = \"GB/s\"\nsource = \"x\"\nop = \"all_reduce\"\n{more}\n"
+        )
+    };
+    let rows = [
+        // 800 GB/s of two nodes, on a sweep that ends at 128 MiB.
+        (
+            "size = \"128MiB\"\nnodes = 2\nranks = 16\nstate = \"provisional\"\nlower = 800\nsamples = [800]",
+            "above what p5 can do",
+        ),
+        // A latency size gated on bandwidth.
+        (
+            "size = \"1MiB\"\nnodes = 2\nranks = 16\nstate = \"provisional\"\nlower = 14\nsamples = [15.95]",
+            "bound by latency",
+        ),
+        // A factor of 0.9 that stands nowhere.
+        (
+            "size = \"1GiB\"\nnodes = 2\nranks = 16\nstate = \"accepted\"\nlower = 393.3\nsamples = [437, 437, 437, 437, 437]",
+            "an accepted bound of 0.900 of the median",
+        ),
+        // A tolerance narrower than what was measured.
+        (
+            "size = \"8GiB\"\nnodes = 2\nranks = 16\nstate = \"provisional\"\nlower = 425\nsamples = [400, 415, 430, 445, 460]",
+            "nearer than what its own samples vary",
+        ),
+    ];
+    let mut text = "instance = \"p5\"\n".to_owned();
+    text.extend(rows.iter().map(|(row, _)| entry(row)));
+    project.write("baselines/p5.toml", &text);
+    let told = project.harness(&["baseline", "lint"]);
+    assert_eq!(told.code, Some(2), "{}", told.all());
+    for (_, mistake) in rows {
+        assert!(told.stdout.contains(mistake), "{mistake}\n{}", told.all());
+    }
+    // The gate on the average of a sweep: a bandwidth without its size.
+    project.write(
+        "baselines/p5.toml",
+        &format!(
+            "instance = \"p5\"\n{}",
+            entry("nodes = 2\nranks = 16\nstate = \"provisional\"\nsamples = [84.06]")
+        ),
+    );
+    let told = project.harness(&["baseline", "lint"]);
+    assert!(told.stdout.contains("missing key, `nccl.busbw` differs by it: `size`"), "{}", told.all());
+    // An instance in the inventory that no baseline knows, though suites ask for one.
+    fs::remove_file(project.path().join("baselines/p5.toml")).expect("removed");
+    let told = project.harness(&["baseline", "lint"]);
+    assert!(
+        told.stdout.contains("suites hold its numbers against baselines, and it has none: `p5`"),
+        "{}",
+        told.all()
+    );
+    // The same limit in a suite, whose sweep ends at 128 MiB.
+    project.write(
+        "suites/gate.toml",
+        "instance = \"p5\"\nabout = \"x\"\n[[case]]\nname = \"gate\"\nplacement = 2\nrecipes = [\"nccl_tests\"]\n\
+         workload = { kind = \"nccl-tests\", op = \"all_reduce\", from = \"8\", to = \"128MiB\" }\n\
+         [[case.assert]]\nmetric = \"nccl.busbw\"\nsize = \"128MiB\"\nat_least = \"800 GB/s\"\n",
+    );
+    let told = project.harness(&["baseline", "lint"]);
+    assert!(told.stdout.contains("a limit above what all_reduce can show here"), "{}", told.all());
+}
