@@ -5,13 +5,13 @@ use crate::project::{Project, Ran};
 use std::fs;
 use std::path::PathBuf;
 
-/// What is planted, and the beginning of the line that names it; `NODE` is another one for each seed.
+/// What is planted, and the beginning of the line that names it; `AT` is another one for each seed.
 const FAULTS: [(&str, &str); 6] = [
-    ("NODE:node-slow=0.6", "HRN-NODE-SLOW reboot NODE node: "),
-    ("NODE:gpu-slow=0.6@3", "HRN-GPU-SLOW reset NODE gpu3: "),
-    ("NODE:nvlink-slow=0.6", "HRN-NVLINK-SLOW reset NODE nvlink: "),
-    ("NODE:nic-slow=0.5@rdmap113s0", "HRN-NIC-SLOW replace NODE rdmap113s0: "),
-    ("NODE:port-slow=0.5", "HRN-PORT-SLOW replace NODE fabric: "),
+    ("AT:node-slow=0.6", "HRN-NODE-SLOW reboot AT node: "),
+    ("AT:gpu-slow=0.6@3", "HRN-GPU-SLOW reset AT gpu3: "),
+    ("AT:nvlink-slow=0.6", "HRN-NVLINK-SLOW reset AT nvlink: "),
+    ("AT:nic-slow=0.5@rdmap113s0", "HRN-NIC-SLOW replace AT rdmap113s0: "),
+    ("AT:port-slow=0.5", "HRN-PORT-SLOW replace AT fabric: "),
     ("p5-003:link-slow=0.5@p5-020", "HRN-LINK-SLOW watch a-c link: "),
 ];
 
@@ -29,7 +29,7 @@ fn named_with(seeds: std::ops::Range<u64>) {
     for (fault, line) in FAULTS {
         for seed in seeds.clone() {
             let node = format!("p5-{:03}", 1 + seed * 11 % 32);
-            let (fault, line) = (fault.replace("NODE", &node), line.replace("NODE", &node));
+            let (fault, line) = (fault.replace("AT", &node), line.replace("AT", &node));
             let seed = seed.to_string();
             let ran = isolate(&project, &["--no-evidence", "--seed", &seed, "--sim-fault", &fault]);
             assert_eq!(ran.code, Some(1), "{fault} {}", ran.all());
