@@ -240,6 +240,9 @@ fn a_window_that_the_training_never_comes_to_or_never_leaves_is_told() {
     assert_eq!(node.mark(0).map(|mark| (mark.opened, mark.closed)), Some((Some(8), None)));
 }
 
+/// What fails, the environment that makes it fail, and what is told of it.
+type Failure<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
+
 #[test]
 fn no_failure_of_the_hook_changes_the_training() {
     let Some(_) = python() else { return };
@@ -247,7 +250,7 @@ fn no_failure_of_the_hook_changes_the_training() {
     fs::write(hidden.path().join("sitecustomize.py"), "raise RuntimeError('as it always was')\n")
         .expect("written");
     let hidden = hidden.path().to_string_lossy().into_owned();
-    let cases: [(&str, &[(&str, &str)], &str); 8] = [
+    let cases: [Failure; 8] = [
         ("no GPU", &[("BROKEN", "no GPU")], "torch sees no GPU in this process"),
         ("cudart", &[("BROKEN", "cudart")], "OSError: no libcudart"),
         ("start", &[("BROKEN", "start")], "cudaProfilerStart: error 36 of CUDA"),
