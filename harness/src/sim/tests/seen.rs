@@ -36,6 +36,7 @@ pub fn profiled(line: &str, mpi: Option<&str>, tasks_per_node: u32, words: &[&st
         export: "parquetdir".to_owned(),
         tables: TABLES.map(str::to_owned).to_vec(),
         words: Words { every, once_per_node: Vec::new() },
+        window: None,
     };
     Step::Run(Run {
         argv: line.split(' ').map(str::to_owned).collect(),
