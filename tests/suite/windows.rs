@@ -247,7 +247,7 @@ fn trainings_whose_options_would_not_do_are_hooked() {
         (
             "{ kind = \"command\", program = \"torchrun\", args = [\"train.py\", \"--max_steps=76\", \"--sharding_strategy=full\"] }",
             "ranks = \"rank0\"",
-            "its stop lies behind the break of the last step",
+            "its stop lies behind the break of its last step",
         ),
         (
             "{ kind = \"command\", program = \"nemo\", args = [\"llm\", \"pretrain\", \"--factory\", \"llama3_8b\"] }",
