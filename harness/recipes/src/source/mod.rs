@@ -9,6 +9,6 @@ mod nccl_prefix;
 pub mod nccl_tests;
 pub mod nsys_export;
 pub mod report_file;
-mod stream;
+pub(crate) mod stream;
 mod terminal;
 pub mod training_log;

@@ -4,9 +4,10 @@
 use super::{Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure};
 use crate::finding::Finding;
 use crate::source::nccl_debug::timed_out;
+use crate::source::stream::{Piece, Pieces};
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufReader;
 
 /// Whether a rank says that its numbers are none.
 pub fn look(job: &JobInput, ranks: Option<u32>, output: &mut Output) -> bool {
@@ -16,18 +17,15 @@ pub fn look(job: &JobInput, ranks: Option<u32>, output: &mut Output) -> bool {
     for file in job.files_of(FileRole::Stderr).chain(job.files_of(FileRole::Stdout)) {
         // What cannot be read is told by who reads it for its steps.
         let Ok(open) = File::open(&file.path) else { continue };
-        let mut reader = BufReader::new(open);
-        let (mut bytes, mut number) = (Vec::new(), 0);
-        while bytes.clear() == () && reader.read_until(b'\n', &mut bytes).is_ok_and(|read| read > 0) {
-            number += 1;
-            let text = String::from_utf8_lossy(&bytes);
-            if let Some(timed_out) = timed_out(&text, number) {
+        let mut pieces = Pieces::new(BufReader::new(open));
+        while let Ok(Some(Piece { line, text, .. })) = pieces.next() {
+            if let Some(timed_out) = timed_out(&text, line) {
                 waiting.insert(global_rank(&text).unwrap_or(timed_out.rank));
-                first.get_or_insert_with(|| (file.shown.clone(), number, timed_out.operation));
+                first.get_or_insert_with(|| (file.shown.clone(), line, timed_out.operation));
             }
             if let Some(named) = nan_rank(&text).filter(|_| !nan) {
                 nan = true;
-                tell_nan(job, file, number, &named, output);
+                tell_nan(job, file, line, &named, output);
             }
         }
     }
