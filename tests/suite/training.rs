@@ -115,7 +115,7 @@ fn what_cannot_be_is_told_before_anything_runs() {
         ),
         (format!("{nemo}global_batch = 30\ntensor_parallel = 4\nmicro_batch = 2"), "2 x 4, and is: 30"),
         (nemo.to_owned(), "`global_batch`"),
-        ("kind = \"nemo\"\nform = \"nemo3\"\nsteps = 1\nglobal_batch = 1".to_owned(), "nemo1"),
+        ("kind = \"nemo\"\nform = \"nemo3\"\nsteps = 1\nglobal_batch = 1".to_owned(), "did you mean `nemo2`"),
         ("kind = \"fsdp\"".to_owned(), "`steps`"),
         ("kind = \"fsdp\"\nsteps = 0".to_owned(), "`steps`"),
         ("kind = \"fsdp\"\nsteps = 5\nsharding = \"hybird\"".to_owned(), "hybrid"),

@@ -160,6 +160,14 @@ fn check_tells_of_windows_that_cannot_come_about() {
             "`steps` end behind the last one that `--steps 30` allows, 29: 25..30",
         ),
         (
+            "training",
+            suite("steps = \"50..55\"").replace(
+                "{ kind = \"command\", program = \"torchrun\", args = [\"--nnodes=2\", \"--nproc_per_node=8\", \"train.py\", \"--steps\", \"30\"] }",
+                "{ kind = \"torchrun\", script = \"train.py\", steps = 30 }",
+            ),
+            "`steps` begin behind the last one that `steps = 30` allows, 29: 50..55",
+        ),
+        (
             "unwatched",
             suite("capture = \"cudaProfilerApi\"")
                 .replace("\"--steps\", \"30\"", "\"--nsys_start_step=3\"")

@@ -4,6 +4,7 @@
 use super::program::{last_step, own_start};
 use crate::mistake::Mistake;
 use crate::profile::Window;
+use crate::suite::training::Program;
 use crate::suite::{Case, Placement, Suite, Workload};
 
 /// What cannot be, and what is hardly meant.
@@ -28,14 +29,37 @@ pub fn lint(suite: &Suite) -> Told {
     told
 }
 
+/// The words that stand in the suite; those of a training are followed by more that the plan adds.
 fn argv(case: &Case) -> Option<Vec<String>> {
-    let Workload::Command(command) = &case.workload else { return None };
-    Some(std::iter::once(&command.program).chain(&command.args).cloned().collect())
+    let (program, args) = match &case.workload {
+        Workload::Command(command) => (&command.program, &command.args),
+        Workload::Training(training) => match &training.program {
+            Program::Torchrun { script, args }
+            | Program::Fsdp { script, args, .. }
+            | Program::Ddp { script, args, .. } => (script, args),
+            Program::Nemo(nemo) => (&nemo.program, &nemo.args),
+            Program::Mpi { program, args } => (program, args),
+        },
+        Workload::NcclTests(_) | Workload::NicPairs(_) => return None,
+    };
+    Some(std::iter::once(program).chain(args).cloned().collect())
+}
+
+/// The last step, counted from 0, and the words that say so.
+fn last(case: &Case, argv: &[String]) -> Option<(u64, String)> {
+    let of_training = match &case.workload {
+        Workload::Training(training) => training.steps,
+        _ => None,
+    };
+    match of_training {
+        Some(steps) => Some((u64::from(steps).checked_sub(1)?, format!("steps = {steps}"))),
+        None => last_step(argv),
+    }
 }
 
 fn beyond(case: &Case, argv: &[String]) -> Option<(String, &'static str)> {
     let Window::Steps(window) = &case.profile.as_ref()?.window else { return None };
-    let (last, words) = last_step(argv)?;
+    let (last, words) = last(case, argv)?;
     let steps = window.steps;
     let suggestion = "steps are counted from 0";
     if steps.first > last {
