@@ -57,6 +57,18 @@ fn a_rank_that_stops_is_the_one_whose_calls_are_fewer() {
 }
 
 #[test]
+fn accounts_of_one_job_that_disagree_are_red() {
+    let project = Project::new();
+    let words = ["--suite", "nccl-log-p5", "-q", "accounts", "--sim-fault", "p5-002:graph-launch"];
+    let ran = project.harness(&words);
+    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    let findings = project.json("cases/accounts/verdict.json")["findings"].clone();
+    let code = "crosscheck-kernels-without-calls";
+    let told = findings.as_array().expect("findings").iter().find(|it| it["code"] == code);
+    assert_eq!(told.map(|it| &it["node"]), Some(&serde_json::json!("p5-002")), "{findings}");
+}
+
+#[test]
 fn what_would_leave_no_log_is_refused_before_anything_is_launched() {
     let table = [
         ("NCCL_DEBUG = \"WARN\"", "`nccl_log` needs `NCCL_DEBUG = \"INFO\"`"),
