@@ -61,13 +61,19 @@ fn supported(judged: &JudgedBound, numbers: &BaselineNumbers) -> Result<(), u32>
 
 /// The first part of the software that is not the baseline's, or that the run does not tell: here and there.
 fn difference(data: &CaseData, assertion: &PlannedAssertion, numbers: &BaselineNumbers) -> Option<String> {
-    let jobs = || assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
+    let told = |job: &String, part: &String| {
+        let versions = data.analysis.jobs.get(job).and_then(|analysis| analysis.versions.get(part));
+        versions.filter(|versions| !versions.is_empty())
+    };
     numbers.fingerprint.iter().find_map(|(part, those)| {
-        let seen: BTreeSet<&String> = jobs().filter_map(|job| job.versions.get(part)).flatten().collect();
         let accepted = those.join(" or ");
+        let seen: BTreeSet<&String> =
+            assertion.jobs.iter().filter_map(|job| told(job, part)).flatten().collect();
+        // What one job tells says nothing of another.
+        let is_told = !seen.is_empty() && assertion.jobs.iter().all(|job| told(job, part).is_some());
         match seen.iter().find(|one| !those.contains(one)) {
             Some(other) => Some(format!("{part} is {other} here, {accepted} there")),
-            None if seen.is_empty() => Some(format!("{part} is not told here, {accepted} there")),
+            None if !is_told => Some(format!("{part} is not told here, {accepted} there")),
             None => None,
         }
     })

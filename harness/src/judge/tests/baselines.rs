@@ -85,6 +85,25 @@ fn other_software_than_the_baselines_tells_nothing_and_says_how_to_accept_it() {
 }
 
 #[test]
+fn what_one_job_tells_of_its_software_says_nothing_of_another() {
+    let bound = accepted(|both| drop(both.fingerprint.insert("nccl".to_owned(), vec!["2.27.7".to_owned()])));
+    let mut world = World::new(bound).saw(100.0);
+    versions(&mut world, "nccl", "2.27.7");
+    assert_eq!(world.status(), Status::Pass);
+    let other = |name: &mut String| "other".clone_into(name);
+    let (mut job, mut record) = (world.case.jobs[0].clone(), world.jobs.jobs[0].clone());
+    other(&mut job.name);
+    other(&mut record.name);
+    world.case.jobs.push(job);
+    world.jobs.jobs.push(record);
+    world.analysis.jobs.insert("other".to_owned(), JobAnalysis::default());
+    world.case.assertions[0].jobs.push("other".to_owned());
+    let verdict = world.one();
+    assert_eq!(verdict.status, Status::Inconclusive, "{}", verdict.message);
+    assert!(verdict.message.contains("nccl is not told here"), "{}", verdict.message);
+}
+
+#[test]
 fn a_number_that_the_hardware_cannot_reach_is_a_broken_measurement() {
     let bound = PlannedBound { ceiling: Some(750.0), at_least: Some(10.0), ..PlannedBound::default() };
     assert_eq!(World::new(bound.clone()).saw(750.0).status(), Status::Pass);

@@ -134,6 +134,8 @@ pub const SPEC: RecipeSpec = RecipeSpec {
 
 /// What stands in the code of the finding that names the step of a loss that is none.
 pub const NOT_FINITE: &str = "training-loss-not-finite";
+/// And in that of the one that counts iterations which came to nothing.
+const NAN_ITERATIONS: &str = "training-nan-iterations";
 /// And the rank, where the program itself says which.
 pub const NAN_RANK: &str = "training-nan-rank";
 /// And how far a run came that was to go on.
@@ -147,8 +149,10 @@ fn run(job: &JobInput) -> Output {
         Workload::Command => (&none, None),
         Workload::NcclTests { .. } | Workload::NicPairs { .. } => return output,
     };
-    let nan = stopped::look(job, ranks, &mut output);
+    let says_so = stopped::look(job, ranks, &mut output);
     let Some((series, summary)) = read(job, &mut output) else { return output };
+    // The steps are those of one rank; a loss that is none is one on whichever rank it was printed.
+    let nan = says_so || output.findings.iter().any(|it| it.code == NOT_FINITE || it.code == NAN_ITERATIONS);
     let told = of_steps(job, facts, &series, nan, &mut output);
     of_time(job, (facts, ranks), &series, summary.as_ref(), &mut output);
     efa_per_step(job, told, &mut output);

@@ -56,6 +56,17 @@ fn falls(step: u64) -> f64 {
 }
 
 #[test]
+fn a_loss_that_is_none_on_another_rank_than_the_one_whose_steps_are_taken_is_no_pass() {
+    let other = fsdp(10, |step| if step == 5 { f64::NAN } else { falls(step) }).replace("0: 2024", "3: 2024");
+    let output = ran(FACTS, &(fsdp(40, falls) + &other), "");
+    assert_eq!(value(&output, "train.steps"), Some(40.0));
+    assert_eq!(value(&output, "train.loss_finite"), Some(0.0));
+    assert!(output.data_wrong);
+    let output = ran(FACTS, &fsdp(40, falls), &other);
+    assert_eq!(value(&output, "train.loss_finite"), Some(0.0), "in another file");
+}
+
+#[test]
 fn what_the_fsdp_samples_print_becomes_times_throughput_and_a_loss_that_falls() {
     let output = ran(FACTS, &fsdp(40, falls), "");
     let about = |name: &str, expected: f64| {
