@@ -21,14 +21,20 @@ pub use function::{Function, Reduction};
 pub use payload::{Payload, Refusal};
 
 use crate::tables::{
-    KERNEL, NVTX_EVENTS, NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS, NVTX_PAYLOAD_SCHEMA_ENTRIES,
+    DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS, NVTX_PAYLOAD_SCHEMA_ENTRIES,
     NVTX_PAYLOAD_SCHEMAS, RUNTIME, STRING_IDS, TableSpec,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// The tables that `NcclCalls::read` looks at.
-pub const TABLES: &[&TableSpec] = &[
+pub const TABLES: &[&TableSpec] = match TABLES_AND_DIAGNOSTICS {
+    [of_calls @ .., _] => of_calls,
+    [] => &[],
+};
+
+/// The same, and last the table in which nsys says what it lost.
+pub const TABLES_AND_DIAGNOSTICS: &[&TableSpec] = &[
     &NVTX_EVENTS,
     &STRING_IDS,
     &NVTX_PAYLOAD_SCHEMAS,
@@ -37,6 +43,7 @@ pub const TABLES: &[&TableSpec] = &[
     &NVTX_PAYLOAD_ENUM_ENTRIES,
     &RUNTIME,
     &KERNEL,
+    &DIAGNOSTIC_EVENT,
 ];
 
 /// Of one report. What was left out, and what could not be read, is said in notes of the trace.

@@ -15,10 +15,6 @@ use super::{FileRole, JobInput, Output, RecipeSpec, Workload};
 use crate::finding::Finding;
 use crate::metric::{Dim, Dims, MetricSpec};
 use crate::source::efa_counters;
-use crate::tables::{
-    DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS,
-    NVTX_PAYLOAD_SCHEMA_ENTRIES, NVTX_PAYLOAD_SCHEMAS, RUNTIME, STRING_IDS,
-};
 use crate::unit::{Better, Unit};
 use logged::{Log, Logged, Process};
 use reported::Reported;
@@ -84,17 +80,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     name: "cross_checks",
     about: "accounts of one job held against each other: NCCL's log, reports, what nccl-tests printed, counters of EFA",
     metrics: &[ACCOUNTS, COMPARED, DISAGREE, WITHOUT_CALLS, WITHOUT_KERNELS, OF_ANOTHER, EFA, LEAST, SHARE],
-    tables: &[
-        &NVTX_EVENTS,
-        &STRING_IDS,
-        &NVTX_PAYLOAD_SCHEMAS,
-        &NVTX_PAYLOAD_SCHEMA_ENTRIES,
-        &NVTX_PAYLOAD_ENUMS,
-        &NVTX_PAYLOAD_ENUM_ENTRIES,
-        &RUNTIME,
-        &KERNEL,
-        &DIAGNOSTIC_EVENT,
-    ],
+    tables: crate::nccl::TABLES_AND_DIAGNOSTICS,
     causes: &[
         "events-dropped",
         "target-error",

@@ -5,33 +5,12 @@ use super::*;
 use crate::nccl::testing::{communicator, domain, json, range};
 use crate::op::Op;
 use crate::recipe::InputFile;
-use crate::recipe::testing::job;
+use crate::recipe::testing::{PRINTED, job};
 use crate::source::efa_counters::{Capture, Clock, Device, End, Phase, Reading, Reason, render};
 use crate::trace::testing::Made;
 use tempfile::TempDir;
 
 const MIB: u64 = 1 << 20;
-
-const PRINTED: &str = "\
-# nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22809
-# Collective test starting: all_reduce_perf
-# nThread 1 nGpus 1 minBytes 8388608 maxBytes 16777216 step: 2(factor) warmup iters: 1 iters: 3 agg iters: 1 validation: 1 graph: 0
-#
-# Using devices
-#  Rank  0 Group  0 Pid   1001 on         n1 device  0 [0000:17:00] NVIDIA Test GPU
-#  Rank  1 Group  0 Pid   1002 on         n2 device  0 [0000:17:00] NVIDIA Test GPU
-#
-#                                                              out-of-place                       in-place
-#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
-#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)
-     8388608       2097152     float     sum      -1   100.00   83.89   83.89       0   100.00   83.89   83.89       0
-    16777216       4194304     float     sum      -1   200.00   83.89   83.89       0   200.00   83.89   83.89       0
-# Out of bounds values : 0 OK
-# Avg bus bandwidth    : 83.8861
-#
-# Collective test concluded: all_reduce_perf
-#
-";
 
 /// Each call of the table by its size: warm-up, then both placements of both rows.
 fn calls() -> Vec<u64> {

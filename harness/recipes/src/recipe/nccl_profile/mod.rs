@@ -11,10 +11,6 @@ mod tests;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload};
 use crate::finding::Finding;
 use crate::metric::{Dim, MetricSpec};
-use crate::tables::{
-    DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS,
-    NVTX_PAYLOAD_SCHEMA_ENTRIES, NVTX_PAYLOAD_SCHEMAS, RUNTIME, STRING_IDS,
-};
 use crate::unit::{Better, Unit};
 use printed::Printed;
 use rank::{OfRank, Unread};
@@ -62,17 +58,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     name: "nccl_profile",
     about: "what nccl-tests printed, held against the reports of nsys",
     metrics: &[TIME, RATIO, BUSBW, RANKS, WAIT],
-    tables: &[
-        &NVTX_EVENTS,
-        &STRING_IDS,
-        &NVTX_PAYLOAD_SCHEMAS,
-        &NVTX_PAYLOAD_SCHEMA_ENTRIES,
-        &NVTX_PAYLOAD_ENUMS,
-        &NVTX_PAYLOAD_ENUM_ENTRIES,
-        &RUNTIME,
-        &KERNEL,
-        &DIAGNOSTIC_EVENT,
-    ],
+    tables: crate::nccl::TABLES_AND_DIAGNOSTICS,
     causes: &[
         "events-dropped",
         "target-error",
