@@ -221,6 +221,16 @@ fn suites_of_another_instance_and_simulated_baselines_for_real_nodes_are_refused
 }
 
 #[test]
+fn an_inventory_of_other_machines_is_refused_and_those_that_would_do_are_named() {
+    let project = Project::new();
+    let ran = project.harness(&["--suite", "ddp-p4de", "--list"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+    let told = "suite `ddp-p4de` is for `p4de`, inventory `default` has `sim-p5`: try `--inventory sim-p4de`";
+    assert!(ran.stderr.contains(told), "{}", ran.all());
+    assert!(!ran.stderr.contains("sim-512"), "{}", ran.all());
+}
+
+#[test]
 fn a_reservation_that_is_given_is_the_one_that_jobs_run_in() {
     let project = Project::new();
     project.write(

@@ -51,6 +51,7 @@ pub fn load(
             return Err(mistakes);
         }
     };
+    mistakes.extend(read_suites.iter().filter_map(|suite| unfit(home, suite, &inventory, &instances)));
     let name = &inventory.instance.name;
     // The profile, and the one that it is like: what stands in either decides what is run.
     for profile in [Some(name), inventory.instance.like.as_ref()].into_iter().flatten() {
@@ -73,6 +74,31 @@ pub fn load(
     } else {
         Err(mistakes)
     }
+}
+
+/// That a suite is for other machines than the inventory has, and which inventories have those.
+fn unfit(home: &Home, suite: &Suite, inventory: &Inventory, instances: &Instances) -> Option<String> {
+    if inventory.instance.fits(&suite.instance) {
+        return None;
+    }
+    let fitting: Vec<String> = names(home, "inventory")
+        .into_iter()
+        .filter(|name| {
+            let other = read(home, "inventory", name, &mut Vec::new()).and_then(|(path, text)| {
+                Inventory::read(&text, &home.shown(&path), instances).map_err(|it| lines(&it))
+            });
+            other.is_ok_and(|other| other.instance.fits(&suite.instance))
+        })
+        .map(|name| format!("`--inventory {name}`"))
+        .collect();
+    let hint = match fitting.as_slice() {
+        [] => "no inventory of this project has such nodes".to_owned(),
+        some => format!("try {}", some.join(" or ")),
+    };
+    Some(format!(
+        "suite `{}` is for `{}`, inventory `{}` has `{}`: {hint}",
+        suite.name, suite.instance, inventory.name, inventory.instance.name
+    ))
 }
 
 /// The baselines of an instance. No file in the project, no baselines: the assertions that need one will say so. A file

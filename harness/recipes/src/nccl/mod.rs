@@ -21,8 +21,8 @@ pub use function::{Function, Reduction};
 pub use payload::{Payload, Refusal};
 
 use crate::tables::{
-    DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS, NVTX_PAYLOAD_SCHEMA_ENTRIES,
-    NVTX_PAYLOAD_SCHEMAS, RUNTIME, STRING_IDS, TableSpec,
+    DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS,
+    NVTX_PAYLOAD_SCHEMA_ENTRIES, NVTX_PAYLOAD_SCHEMAS, RUNTIME, STRING_IDS, TableSpec,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;

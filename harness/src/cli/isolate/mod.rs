@@ -114,12 +114,6 @@ fn begin(home: &Home, args: &IsolateArgs) -> Result<Begun, Vec<String>> {
     let loaded = load::load(home, std::slice::from_ref(&suite), named, None)?;
     let inventory = loaded.inventory;
     let suite_read = loaded.suites.first().ok_or_else(|| vec!["no suite".to_owned()])?;
-    if !inventory.instance.fits(&suite_read.instance) {
-        return Err(vec![format!(
-            "suite `{}` is for `{}`, inventory `{}` has: {}",
-            suite_read.name, suite_read.instance, inventory.name, inventory.instance.name
-        )]);
-    }
     let one = |why: String| vec![why];
     if let (Some(records), Some(asked)) = (resumed.as_ref(), first) {
         let probes = Probes::of(suite_read, &inventory, Some(&asked.case)).map_err(one)?;
