@@ -3,11 +3,13 @@
 //! Every artefact carries `format`, the version of its own layout; a reader refuses a newer one by name.
 //! No artefact holds an absolute path of the machine that the harness runs on, nor where outputs were sent to.
 
+mod analyses;
 mod ended;
 mod outcome;
 mod probed;
 mod whole;
 
+pub use analyses::Analyses;
 pub use ended::{Ended, LEFT_OUT};
 pub use outcome::{Bad, CaseOutcomes, CoverageSets, JobOutcome, WorkKind};
 pub use probed::{ClockOffset, LeftOut, Probe, ProbedNode, Value};

@@ -90,7 +90,7 @@ pub async fn run(
         store.write_json(&folder.join("collected.json"), &collected)?;
         let fit = analyze::Unfit::new();
         let seen = Seen { jobs: &finished.jobs, collected: &collected, unfit: &fit };
-        let kept = kept(plan, case, &seen, on, store).await;
+        let kept = kept(plan, case, &seen, on, store).await?;
         let (metrics, analysis) = analyze_case(plan, case, &seen, &kept, store)?;
         let of_case = judge_case(plan, case, &finished.jobs, &collected, &analysis, &metrics, store)?;
         if let Some(kept) = collect::keep(case, &collected, of_case.verdict.end, folders, store).await? {
@@ -145,14 +145,15 @@ pub async fn kept(
     seen: &Seen<'_>,
     on: Option<&Cluster>,
     store: &Store,
-) -> Arc<Kept> {
-    let Some(cluster) = on else { return Arc::default() };
+) -> Result<Arc<Kept>, StoreError> {
+    let Some(cluster) = on else { return Ok(Arc::default()) };
+    // Before there is anything of it that a process could leave behind.
+    store.write_json(&store.folder().join("analyses.json"), &cluster.analyses())?;
     let folder = store.case(&case.name);
     let inputs = analyze::inputs(case, &plan.instance, seen.jobs, seen.collected, seen.unfit, &folder);
-    Arc::new(
-        tasks::kept(cluster, inputs, &case.recipes, &plan.recipes, &mut |what| eprintln!("note: {what}"))
-            .await,
-    )
+    let mut tell = |what: &str| eprintln!("note: {what}");
+    let kept = tasks::kept(cluster, &plan.run_id, inputs, &case.recipes, &plan.recipes, &mut tell).await;
+    Ok(Arc::new(kept))
 }
 
 /// What came home of a case to its numbers.

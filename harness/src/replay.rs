@@ -132,7 +132,7 @@ impl Ready<'_> {
                 (From::Collect | From::Analyze, _) => {
                     let unfit = collect::unfit(&collected, &folder);
                     let seen = Seen { jobs: &jobs, collected: &collected, unfit: &unfit };
-                    let kept = pipeline::kept(&plan, case, &seen, on, store).await;
+                    let kept = pipeline::kept(&plan, case, &seen, on, store).await?;
                     pipeline::analyze_case(&plan, case, &seen, &kept, store)?
                 }
                 (_, Some((analysis, metrics))) => (metrics, analysis),

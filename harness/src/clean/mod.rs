@@ -1,6 +1,7 @@
 //! What is left of a run in the queue, on its nodes and in its folders: found by what the run itself has written down, ended
 //! by number and never by name, and looked for once more. Which run, and what is printed, is the business of `cli`.
 
+pub mod analyses;
 mod node;
 mod queue;
 
@@ -34,6 +35,8 @@ pub enum What {
     Part,
     /// A file under its own name that is not what was put there.
     Broken,
+    /// Where tasks of an analysis hand over what they read.
+    Folder,
 }
 
 impl What {
@@ -45,6 +48,7 @@ impl What {
             What::Secret => "unread secret",
             What::Part => "unfinished file",
             What::Broken => "broken file",
+            What::Folder => "folder",
         }
     }
 }
@@ -56,6 +60,16 @@ pub struct Cleaned {
     pub left: BTreeSet<Left>,
     /// Whom nobody could ask, and why: what is left there is not known.
     pub unasked: BTreeMap<String, String>,
+}
+
+impl Cleaned {
+    /// Both together.
+    pub fn and(mut self, other: Cleaned) -> Cleaned {
+        self.found.extend(other.found);
+        self.left.extend(other.left);
+        self.unasked.extend(other.unasked);
+        self
+    }
 }
 
 /// So many nodes are asked at the same time.
@@ -73,7 +87,7 @@ pub async fn clean(plan: &Plan, reach: &dyn Reach, ends: bool) -> Cleaned {
         return cleaned;
     }
     let queued = cleaned.found.iter().filter(|left| left.what == What::Queued);
-    queue::end(queued.map(|left| left.which.clone()).collect(), reach).await;
+    queue::end(queued.map(|left| left.which.clone()).collect(), &queue::JOBS, reach).await;
     let touched: BTreeSet<&str> =
         cleaned.found.iter().filter(|left| left.what != What::Queued).map(|left| left.job.as_str()).collect();
     ask(plan, &jobs, reach, "end", &|job| touched.contains(job), &mut BTreeMap::new()).await;

@@ -5,47 +5,65 @@ use crate::launch::QUERY_LIMIT;
 use crate::reach::{Command, Host, Reach};
 use std::time::Duration;
 
-/// The name last: it may hold anything.
-const FORMAT: &str = "--format=%i|%T|%N|%j";
+/// What the queue is asked, each job by its number. The name last: it may hold anything.
+pub const JOBS: [&str; 3] = ["squeue", "--noheader", "--format=%i|%T|%N|%j"];
+/// The same of the user's own, each task by the number of its array.
+pub const OWN_ARRAYS: [&str; 4] = ["squeue", "--noheader", "--me", "--format=%F|%T|%N|%j"];
 /// Slurm gives the last processes of a job their own time to end, half a minute where nothing else is configured.
 const PATIENCE_S: u64 = 60;
 /// An argument list has its limits.
 const AT_ONCE: usize = 200;
 
+/// A line of the queue.
+pub struct Queued {
+    pub id: String,
+    state: String,
+    nodes: String,
+    pub name: String,
+}
+
 /// One question for all jobs.
 pub async fn look(jobs: &Jobs, reach: &dyn Reach) -> Result<Vec<Left>, String> {
-    let command = Command::new(["squeue", "--noheader", FORMAT], QUERY_LIMIT);
+    let left = listed(&JOBS, reach).await?.into_iter().filter_map(|queued| {
+        let job = jobs.0.iter().find(|job| job.queued_as == queued.name)?;
+        let at = match queued.nodes.as_str() {
+            "" => format!("{QUEUE}, {}", queued.state),
+            nodes => format!("{QUEUE}, {} on {nodes}", queued.state),
+        };
+        Some(Left { at, what: What::Queued, which: queued.id, job: job.name.clone() })
+    });
+    Ok(left.collect())
+}
+
+pub async fn listed(question: &[&str], reach: &dyn Reach) -> Result<Vec<Queued>, String> {
+    let command = Command::new(question.iter().copied(), QUERY_LIMIT);
     let answer = reach.exec(&Host::Here, &command).await.map_err(|error| error.to_string())?;
     if !answer.succeeded() {
         return Err(format!("`squeue` ended with {}: {}", answer.status, answer.complaint()));
     }
     let text = answer.stdout_text();
-    let left = text.lines().filter_map(|line| {
-        let mut fields = line.trim_start().splitn(4, '|');
-        let (id, state, nodes, name) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
-        let job = jobs.0.iter().find(|job| job.queued_as == name.trim_end())?;
-        let at = match nodes {
-            "" => format!("{QUEUE}, {state}"),
-            nodes => format!("{QUEUE}, {state} on {nodes}"),
-        };
-        Some(Left { at, what: What::Queued, which: id.to_owned(), job: job.name.clone() })
+    let queued = text.lines().filter_map(|line| {
+        let mut fields = line.trim().splitn(4, '|').map(str::to_owned);
+        Some(Queued {
+            id: fields.next()?,
+            state: fields.next()?,
+            nodes: fields.next()?,
+            name: fields.next()?,
+        })
     });
-    Ok(left.collect())
+    Ok(queued.collect())
 }
 
-/// Ends jobs, and waits until Slurm has seen the last of their processes.
-pub async fn end(ids: Vec<String>, reach: &dyn Reach) {
+/// Ends jobs that the queue told of, and waits until Slurm has seen the last of their processes.
+pub async fn end(ids: Vec<String>, question: &[&str], reach: &dyn Reach) {
     for some in ids.chunks(AT_ONCE) {
         let argv = std::iter::once("scancel".to_owned()).chain(some.iter().cloned());
         // Whether it worked is seen by looking again.
         let _ = reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await;
     }
     for _ in 0..if ids.is_empty() { 0 } else { PATIENCE_S } {
-        let command = Command::new(["squeue", "--noheader", FORMAT], QUERY_LIMIT);
-        let Ok(answer) = reach.exec(&Host::Here, &command).await else { continue };
-        let text = answer.stdout_text();
-        let mut listed = text.lines().filter_map(|line| line.trim_start().split('|').next());
-        if answer.succeeded() && !listed.any(|id| ids.iter().any(|gone| gone == id)) {
+        let listed = listed(question, reach).await;
+        if listed.is_ok_and(|listed| !listed.iter().any(|queued| ids.contains(&queued.id))) {
             return;
         }
         tokio::time::sleep(Duration::from_secs(1)).await;

@@ -68,13 +68,14 @@ fn folders(home: &Home, args: &CleanArgs) -> Result<Vec<PathBuf>, String> {
 }
 
 fn one(home: &Home, folder: &Path, args: &CleanArgs) -> i32 {
-    let plan = match Stored::open(folder) {
-        Ok(stored) => stored.plan,
+    let stored = match Stored::open(folder) {
+        Ok(stored) => stored,
         Err(error) => return run_suites::machinery(&error.to_string()),
     };
-    let id = plan.run_id.clone();
+    let plan = &stored.plan;
+    let id = &plan.run_id;
     // It is held until the end: nobody goes on with the run meanwhile.
-    let store = match Store::open(home, &id) {
+    let store = match Store::open(home, id) {
         Ok(store) => store,
         Err(error) => {
             return run_suites::machinery(&format!(
@@ -82,19 +83,24 @@ fn one(home: &Home, folder: &Path, args: &CleanArgs) -> i32 {
             ));
         }
     };
-    if plan.replayed_from.is_some() {
-        println!("{id}: it launched nothing");
-        return exit_code::PASSED;
-    }
-    let cleaned = match cleaned(home, &plan, &store, args) {
-        Ok(cleaned) => cleaned,
+    let of_jobs = match plan.replayed_from {
+        Some(_) => Ok(None),
+        None => cleaned(home, plan, &store, args).map(Some),
+    };
+    let both = of_jobs.and_then(|of_jobs| Ok((of_jobs, analyses(&stored, !args.dry_run)?)));
+    let cleaned = match both {
+        Ok((None, None)) => {
+            println!("{id}: it launched nothing");
+            return exit_code::PASSED;
+        }
+        Ok((of_jobs, of_analyses)) => of_jobs.unwrap_or_default().and(of_analyses.unwrap_or_default()),
         Err(why) => return run_suites::machinery(&format!("{id}: {why}")),
     };
     let parts = match store.unfinished(!args.dry_run) {
         Ok(parts) => parts,
         Err(error) => return run_suites::machinery(&error.to_string()),
     };
-    print(&plan, &cleaned, &parts, args.dry_run);
+    print(plan, &cleaned, &parts, args.dry_run);
     let is_left = !cleaned.left.is_empty() || (args.dry_run && !parts.is_empty());
     match (is_left, cleaned.unasked.is_empty()) {
         (true, _) => exit_code::FAILED,
@@ -130,6 +136,15 @@ fn cleaned(home: &Home, plan: &Plan, store: &Store, args: &CleanArgs) -> Result<
     })
 }
 
+/// What tasks that read its reports left: real ones, of whatever kind the run's own nodes are. Nothing where none did.
+pub fn analyses(stored: &Stored, ends: bool) -> Result<Option<Cleaned>, String> {
+    let Some(analyses) = stored.analyses().map_err(|error| error.to_string())? else { return Ok(None) };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let run = &stored.plan.run_id;
+    Ok(Some(runtime.block_on(clean::analyses::clean(run, &analyses.shared, &ProcessReach, ends))))
+}
+
 fn print(plan: &Plan, cleaned: &Cleaned, parts: &[PathBuf], dry_run: bool) {
     let launcher = match plan.launcher {
         Launcher::Slurm => "slurm",
@@ -137,7 +152,11 @@ fn print(plan: &Plan, cleaned: &Cleaned, parts: &[PathBuf], dry_run: bool) {
         Launcher::Local => "local",
     };
     let simulated = if plan.simulated { ", SIMULATED" } else { "" };
-    println!("{}: launched by {launcher}, on nodes: {}{simulated}", plan.run_id, plan.nodes.len());
+    let id = &plan.run_id;
+    match plan.replayed_from {
+        Some(_) => println!("{id}: it launched nothing but tasks that read reports{simulated}"),
+        None => println!("{id}: launched by {launcher}, on nodes: {}{simulated}", plan.nodes.len()),
+    }
     let now = |left: &Left| match (dry_run, cleaned.left.contains(left)) {
         (true, _) => "is there",
         (false, true) => "could not be ended",

@@ -3,12 +3,12 @@
 
 use super::replay::own_recipes;
 use super::run_suites::{self, Past};
-use super::{RunArgs, load};
+use super::{RunArgs, clean, load};
 use crate::artefact::Plan;
 use crate::inventory::Inventory;
 use crate::run::History;
 use crate::sim::journal::Entry;
-use crate::store::{self, Home, Named, Store};
+use crate::store::{self, Home, Named, Store, Stored};
 use crate::{exit_code, interrupt};
 use serde_json::Value;
 
@@ -34,6 +34,7 @@ pub fn resume(home: &Home, id: &str, args: &RunArgs) -> i32 {
         }
     };
     interrupt::watch();
+    end_analyses(&store);
     let reached = match run_suites::reached_by(&inventory, plan.seed, args) {
         Ok(reached) => reached,
         Err(why) => return run_suites::machinery(&why),
@@ -41,6 +42,24 @@ pub fn resume(home: &Home, id: &str, args: &RunArgs) -> i32 {
     match run_suites::execute(&plan, &inventory, reached, &store, args, Some(&past)) {
         Ok(finished) => run_suites::close(&plan, &finished, &store, args),
         Err(why) => run_suites::machinery(&why),
+    }
+}
+
+/// Nobody joins any more what tasks read for the process before: its reports are read again.
+fn end_analyses(store: &Store) {
+    let stored = Stored::open(&store.folder()).map_err(|error| error.to_string());
+    let told = match stored.and_then(|stored| clean::analyses(&stored, true)) {
+        Ok(None) => return,
+        Ok(Some(cleaned)) => {
+            let unasked =
+                cleaned.unasked.into_iter().map(|(who, why)| format!("{who} could not be asked: {why}"));
+            let left = cleaned.left.into_iter().map(|left| format!("could not be ended: {}", left.which));
+            unasked.chain(left).collect()
+        }
+        Err(why) => vec![why],
+    };
+    for what in told {
+        eprintln!("note: of an analysis before, which `harness clean --run {}` ends: {what}", store.id());
     }
 }
 

@@ -35,15 +35,24 @@ pub enum Task {
 }
 
 impl Arrays<'_> {
-    /// `name` is this array's alone: by it the array is found again where the answer to `sbatch` was lost.
-    pub async fn submit(&self, name: &str, tasks: &BTreeSet<usize>) -> Result<String, String> {
+    /// `name` is this array's alone: by it the array is found again where the answer to `sbatch` was lost. It is kept off
+    /// some nodes, unless Slurm has no others for it.
+    pub async fn submit(
+        &self,
+        name: &str,
+        tasks: &BTreeSet<usize>,
+        off: &BTreeSet<String>,
+    ) -> Result<String, String> {
         let numbers: Vec<String> = tasks.iter().map(usize::to_string).collect();
         let mut argv =
             ["sbatch", "--parsable", "--no-requeue", "--nodes=1", "--ntasks=1"].map(str::to_owned).to_vec();
         argv.extend([format!("--job-name={name}"), format!("--array={}", numbers.join(","))]);
         argv.extend(self.options.iter().cloned());
-        argv.push(self.script.clone());
-        let submit = Command::new(argv, QUERY_LIMIT);
+        let submit = |off: Option<String>| {
+            let last = off.map(|nodes| format!("--exclude={nodes}")).into_iter().chain([self.script.clone()]);
+            Command::new(argv.iter().cloned().chain(last), QUERY_LIMIT)
+        };
+        let mut off = (!off.is_empty()).then(|| off.iter().cloned().collect::<Vec<_>>().join(","));
         let mut pauses = PAUSES_S.iter();
         let mut may_be_there = false;
         loop {
@@ -57,14 +66,17 @@ impl Arrays<'_> {
                     Err(why) => why,
                 }
             } else {
-                match self.reach.exec(self.host, &submit).await {
+                match self.reach.exec(self.host, &submit(off.clone())).await {
                     Ok(answer) if answer.succeeded() => {
                         return id(&answer).map_err(|not: NotLaunched| not.why().to_owned());
                     }
                     Ok(answer) => {
                         let why = format!("`sbatch` ended with {}: {}", answer.status, answer.complaint());
                         if !is_away(&answer.complaint()) {
-                            return Err(why);
+                            match off.take() {
+                                Some(_) => continue,
+                                None => return Err(why),
+                            }
                         }
                         why
                     }
@@ -180,7 +192,8 @@ mod tests {
 
     #[test]
     fn an_array_is_submitted_with_the_numbers_of_its_tasks() {
-        let work = async |arrays: &Arrays| arrays.submit("a.1", &BTreeSet::from([2, 5])).await;
+        let work =
+            async |arrays: &Arrays| arrays.submit("a.1", &BTreeSet::from([2, 5]), &BTreeSet::new()).await;
         let (told, asked) = asked(vec![Answer::ok("77;cluster\n")], work);
         assert_eq!(told, Ok("77".to_owned()));
         assert_eq!(
@@ -192,8 +205,23 @@ mod tests {
     }
 
     #[test]
+    fn an_array_is_kept_off_nodes_unless_there_are_no_others() {
+        let off = BTreeSet::from(["n1".to_owned(), "n3".to_owned()]);
+        let work = async |arrays: &Arrays| arrays.submit("a.2", &BTreeSet::from([2]), &off).await;
+        let (told, asked_of) = asked(vec![Answer::ok("77\n")], work);
+        assert_eq!(told, Ok("77".to_owned()));
+        assert!(asked_of[0].ends_with("--partition=gpu --exclude=n1,n3 /s/task.sh"), "{asked_of:?}");
+        let none = || Answer::failed(1, "Requested node configuration is not available");
+        let (told, asked_of) = asked(vec![none(), Answer::ok("78\n")], work);
+        assert_eq!(told, Ok("78".to_owned()));
+        assert!(asked_of[1].ends_with("--partition=gpu /s/task.sh"), "{asked_of:?}");
+        let (told, asked_of) = asked(vec![none(), none()], work);
+        assert_eq!((told.is_err(), asked_of.len()), (true, 2));
+    }
+
+    #[test]
     fn where_the_controller_was_away_the_array_is_looked_for_before_it_is_submitted_again() {
-        let work = async |arrays: &Arrays| arrays.submit("a.1", &BTreeSet::from([1])).await;
+        let work = async |arrays: &Arrays| arrays.submit("a.1", &BTreeSet::from([1]), &BTreeSet::new()).await;
         let away = || Answer::failed(1, "sbatch: error: Batch job submission failed: Socket timed out");
         let (told, asked_of) = asked(vec![away(), Answer::ok("78\n78\n")], work);
         assert_eq!((told, asked_of.len()), (Ok("78".to_owned()), 2));

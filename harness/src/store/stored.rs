@@ -2,7 +2,9 @@
 //! the file's name, and never taken for absent.
 
 use super::{StoreError, read_json};
-use crate::artefact::{Analysis, CaseJobs, CaseOutcomes, CaseVerdict, Collected, Kept, Plan, RunRecord};
+use crate::artefact::{
+    Analyses, Analysis, CaseJobs, CaseOutcomes, CaseVerdict, Collected, Kept, Plan, RunRecord,
+};
 use recipes::metric::Metrics;
 use serde::de::DeserializeOwned;
 use std::fs;
@@ -35,6 +37,11 @@ impl Stored {
 
     pub fn record(&self) -> Result<Option<RunRecord>, StoreError> {
         optional(&self.folder.join("run.json"))
+    }
+
+    /// Where tasks of a cluster read its reports, where any did.
+    pub fn analyses(&self) -> Result<Option<Analyses>, StoreError> {
+        optional(&self.folder.join("analyses.json"))
     }
 
     pub fn jobs(&self, case: &str) -> Result<Option<CaseJobs>, StoreError> {

@@ -1,7 +1,7 @@
-//! Waits for tasks and takes in what they leave. A task that ends without a whole file is started again, so many times; then
-//! it is lost, and why is told.
+//! Waits for tasks and takes in what they leave. A task that ends without a whole file is started again, so many times and
+//! on another node; then it is lost, and why is told.
 
-use super::{PART, Place, part};
+use super::{PART, Place, called, part};
 use crate::interrupt;
 use crate::launch::slurm_array::{Arrays, Task};
 use crate::reach::ReachError;
@@ -17,6 +17,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const LATE: Duration = Duration::from_secs(60);
 /// Slurm may give no answer for so long.
 const AWAY: Duration = Duration::from_secs(600);
+/// So long a task waits for another node than the one that lost it.
+const ELSEWHERE: Duration = Duration::from_secs(300);
 
 pub struct Gathered<T> {
     pub parts: Vec<T>,
@@ -30,6 +32,16 @@ struct Open {
     tries: usize,
     /// Since it is known to have ended.
     ended: Duration,
+    /// It is kept off nodes.
+    elsewhere: bool,
+    waited: Duration,
+}
+
+/// A task that is to be started.
+struct Start {
+    tries: usize,
+    /// The node that lost it before.
+    off: Option<String>,
 }
 
 /// What is seen of a task at one look.
@@ -40,6 +52,7 @@ enum Seen<T> {
     Lost {
         why: String,
         never: bool,
+        on: Option<String>,
     },
 }
 
@@ -64,16 +77,20 @@ pub async fn gather<R: Read>(
 ) -> Result<Gathered<R::Part>, super::Failed> {
     let mut gathered = Gathered { parts: Vec::new(), lost: BTreeMap::new() };
     let mut open: BTreeMap<usize, Open> = BTreeMap::new();
-    let mut to_start: BTreeMap<usize, usize> = (1..=tasks).map(|task| (task, 1)).collect();
+    let mut to_start: BTreeMap<usize, Start> =
+        (1..=tasks).map(|task| (task, Start { tries: 1, off: None })).collect();
     let (mut started, mut pause, mut away) = (0, FIRST_PAUSE, Duration::ZERO);
     let name = place.folder.rsplit('/').next().unwrap_or_default();
     while !to_start.is_empty() || !open.is_empty() {
         if !to_start.is_empty() {
             started += 1;
             let tasks: BTreeSet<usize> = to_start.keys().copied().collect();
-            match arrays.submit(&format!("{name}.{started}"), &tasks).await {
-                Ok(array) => open.extend(std::mem::take(&mut to_start).into_iter().map(|(task, tries)| {
-                    (task, Open { array: array.clone(), tries, ended: Duration::ZERO })
+            let off: BTreeSet<String> = to_start.values().filter_map(|start| start.off.clone()).collect();
+            match arrays.submit(&called::array(name, started), &tasks, &off).await {
+                Ok(array) => open.extend(std::mem::take(&mut to_start).into_iter().map(|(task, start)| {
+                    let (ended, waited) = (Duration::ZERO, Duration::ZERO);
+                    let array = array.clone();
+                    (task, Open { array, tries: start.tries, ended, elsewhere: !off.is_empty(), waited })
                 })),
                 Err(why) if interrupt::asked().is_none() => {
                     // Nothing runs yet: there is nothing that could be joined.
@@ -93,7 +110,8 @@ pub async fn gather<R: Read>(
         wait(pause).await;
         if let Some(code) = interrupt::asked() {
             // By their names, also where the answer to `sbatch` did not come any more.
-            arrays.cancel(&(1..=started).map(|number| format!("--name={name}.{number}")).collect()).await;
+            let names = (1..=started).map(|number| format!("--name={}", called::array(name, number)));
+            arrays.cancel(&names.collect()).await;
             return Err(super::Failed::Interrupted(code));
         }
         let known = arrays.poll(&ids).await;
@@ -112,9 +130,9 @@ pub async fn gather<R: Read>(
                     read.done(&part);
                     gathered.parts.push(part);
                 }
-                Seen::Lost { why, never: false } if of_task.tries < TRIES => {
+                Seen::Lost { why, never: false, on } if of_task.tries < TRIES => {
                     tell(&format!("task {task} is started again, as it was lost: {why}"));
-                    to_start.insert(task, of_task.tries + 1);
+                    to_start.insert(task, Start { tries: of_task.tries + 1, off: on });
                 }
                 Seen::Lost { why, .. } => {
                     let why = format!("its task was lost, which was started {} times: {why}", of_task.tries);
@@ -140,14 +158,24 @@ async fn look<R: Read>(
     state: Result<Option<&Task>, &String>,
     since: Duration,
 ) -> Seen<R::Part> {
-    match state {
-        Ok(Some(Task::Running | Task::Waiting { never: None })) => return Seen::GoesOn,
-        Ok(Some(Task::Waiting { never: Some(reason) })) => {
+    let on = match state {
+        Ok(Some(Task::Running)) => return Seen::GoesOn,
+        Ok(Some(Task::Waiting { never })) => {
+            open.waited += since;
+            let why = match never {
+                Some(reason) => format!("Slurm does not start it: {reason}"),
+                None if open.elsewhere && open.waited > ELSEWHERE => {
+                    format!("no other node has taken it in: {} s", ELSEWHERE.as_secs())
+                }
+                None => return Seen::GoesOn,
+            };
             arrays.cancel(&BTreeSet::from([format!("{}_{task}", open.array)])).await;
-            return Seen::Lost { why: format!("Slurm does not start it: {reason}"), never: true };
+            // The node that lost it may be all that there is.
+            return Seen::Lost { why, never: !open.elsewhere, on: None };
         }
-        Ok(Some(Task::Ended { .. }) | None) | Err(_) => {}
-    }
+        Ok(Some(Task::Ended { node, .. })) => Some(node.clone()).filter(|node| !node.is_empty()),
+        Ok(None) | Err(_) => None,
+    };
     let file = match place.reach.get(place.host, &place.path(&format!("{PART}{task}"))).await {
         Ok(file) => file,
         Err(ReachError::NotFound { .. }) => {
@@ -163,13 +191,13 @@ async fn look<R: Read>(
                     "it ended and left no file".to_owned()
                 }
             };
-            return Seen::Lost { why: format!("{why}{}", said(place, task).await), never: false };
+            return Seen::Lost { why: format!("{why}{}", said(place, task).await), never: false, on };
         }
-        Err(error) => return Seen::Lost { why: format!("its file: {error}"), never: false },
+        Err(error) => return Seen::Lost { why: format!("its file: {error}"), never: false, on },
     };
     match part::read(digest, task, &file).and_then(|bytes| read.part(task, bytes)) {
         Ok(part) => Seen::Done(part),
-        Err(why) => Seen::Lost { why: format!("its file: {why}"), never: false },
+        Err(why) => Seen::Lost { why: format!("its file: {why}"), never: false, on },
     }
 }
 

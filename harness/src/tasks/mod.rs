@@ -2,6 +2,7 @@
 //! the tasks took of them is joined here. What comes of it is what one machine makes of all reports; what no
 //! task could read is named.
 
+pub mod called;
 mod gather;
 mod of_jobs;
 mod of_reports;
@@ -10,7 +11,7 @@ mod part;
 mod program;
 pub mod task;
 
-use crate::artefact::PlannedRecipe;
+use crate::artefact::{self, Analyses, PlannedRecipe};
 use crate::inventory::{Inventory, ReachBy, SlurmReach};
 use crate::launch::QUERY_LIMIT;
 use crate::launch::slurm_array::Arrays;
@@ -99,6 +100,11 @@ impl Cluster {
             jobs,
         })
     }
+
+    /// What is written down of a run before tasks read its reports.
+    pub fn analyses(&self) -> Analyses {
+        Analyses { format: artefact::FORMAT, shared: self.shared.clone() }
+    }
 }
 
 /// What `survey` of recipes gives, read by tasks. `tell` is told what a person should know meanwhile.
@@ -117,7 +123,7 @@ pub fn survey(cluster: &Cluster, survey: &Survey, tell: &mut dyn FnMut(&str)) ->
     let mut reader = Surveyed { survey, shares: &order.shares, done };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
-    let gathered = runtime.block_on(read(cluster, &order, &mut reader, tell))?;
+    let gathered = runtime.block_on(read(cluster, None, &order, &mut reader, tell))?;
     let mut lost = BTreeMap::new();
     for (task, why) in &gathered.lost {
         lost.extend(order.shares[task - 1].iter().map(|report| (*report, format!("not analysed: {why}"))));
@@ -125,10 +131,11 @@ pub fn survey(cluster: &Cluster, survey: &Survey, tell: &mut dyn FnMut(&str)) ->
     Ok(Joined { outcomes: join(survey, gathered.parts, &lost), lost: lost.len() })
 }
 
-/// What the recipes of a case take of the reports of its jobs, read by tasks. Where there is nothing of a report, that is
+/// What the recipes of a case of this run take of the reports of its jobs, read by tasks. Where there is nothing of a report, that is
 /// kept, and why.
 pub async fn kept(
     cluster: &Cluster,
+    run: &str,
     jobs: Vec<JobInput>,
     recipes: &[String],
     own: &[PlannedRecipe],
@@ -158,7 +165,7 @@ pub async fn kept(
         shares,
         jobs: None,
     };
-    let gathered = read(cluster, &order, &mut Handed, tell).await;
+    let gathered = read(cluster, Some(run), &order, &mut Handed, tell).await;
     let Order { work: Work::Jobs(work), shares, .. } = &order else { return kept };
     match gathered {
         Ok(gathered) => {
@@ -214,12 +221,13 @@ impl gather::Read for Handed {
 /// Has all tasks done in a folder of their own, which is gone behind them.
 async fn read<R: gather::Read>(
     cluster: &Cluster,
+    run: Option<&str>,
     order: &Order,
     reader: &mut R,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Gathered<R::Part>, Failed> {
     let (reach, host) = (ProcessReach, Host::Here);
-    let folder = folder(&reach, &host, &cluster.shared).await?;
+    let folder = folder(&reach, &host, &cluster.shared, run).await?;
     let place = Place { reach: &reach, host: &host, folder: &folder };
     let gathered = read_at(cluster, order, &place, reader, tell).await;
     // What tasks that were lost said is all that tells why.
@@ -270,9 +278,9 @@ async fn read_at<R: gather::Read>(
 }
 
 /// Private to the user, and nobody else's.
-async fn folder(reach: &dyn Reach, host: &Host, shared: &str) -> Result<String, String> {
+async fn folder(reach: &dyn Reach, host: &Host, shared: &str, run: Option<&str>) -> Result<String, String> {
     let failed = |why: String| format!("no folder for the analysis in `paths.shared`: {shared}: {why}");
-    let pattern = format!("{shared}/analysis-XXXXXXXX");
+    let pattern = format!("{shared}/{}", called::pattern(run));
     let make = Command::new(["mktemp", "-d", "--", &pattern], QUERY_LIMIT);
     let answer = reach.exec(host, &make).await.map_err(|error| failed(error.to_string()))?;
     match answer.succeeded() {

@@ -28,14 +28,19 @@ const RANKS: usize = 8;
 /// A cluster whose nodes see this program, and 64 reports of eight hosts.
 fn bench() -> Bench {
     let bench = Bench::new("");
-    let file = bench.project.path().join("inventory/live.toml");
-    let text = fs::read_to_string(&file).expect("an inventory");
-    fs::write(&file, format!("{text}harness = \"{HARNESS}\"\n")).expect("written");
-    fs::create_dir_all(bench.project.path().join("shared")).expect("made");
+    reads(&bench);
     for rank in 0..HOSTS * RANKS {
         report(&bench.project.path().join(format!("reports/rank{rank}.sqlite")), rank);
     }
     bench
+}
+
+/// Its nodes see this program, by which they read.
+pub fn reads(bench: &Bench) {
+    let file = bench.project.path().join("inventory/live.toml");
+    let text = fs::read_to_string(&file).expect("an inventory");
+    fs::write(&file, format!("{text}harness = \"{HARNESS}\"\n")).expect("written");
+    fs::create_dir_all(bench.project.path().join("shared")).expect("made");
 }
 
 /// Steps of computing and communicating kernels, which differ from rank to rank, and the name of the host.
@@ -77,7 +82,7 @@ fn start(bench: &Bench, output: &str, on: &[&str]) -> Child {
     child
 }
 
-const ON_NODES: [&str; 4] = ["--analyze-on", "slurm", "--inventory", "live"];
+pub const ON_NODES: [&str; 4] = ["--analyze-on", "slurm", "--inventory", "live"];
 
 fn ended(child: Child) -> Ran {
     ran(child.wait_with_output().expect("the harness ends"))
@@ -139,7 +144,7 @@ fn the_same_bytes() {
 }
 
 /// The first tries of tasks 3 and 5 tell their process and wait.
-const WAITS: &str = "task=$SLURM_ARRAY_TASK_ID\n\
+const WAITS: &str = "task=$SLURM_ARRAY_TASK_ID\necho \"$SLURMD_NODENAME\" >>\"BENCH/nodes-$task\"\n\
     if [[ $task == 3 || $task == 5 ]] && mkdir \"BENCH/first-$task\" 2>/dev/null; then\n\
     echo \"$SLURM_ARRAY_JOB_ID $$\" >\"BENCH/told-$task.new\"\nmv \"BENCH/told-$task.new\" \"BENCH/told-$task\"\n\
     exec sleep 600\nfi\n";
@@ -167,6 +172,9 @@ fn killed() {
     for task in [3, 5] {
         let again = format!("task {task} is started again, as it was lost: ");
         assert!(there.stderr.contains(&again), "{}", there.all());
+        let nodes = fs::read_to_string(bench.project.path().join(format!("nodes-{task}"))).expect("told");
+        let nodes: Vec<&str> = nodes.lines().collect();
+        assert!(nodes.len() == 2 && nodes[0] != nodes[1], "started again on another node: {nodes:?}");
     }
     assert_same(&bench, "here", "there");
     assert!(left_of_analyses(&bench).is_empty(), "{:?}", left_of_analyses(&bench));
@@ -220,7 +228,7 @@ fn interrupted() {
 }
 
 /// A finished run of profiled cases, and its id.
-fn finished(bench: &Bench) -> String {
+pub fn finished(bench: &Bench) -> String {
     let ran = bench.project.harness(&["--suite", "evidence-p5"]);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     bench

@@ -1,6 +1,7 @@
 //! A copy of the project beside a Slurm cluster of its own: suites of commands run on its nodes, and what came of them
 //! is asked for. What must come of them stands in the tests.
 
+use crate::bed::StandIns;
 use crate::project::{Project, Ran, ran};
 use crate::slurm_cluster::Cluster;
 use crate::table::{self, Row};
@@ -36,6 +37,23 @@ impl Bench {
         );
         let cases = cases.replace("BENCH", &folder);
         bench.project.write("suites/live.toml", &format!("instance = \"p5\"\nabout = \"live\"\n{cases}"));
+        bench
+    }
+
+    /// The same with stand-ins for the programs of its nodes, `n1` and so on.
+    pub fn with(programs: &StandIns, nodes: u16, cases: &str) -> Bench {
+        let bench = Bench::of(nodes, "", cases);
+        let (folder, state) = (bench.folder(), programs.state().display());
+        bench.project.write(
+            "inventory/live.toml",
+            &format!(
+                "kind = \"real\"\ninstance = \"p5\"\nnodes = \"n[1-{nodes}]\"\nnsys_version = \"2025.3.1\"\n\
+                 [reach]\nvia = \"slurm\"\nmpi = \"pmi2\"\n\
+                 [environment]\nPATH = \"{state}/bin:/usr/local/bin:/usr/bin:/bin\"\n\
+                 [paths]\nshared = \"{folder}/shared\"\nnccl_tests = \"{state}/bin\"\n\
+                 nsys = \"{state}/bin/nsys\"\ncounters = \"{state}/hosts/{{host}}\"\n"
+            ),
+        );
         bench
     }
 

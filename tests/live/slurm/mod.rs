@@ -2,6 +2,7 @@
 //! right verdict, the right culprit, the other cases unharmed, nothing left.
 
 mod analysis;
+mod analysis_left;
 mod bench;
 mod discover;
 mod failures;
@@ -30,6 +31,7 @@ pub fn tests() -> Vec<Trial> {
         killed::FACTS,
         shared::FACTS,
         analysis::FACTS,
+        analysis_left::FACTS,
         isolated::FACTS,
     ]
     .concat();

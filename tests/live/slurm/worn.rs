@@ -75,26 +75,14 @@ fn folder_full() {
 }
 
 fn report_cut() {
-    let bench = Bench::of(4, "", "");
     let programs = StandIns::new("n[1-4]", "faults = [\"n2:report-truncated\"]");
-    let (folder, state) = (bench.folder(), programs.state().display().to_string());
     let profiled = "[[case]]\nname = \"profiled\"\nplacement = \"all\"\nrecipes = [\"nccl_tests\", \"cuda_gpu_kern_sum\"]\n\
         workload = { kind = \"nccl-tests\", op = \"scatter\", from = \"64MiB\", to = \"256MiB\", factor = 2 }\n\
         profile = { ranks = \"one-per-node\" }\n\
         [[case.assert]]\nmetric = \"kernel.class_share\"\nclass = \"nccl\"\nat_least = \"95 %\"\n\
         [[case.assert]]\nmetric = \"nccl.wrong\"\nequals = 0\n";
-    let text =
-        format!("instance = \"p5\"\nabout = \"live\"\n{profiled}{}", case("after", "\"each\"", "well", ""));
-    bench.project.write("suites/live.toml", &text.replace("BENCH", &folder));
+    let bench = Bench::with(&programs, 4, &format!("{profiled}{}", case("after", "\"each\"", "well", "")));
     bench.program("well", "exit 0");
-    let path = bench.project.path().join("inventory/live.toml");
-    let inventory =
-        fs::read_to_string(&path).expect("an inventory").replace("mpi = \"none\"", "mpi = \"pmi2\"");
-    let inventory = inventory.replace(&format!("{folder}/bin"), &format!("{state}/bin"));
-    let nsys = format!("[paths]\nnsys = \"{state}/bin/nsys\"\n");
-    let inventory =
-        inventory.replace("[paths]\n", &nsys).replace("[reach]", "nsys_version = \"2025.3.1\"\n[reach]");
-    fs::write(&path, inventory).expect("written");
     let ran = bench.run();
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     bench.came_to(

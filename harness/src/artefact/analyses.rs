@@ -1,0 +1,12 @@
+//! Where tasks of a cluster read the reports of a run: what is needed to find what is left of them, should the process that
+//! waits for them be killed.
+
+use serde::{Deserialize, Serialize};
+
+/// `analyses.json`: written before the first of them begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Analyses {
+    pub format: u32,
+    /// The folder that all nodes see, in which each analysis has one of its own.
+    pub shared: String,
+}
