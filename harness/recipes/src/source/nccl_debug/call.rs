@@ -151,16 +151,16 @@ pub(super) fn parse(text: &str) -> Option<Result<Call, NoCall<'_>>> {
 fn fields(operation: Operation, rest: &str) -> Result<Call, &'static str> {
     let mut words = Words(rest);
     let op_count = words.next().and_then(hex).ok_or("opCount")?;
-    let send_buffer = words.labelled("sendbuff").and_then(pointer).ok_or("sendbuff")?;
-    let receive_buffer = words.labelled("recvbuff").and_then(pointer).ok_or("recvbuff")?;
-    let count = words.labelled("count").and_then(count).ok_or("count")?;
-    let datatype = words.labelled("datatype").and_then(whole).ok_or("datatype")?;
-    let redop = words.labelled("op").and_then(whole).ok_or("op")?;
-    let root = words.labelled("root").and_then(whole).ok_or("root")?;
-    let comm = words.labelled("comm").and_then(pointer).ok_or("comm")?;
+    let send_buffer = field(&mut words, "sendbuff").and_then(pointer).ok_or("sendbuff")?;
+    let receive_buffer = field(&mut words, "recvbuff").and_then(pointer).ok_or("recvbuff")?;
+    let count = field(&mut words, "count").and_then(count).ok_or("count")?;
+    let datatype = field(&mut words, "datatype").and_then(whole).ok_or("datatype")?;
+    let redop = field(&mut words, "op").and_then(whole).ok_or("op")?;
+    let root = field(&mut words, "root").and_then(whole).ok_or("root")?;
+    let comm = field(&mut words, "comm").and_then(pointer).ok_or("comm")?;
     let nranks = words.next().and_then(|word| word.strip_prefix("[nranks=")?.strip_suffix(']'));
     let nranks = nranks.and_then(whole).ok_or("nranks")?;
-    let stream = words.labelled("stream").and_then(pointer).ok_or("stream")?;
+    let stream = field(&mut words, "stream").and_then(pointer).ok_or("stream")?;
     Ok(Call {
         operation,
         op_count,
@@ -174,6 +174,21 @@ fn fields(operation: Operation, rest: &str) -> Result<Call, &'static str> {
         nranks,
         stream,
     })
+}
+
+/// What stands behind a label. Forks and later versions write fields of their own between those that are known, such as `acc 0x7f`:
+/// one of them may stand before it.
+fn field<'a>(words: &mut Words<'a>, label: &str) -> Option<&'a str> {
+    if let Some(word) = words.labelled(label) {
+        return Some(word);
+    }
+    let mut ahead = *words;
+    let (name, value) = (ahead.next()?, ahead.next()?);
+    let is_field =
+        name.bytes().all(|byte| byte.is_ascii_lowercase()) && pointer(value).or(whole(value)).is_some();
+    let word = is_field.then(|| ahead.labelled(label))??;
+    *words = ahead;
+    Some(word)
 }
 
 /// The same for a line that is plainly a call, which nearly all are: one pass over its bytes. Nothing where it takes a second look.

@@ -88,12 +88,15 @@ pub(super) fn connection<'a>(text: &'a str) -> Option<Connection<'a>> {
     })
 }
 
-/// `Channel 00/12 : 0 1 2 3`: the ranks of a ring, in their order.
-pub(super) fn order(text: &str) -> Option<(u64, u64, Vec<u64>)> {
+/// `Channel 00/12 : 0 1 2 3`: the ranks of a ring, in their order. The oldest say `Channel 00 :`.
+pub(super) fn order(text: &str) -> Option<(u64, Option<u64>, Vec<u64>)> {
     let (head, ranks) = text.strip_prefix("Channel ")?.split_once(" :")?;
-    let (channel, of) = head.split_once('/')?;
+    let (channel, of) = match head.split_once('/') {
+        Some((channel, of)) => (channel, Some(whole(of)?)),
+        None => (head, None),
+    };
     let ranks = ranks.split_whitespace().map(whole).collect::<Option<Vec<_>>>()?;
-    (!ranks.is_empty()).then_some((whole(channel)?, whole(of)?, ranks))
+    (!ranks.is_empty()).then_some((whole(channel)?, of, ranks))
 }
 
 /// `Ring 00 : 0 -> 1 -> 2`, `Tree 0 : -1 -> 0 -> 1/-1/-1`.

@@ -51,7 +51,8 @@ pub enum Said<'a> {
     Libfabric(&'a str),
     Order {
         channel: u64,
-        of: u64,
+        /// The oldest do not tell it.
+        of: Option<u64>,
         ranks: Vec<u64>,
     },
     Ring {

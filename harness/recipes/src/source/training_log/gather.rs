@@ -183,7 +183,9 @@ fn missing(series: &Series, shown: &str) -> Option<Finding> {
         same_epoch.then(|| pair[1].iteration - pair[0].iteration)
     };
     let mut usual: BTreeMap<u64, u64> = BTreeMap::new();
-    for distance in series.steps.windows(2).filter_map(apart) {
+    // Many programs tell their first step, and from then on those of round numbers: 1, 10, 20.
+    let from_second = if series.steps.len() > 2 { 1 } else { 0 };
+    for distance in series.steps[from_second..].windows(2).filter_map(apart) {
         *usual.entry(distance).or_default() += 1;
     }
     let (usual, _) =

@@ -184,6 +184,14 @@ fn a_clock_that_goes_back_is_named() {
 }
 
 #[test]
+fn the_first_step_and_then_those_of_round_numbers_are_no_gap() {
+    for steps in [&[1, 10, 20][..], &[1, 10, 20, 30], &[0, 100, 200, 300, 350]] {
+        assert_eq!(codes(&log(&run(steps.iter().copied()))), [""; 0], "{steps:?}");
+    }
+    assert_eq!(codes(&log(&run([1, 9, 10, 11]))), ["training-gap"]);
+}
+
+#[test]
 fn steps_that_were_not_told_are_a_gap() {
     let log = log(&run([10, 20, 30, 50, 60, 80]));
     assert_eq!(codes(&log), ["training-gap"]);

@@ -81,6 +81,7 @@ const LINES: &[(&str, &str)] = &[
         "timings",
     ),
     ("comm 0x55 rank 0 nRanks 16 nNodes 2 localRanks 8 localRank 0 MNNVL 0", "members"),
+    ("Channel 00 :    0   1   2   3", "order"),
     ("Channel 00/02 :    0   1   2   3", "order"),
     ("Ring 00 : 7 -> 0 -> 1", "ring"),
     ("Ring 00 : 0[4000] -> 1[5000] via P2P/IPC", "connection"),
