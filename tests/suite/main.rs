@@ -62,6 +62,8 @@ mod spread;
 mod ssh;
 mod ssh_launcher;
 mod stand_in_launchers;
+mod stand_in_sessions;
+mod stand_in_trainings;
 mod stand_ins;
 mod stats;
 mod stats_files;

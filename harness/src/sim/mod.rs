@@ -83,7 +83,7 @@ mod ssh;
 mod tests;
 pub(crate) mod timeline;
 mod traffic;
-mod training;
+pub mod training;
 mod turns;
 pub(crate) mod work;
 

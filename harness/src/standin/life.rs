@@ -100,6 +100,11 @@ impl Life {
         (self.from_s + passed_s.max(0.0)).min(self.course().work_to_s)
     }
 
+    /// A moment of the machine's clock in nanoseconds since the job's start.
+    pub fn in_job_ns(&self, at_ns: i64) -> i64 {
+        at_ns - self.begin_ns + (self.from_s * 1e9) as i64
+    }
+
     pub async fn tick(&self) {
         sleep(TICK).await;
     }

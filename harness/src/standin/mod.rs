@@ -16,8 +16,10 @@ mod nccl_tests;
 mod nsys;
 mod nvidia_smi;
 mod place;
+mod python;
 mod rank;
 mod report;
+mod session;
 mod setup;
 mod state;
 #[cfg(test)]
@@ -37,7 +39,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 /// The programs that there are, beside those of nccl-tests.
-const OTHERS: [&str; 10] = [
+const OTHERS: [&str; 11] = [
     "nsys",
     "fi_rma_bw",
     "ib_write_bw",
@@ -45,6 +47,7 @@ const OTHERS: [&str; 10] = [
     "mpirun",
     "torchrun",
     "nemo",
+    "python3",
     "nvidia-smi",
     "fi_info",
     "ibv_devices",
@@ -107,6 +110,7 @@ fn answer(state: &State, call: &Call) -> Result<i32, String> {
             }
             "mpirun" => mpirun::answer(state, &call.words).await,
             "torchrun" | "nemo" => torchrun::answer(state, &call.program, &call.words).await,
+            "python3" => python::answer(state, &call.words).await,
             "nvidia-smi" => Ok(nvidia_smi::answer(state, &call.words)),
             "fi_info" => Ok(fabric::answer(state, &call.words)),
             "ibv_devices" => Ok(fabric::devices(state)),

@@ -1,10 +1,10 @@
-//! nsys: `--version`, `status`, `profile` and `export`, in the words that the harness uses. What a report holds is told
-//! in `report`.
+//! nsys: `--version`, `status`, `profile` and `export`, in the words that the harness uses. Sessions that somebody starts and
+//! stops are told in `session`, what a report holds in `report`.
 
 use super::place::Place;
 use super::report::{RECORD, Seen};
 use super::state::State;
-use super::tell;
+use super::{session, tell};
 use crate::sim::fault::Fault;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -34,12 +34,19 @@ pub async fn answer(state: &State, words: &[String]) -> Result<i32, String> {
         }
         Some((word, rest)) if word == "profile" => profile(state, rest).await,
         Some((word, rest)) if word == "export" => export(state, rest),
-        _ => Err(format!("it knows --version, status, profile and export: `{}`", words.join(" "))),
+        Some((word, rest)) if session::VERBS.contains(&word.as_str()) => {
+            session::answer(state, word, rest).await
+        }
+        _ => Err(format!(
+            "it knows --version, status, profile, export, {}: `{}`",
+            session::VERBS.join(", "),
+            words.join(" ")
+        )),
     }
 }
 
 /// The switches, each with its value, and what comes behind them.
-fn switches(words: &[String]) -> (Vec<String>, &[String]) {
+pub fn switches(words: &[String]) -> (Vec<String>, &[String]) {
     let mut found = Vec::new();
     let mut rest = words;
     while let [word, more @ ..] = rest
@@ -58,7 +65,7 @@ fn switches(words: &[String]) -> (Vec<String>, &[String]) {
     (found, rest)
 }
 
-fn value<'a>(switches: &'a [String], names: &[&str]) -> Option<&'a str> {
+pub fn value<'a>(switches: &'a [String], names: &[&str]) -> Option<&'a str> {
     let of = |switch: &'a String| {
         let (name, value) = switch.split_once('=')?;
         names.contains(&name).then_some(value)
@@ -69,16 +76,44 @@ fn value<'a>(switches: &'a [String], names: &[&str]) -> Option<&'a str> {
 async fn profile(state: &State, words: &[String]) -> Result<i32, String> {
     let (switches, command) = switches(words);
     let name = value(&switches, &["--output", "-o"]).unwrap_or("report1");
-    let [program, arguments @ ..] = command else { return Err("no program to profile".to_owned()) };
-    let folder = std::env::current_dir().map_err(|error| format!("no working folder: {error}"))?;
-    let (record, report) = (folder.join(format!("{name}.qdstrm")), folder.join(format!("{name}.nsys-rep")));
-    if report.exists() && !switches.iter().any(|switch| switch == "--force-overwrite=true") {
-        return Err(format!("the report is there already: {}", report.display()));
+    let (record, report) = (in_folder(&format!("{name}.qdstrm"))?, free_report(name, &switches)?);
+    let code = under(command, &record, &mut |_| Ok(())).await?;
+    if code == 0 {
+        if !record.exists() {
+            return Err(format!("the program left nothing to make {name}.nsys-rep of: it is no stand-in"));
+        }
+        generate(state, &Seen::read(&record)?.by(switches, None), &record, &report)?;
+        fs::remove_file(&record).map_err(|error| format!("{}: {error}", record.display()))?;
     }
+    Ok(code)
+}
+
+pub fn in_folder(name: &str) -> Result<PathBuf, String> {
+    let folder = std::env::current_dir().map_err(|error| format!("no working folder: {error}"))?;
+    Ok(folder.join(name))
+}
+
+/// Where the report of this name goes, and nobody else's lies.
+pub fn free_report(name: &str, switches: &[String]) -> Result<PathBuf, String> {
+    let report = in_folder(&format!("{name}.nsys-rep"))?;
+    match report.exists() && !switches.iter().any(|switch| switch == "--force-overwrite=true") {
+        true => Err(format!("the report is there already: {}", report.display())),
+        false => Ok(report),
+    }
+}
+
+/// Runs a program that leaves its record there, hands signals on to it, and gives its exit code. `begun` is told its number.
+pub async fn under(
+    command: &[String],
+    record: &Path,
+    begun: &mut dyn FnMut(Option<u32>) -> Result<(), String>,
+) -> Result<i32, String> {
+    let [program, arguments @ ..] = command else { return Err("no program to profile".to_owned()) };
     let told = |error| format!("`{program}`: {error}");
     let (mut term, mut int) = (asked(SignalKind::terminate())?, asked(SignalKind::interrupt())?);
-    let mut child = Command::new(program).args(arguments).env(RECORD, &record).spawn().map_err(told)?;
+    let mut child = Command::new(program).args(arguments).env(RECORD, record).spawn().map_err(told)?;
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+    begun(child.id())?;
     let pass = |signal| pid.map(|pid| kill(pid, signal));
     let status = loop {
         tokio::select! {
@@ -88,37 +123,21 @@ async fn profile(state: &State, words: &[String]) -> Result<i32, String> {
             _ = int.recv() => { pass(Signal::SIGINT); }
         }
     };
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
-    if code == 0 {
-        finish(state, &switches, &record, &report, name)?;
-    }
-    Ok(code)
+    Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()))
 }
 
 fn asked(kind: SignalKind) -> Result<tokio::signal::unix::Signal, String> {
     signal(kind).map_err(|error| format!("no signals: {error}"))
 }
 
-/// Makes the report of what the process recorded; what recorded nothing is no workload that this knows.
-fn finish(
-    state: &State,
-    switches: &[String],
-    record: &Path,
-    report: &Path,
-    name: &str,
-) -> Result<(), String> {
-    if !record.exists() {
-        return Err(format!("the program left nothing to make {name}.nsys-rep of: it is no stand-in"));
-    }
-    let mut seen = Seen::read(record)?;
-    seen.switches = switches.to_vec();
+/// Makes the report of what a process recorded; what recorded nothing is no workload that this knows.
+pub fn generate(state: &State, seen: &Seen, record: &Path, report: &Path) -> Result<(), String> {
     let told = |error| format!("{}: {error}", report.display());
-    let remove = || fs::remove_file(record).map_err(|error| format!("{}: {error}", record.display()));
     let nothing = seen.tables(state, &["META_DATA_EXPORT".to_owned()])?.is_none();
     let mut text = seen.text(true)?;
     for fault in state.ails(&seen.node) {
         match fault {
-            Fault::ReportMissing => return remove(),
+            Fault::ReportMissing => return Ok(()),
             Fault::ReportEmpty => text.clear(),
             Fault::ReportTruncated => text.truncate(text.len() * 2 / 3),
             _ => {}
@@ -126,14 +145,14 @@ fn finish(
     }
     if nothing {
         tell("No reports were generated.");
-        return remove();
+        return Ok(());
     }
     let part = report.with_extension("nsys-rep.part");
     fs::write(&part, text).map_err(told)?;
     fs::rename(&part, report).map_err(told)?;
-    remove()?;
+    let name = report.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     tell(format!(
-        "Generating '{}'\n[1/1] [========================100%] {name}.nsys-rep\nGenerated:\n    {}",
+        "Generating '{}'\n[1/1] [========================100%] {name}\nGenerated:\n    {}",
         record.display(),
         report.display()
     ));

@@ -33,10 +33,13 @@ pub struct Seen {
     begin_ns: i64,
     /// Of the profiler.
     #[serde(default)]
-    pub switches: Vec<String>,
+    switches: Vec<String>,
     /// What opens its window.
     #[serde(default)]
     window: Option<Trigger>,
+    /// From when to when by the machine's clock, where somebody started and stopped the collection by hand.
+    #[serde(default)]
+    collected_ns: Option<(i64, i64)>,
 }
 
 /// The record of a process that goes on.
@@ -57,6 +60,7 @@ impl Record {
             begin_ns: life.begin_ns(),
             switches: Vec::new(),
             window: hooked(),
+            collected_ns: None,
         };
         fs::write(&path, seen.text(false)?).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Some(Record(path)))
@@ -76,6 +80,11 @@ fn hooked() -> Option<Trigger> {
 }
 
 impl Seen {
+    /// By a profiler that was called so; from when to when, where that was told by hand.
+    pub fn by(self, switches: Vec<String>, collected_ns: Option<(i64, i64)>) -> Seen {
+        Seen { switches, collected_ns, ..self }
+    }
+
     pub fn text(&self, whole: bool) -> Result<String, String> {
         let json = serde_json::to_string(self).map_err(|error| format!("no record: {error}"))?;
         Ok(format!("{MARK} a stand-in for nsys made this report\n{json}\n{}", if whole { END } else { "" }))
@@ -83,9 +92,18 @@ impl Seen {
 
     /// Of a whole file alone.
     pub fn read(path: &Path) -> Result<Seen, String> {
+        Seen::of(path, &|text| text.strip_suffix(END))
+    }
+
+    /// The same of a process that may go on.
+    pub fn so_far(path: &Path) -> Result<Seen, String> {
+        Seen::of(path, &|text| Some(text.strip_suffix(END).unwrap_or(text)))
+    }
+
+    fn of(path: &Path, whole: &dyn Fn(&str) -> Option<&str>) -> Result<Seen, String> {
         let shown = path.display();
         let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
-        let whole = text.strip_suffix(END).filter(|text| text.starts_with(MARK));
+        let whole = whole(&text).filter(|text| text.starts_with(MARK));
         let whole = whole.ok_or_else(|| format!("the report is not whole: {shown}"))?;
         let json = whole.split_once('\n').map(|(_, json)| json).unwrap_or_default();
         serde_json::from_str(json).map_err(|error| format!("the report is not whole: {shown}: {error}"))
@@ -113,6 +131,7 @@ impl Seen {
             }
         }
         let life = Life::new(state, (&self.case, &self.job), self.nodes.clone(), steps, self.begin_ns);
-        Ok(tables_of(&state.cluster, life.epoch_s(), &life.over, self.rank))
+        let collected = self.collected_ns.map(|(from, to)| (life.in_job_ns(from), life.in_job_ns(to)));
+        Ok(tables_of(&state.cluster, life.epoch_s(), &life.over, self.rank, collected))
     }
 }

@@ -1,5 +1,5 @@
 //! torchrun with the training programs of the pretend cluster: one launcher on each node, of which the first prints; and
-//! `nemo`, each of whose ranks is a task, of which the first prints.
+//! `nemo` and `python3`, each of whose ranks is a task, of which the first prints.
 
 use super::life::Life;
 use super::place::Place;

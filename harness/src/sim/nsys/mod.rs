@@ -58,8 +58,15 @@ pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<
 }
 
 /// The tables of a rank's report by their names, where it saw anything; the rank is one of those that are profiled.
-pub fn tables_of(cluster: &Cluster, epoch_s: f64, over: &Over, rank: u32) -> Option<Rc<NamedTables>> {
-    let one = Rank::of(cluster, over, over.course.profile.as_ref()?, rank)?;
+/// `collected`: from when to when, in nanoseconds since the job's start, where somebody started and stopped it by hand.
+pub fn tables_of(
+    cluster: &Cluster,
+    epoch_s: f64,
+    over: &Over,
+    rank: u32,
+    collected: Option<(i64, i64)>,
+) -> Option<Rc<NamedTables>> {
+    let one = Rank { collected, ..Rank::of(cluster, over, over.course.profile.as_ref()?, rank)? };
     (!matches!(one.opening(), Opening::Never)).then(|| one.tables(epoch_s))
 }
 
@@ -104,6 +111,8 @@ struct Rank<'a> {
     local: u32,
     /// Among the job's nodes.
     node: usize,
+    /// From when to when it was collected, where that was by hand.
+    collected: Option<(i64, i64)>,
 }
 
 impl<'a> Rank<'a> {
@@ -117,6 +126,7 @@ impl<'a> Rank<'a> {
             rank,
             local,
             node,
+            collected: None,
         })
     }
 

@@ -60,6 +60,7 @@ impl Seen {
         match opening {
             Opening::Never => events.within(f64::INFINITY, f64::INFINITY),
             Opening::Seconds(from_s, to_s) => events.within(from_s * 1e9, to_s * 1e9),
+            Opening::Span(from, to) => events.within(own_clock(from) as f64, own_clock(to) as f64),
             Opening::Steps(watched) => {
                 events.within(own_clock(watched.from) as f64, own_clock(watched.to) as f64);
             }

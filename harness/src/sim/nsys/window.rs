@@ -11,6 +11,8 @@ pub enum Opening {
     Never,
     /// In seconds from the start of nsys.
     Seconds(f64, f64),
+    /// In true nanoseconds from there.
+    Span(i64, i64),
     Steps(Watched),
 }
 
@@ -28,6 +30,10 @@ const MARGIN_NS: i64 = 500;
 
 impl Rank<'_> {
     pub fn opening(&self) -> Opening {
+        if let Some((from, to)) = self.collected {
+            let origin = ns(self.over.course.work_from_s) - ns(FIRST_KERNEL_S);
+            return Opening::Span(from - origin, to - origin);
+        }
         let words = &self.profile.words.every;
         let waits = words.iter().any(|word| word.starts_with("--capture-range="));
         let Some(asked) = self.asked() else {

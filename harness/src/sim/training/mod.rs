@@ -8,7 +8,7 @@ mod program;
 mod schedule;
 mod stopped;
 
-pub use program::Program;
+pub use program::{Program, is_script};
 pub use schedule::{Compute, Doing, Placed, Who};
 pub use stopped::{WATCHDOG_S, waited};
 

@@ -69,6 +69,11 @@ pub fn read(gpus: u32, nodes: u32, run: &Run) -> Option<Result<Asked, String>> {
     Some(asked(gpus, nodes, run.tasks_per_node, program, processes, (launcher, own)))
 }
 
+/// Whether a word of a command line is the path of a training program that is pretended.
+pub fn is_script(word: &str) -> bool {
+    named(word).is_some()
+}
+
 fn named(word: &str) -> Option<Program> {
     Some(match word.rsplit('/').next()? {
         "train.py" => Program::Plain,
