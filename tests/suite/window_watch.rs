@@ -78,9 +78,15 @@ impl Node {
     }
 
     fn run(&self, window: &str, environment: &[(&str, &str)]) -> (Option<i32>, String, String) {
-        let words = "profile.sh nsys 2025.3 1 all none c.j none all".split(' ');
+        let output = self.bash(1, window, environment).output().expect("bash starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    }
+
+    fn bash(&self, tasks: u32, window: &str, environment: &[(&str, &str)]) -> Command {
+        let words = format!("profile.sh nsys 2025.3 {tasks} all none c.j none all");
         let mut bash = Command::new("bash");
-        bash.args(words).arg(window).args([
+        bash.args(words.split(' ')).arg(window).args([
             "--trace=cuda",
             "--sample=none",
             "--",
@@ -93,13 +99,29 @@ impl Node {
         for (name, value) in environment {
             bash.env(name, value);
         }
-        let output = bash.output().expect("bash starts");
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (output.status.code(), text(&output.stdout), text(&output.stderr))
+        bash
+    }
+
+    /// Two ranks side by side: the first prints its steps, the second nothing.
+    fn two(&self, window: &str) {
+        let rank = |rank: u32| {
+            let number = rank.to_string();
+            let style = if rank == 0 { "plain" } else { "none" };
+            let told = [("SLURM_PROCID", number.as_str()), ("SLURM_LOCALID", &number), ("STYLE", style)];
+            let mut bash = self.bash(2, window, &told);
+            bash.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("bash starts")
+        };
+        for mut child in [rank(0), rank(1)] {
+            assert!(child.wait().expect("it ends").success());
+        }
     }
 
     fn account(&self) -> (Account, Mark) {
-        let text = fs::read_to_string(self.job().join("profile.rank0.txt")).expect("an account");
+        self.account_of(0)
+    }
+
+    fn account_of(&self, rank: u32) -> (Account, Mark) {
+        let text = fs::read_to_string(self.job().join(account::file_name(rank))).expect("an account");
         let account = account::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let mark = mark::read(account.window.as_deref().expect("a mark")).expect("a mark");
         (account, mark)
@@ -135,6 +157,26 @@ fn the_collection_starts_behind_the_step_before_the_first_and_stops_behind_the_l
         let left: Vec<_> =
             fs::read_dir(node.job()).expect("read").flatten().map(|entry| entry.file_name()).collect();
         assert!(!left.iter().any(|name| name.to_string_lossy().contains(".log")), "{left:?}");
+    }
+}
+
+#[test]
+fn a_rank_that_prints_no_step_is_told_by_one_that_does() {
+    let node = Node::new();
+    node.two(&format!("watch:3..5:0:{LINE}"));
+    for rank in 0..2 {
+        let (_, mark) = node.account_of(rank);
+        assert_eq!((mark.opened, mark.closed, mark.error), (Some(3), Some(5), None), "rank {rank}");
+    }
+    let calls = node.calls();
+    for verb in ["start --session=h0.", "start --session=h1.", "stop at 5", "start at 2"] {
+        assert!(calls.iter().any(|call| call.starts_with(verb)), "{verb}: {calls:?}");
+    }
+    let node = Node::new();
+    node.two(&format!("watch:30..35:0:{LINE}"));
+    for rank in 0..2 {
+        let (_, mark) = node.account_of(rank);
+        assert_eq!((mark.opened, mark.steps, mark.error), (None, Some(8), None), "rank {rank}");
     }
 }
 

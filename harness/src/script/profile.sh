@@ -140,10 +140,14 @@ watched() {
   return "$status"
 }
 
-# Follows the log, starts the collection behind the step before the first, and stops it behind the last.
+# Follows the log, starts the collection behind the step before the first, and stops it behind the last. Most programs
+# print their steps on one rank: who sees some of its own tells the others of the two that matter and of its last one, in a
+# file beside the script, and who sees none looks there.
 watch() {
-  local session=$1 report=$2 over='' rest='' part=''
-  opened=null closed=null error=null seen=-1
+  local session=$1 report=$2 over='' rest='' part='' tries
+  local told=$PWD/window.steps.step$step.try$restart
+  opened=null closed=null error=null seen=-1 printed=-1
+  : >> "$told"
   local asked=${window#watch:}
   local steps=${asked%%:*}
   asked=${asked#*:}
@@ -161,8 +165,15 @@ watch() {
     rest+=$part
     look_at "$rest"
     rest=${rest##*$'\r'}
+    if ((printed < 0)); then hear; fi
     if [[ -n $over ]]; then break; fi
     if [[ $closed == null ]]; then sleep 0.1; else sleep 1; fi
+  done
+  if ((printed >= 0)); then echo "$printed" >> "$told"; fi
+  # Others end a moment later, and tell then.
+  for ((tries = 0; tries < 30 && seen < 0; tries++)); do
+    sleep 0.1
+    hear
   done
   printf '{"way":"watch","opened":%s,"closed":%s,"steps":%s,"error":%s}\n' \
     "$opened" "$closed" "$((seen + 1))" "$error" > "$mark"
@@ -178,13 +189,30 @@ look_at() {
     number=${BASH_REMATCH[1]:-}
     [[ $number =~ ^[0-9]{1,15}$ ]] || continue
     number=$((10#$number - from))
-    if ((number <= seen)); then continue; fi
-    seen=$number
-    # There is no session any more.
-    if [[ -n $over ]]; then continue; fi
-    if [[ $opened == null && $error == null ]] && ((seen >= first - 1 && seen < last)); then open_window; fi
-    if [[ $opened != null && $closed == null ]] && ((seen >= last)); then close_window; fi
+    if ((number <= printed)); then continue; fi
+    if ((printed < first - 1 && number >= first - 1 || printed < last && number >= last)); then
+      echo "$number" >> "$told"
+    fi
+    printed=$number
+    step_ended "$number"
   done
+}
+
+# What others saw. The file is opened anew each time: a folder on the network shows no more otherwise.
+hear() {
+  local number
+  while read -r number; do
+    if [[ $number =~ ^[0-9]{1,15}$ ]]; then step_ended "$number"; fi
+  done < "$told"
+}
+
+step_ended() {
+  if (($1 <= seen)); then return; fi
+  seen=$1
+  # There is no session any more.
+  if [[ -n $over ]]; then return; fi
+  if [[ $opened == null && $error == null ]] && ((seen >= first - 1 && seen < last)); then open_window; fi
+  if [[ $opened != null && $closed == null ]] && ((seen >= last)); then close_window; fi
 }
 
 open_window() {

@@ -2,6 +2,7 @@
 //! of them: the same verdicts, the same culprits, and run folders that differ only where they must.
 
 mod differ;
+mod trainings;
 mod ways;
 
 use crate::fact::{Fact, trials};
@@ -9,7 +10,7 @@ use crate::{slurm_cluster, ssh};
 use libtest_mimic::Trial;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use ways::{Asked, Way};
+use ways::{Asked, SHORT_S, Way};
 
 pub const FACTS: &[Fact] = &[
     ("nccl_p5_ends_with_the_same_verdicts_over_all_of_them", healthy),
@@ -17,7 +18,8 @@ pub const FACTS: &[Fact] = &[
 ];
 
 pub fn tests() -> Vec<Trial> {
-    trials("same", FACTS, slurm_cluster::absent().or(ssh::hosts::absent()))
+    let facts = [FACTS, trainings::FACTS].concat();
+    trials("same", &facts, slurm_cluster::absent().or(ssh::hosts::absent()))
 }
 
 /// What is read off counters by the machine's own clock, and what is left of a workload that was lived through in part:
@@ -25,7 +27,7 @@ pub fn tests() -> Vec<Trial> {
 const BY_THE_CLOCK: [(&str, f64); 2] = [("node.efa_tx", 0.6), ("nic.share", 1e-6)];
 
 fn healthy() {
-    let ways = ways::all(&Asked { suite: "nccl-p5", faults: &[], text: "" });
+    let ways = ways::all(&Asked { suite: "nccl-p5", faults: &[], text: "", floor_s: SHORT_S });
     for way in &ways {
         assert_eq!(way.ran.code, Some(0), "{}: {}", way.name, way.ran.all());
         way.assert_marked();
@@ -82,7 +84,7 @@ fn ill() {
     );
     let slow = (&["n4:nic-slow=0.4@rdmap113s0"][..], &["nic-pairs"][..], &["culprit n4 rdmap113s0"][..]);
     for (faults, cases, culprits) in [dead, slow] {
-        let ways = ways::all(&Asked { suite: "ill", faults, text: &parts(cases) });
+        let ways = ways::all(&Asked { suite: "ill", faults, text: &parts(cases), floor_s: SHORT_S });
         for way in &ways {
             assert_eq!(way.ran.code, Some(1), "{}: {}", way.name, way.ran.all());
             let mut blamed = way.ran.blamed();

@@ -19,7 +19,12 @@ pub struct Asked<'a> {
     pub suite: &'a str,
     pub faults: &'a [&'a str],
     pub text: &'a str,
+    /// So many seconds of each job are lived through at least, as far as it has so many.
+    pub floor_s: f64,
 }
+
+/// Most of a job is not lived through.
+pub const SHORT_S: f64 = 0.8;
 
 const SEED: &str = "7";
 const NODES: &str = "n[1-4]";
@@ -52,7 +57,7 @@ fn pretended(asked: &Asked<'_>, via: &'static str) -> Way {
     Way { name: if via == "ssh" { "pretend ssh" } else { "pretend Slurm" }, project, ran }
 }
 
-fn by_slurm(asked: &Asked<'_>) -> Way {
+pub fn by_slurm(asked: &Asked<'_>) -> Way {
     let project = project(asked);
     let programs = programs(asked);
     let cluster = Cluster::start(4);
@@ -65,7 +70,7 @@ fn by_slurm(asked: &Asked<'_>) -> Way {
     Way { name: "real Slurm", project, ran }
 }
 
-fn by_ssh(asked: &Asked<'_>) -> Way {
+pub fn by_ssh(asked: &Asked<'_>) -> Way {
     let project = project(asked);
     let programs = programs(asked);
     let named = (1..=4).map(|nth| format!("Host n{nth}\n    HostName 127.0.11.{nth}\n"));
@@ -120,12 +125,13 @@ fn widened(baselines: &str) -> String {
     baselines.lines().map(line).collect()
 }
 
-/// Most of a job is not lived through. The one case that asserts a rate of counters has some windows of a second.
+/// The one case that asserts a rate of counters has some windows of a second.
 fn programs(asked: &Asked<'_>) -> StandIns {
     let faults: Vec<String> = asked.faults.iter().map(|fault| format!("{fault:?}")).collect();
     let more = format!(
-        "seed = {SEED}\nfaults = [{}]\nfloor_s = 0.8\n[case_floor_s]\nall-all_gather = 4.0\n",
-        faults.join(", ")
+        "seed = {SEED}\nfaults = [{}]\nfloor_s = {:.1}\n[case_floor_s]\nall-all_gather = 4.0\n",
+        faults.join(", "),
+        asked.floor_s
     );
     StandIns::new(NODES, &more)
 }

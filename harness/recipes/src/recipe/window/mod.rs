@@ -163,7 +163,7 @@ struct Seen {
 }
 
 /// The hook's ranges come first, for they are in the report itself; then, where a hook opened it, the hook's word, since what
-/// it closes cuts the program's own ranges; then the program's numbers, the watcher's word, and the order of kernels.
+/// it closes cuts the program's own ranges; then the program's numbers, with which the watcher's word may agree but for its two ends, that word, and the order of kernels.
 fn seen(asked: &Asked, mark: Option<&Mark>, shown: &Shown) -> Seen {
     let of_set = |numbers: &BTreeSet<u64>, by: &str| Seen {
         steps: Some(numbers.len() as u64),
@@ -192,10 +192,19 @@ fn seen(asked: &Asked, mark: Option<&Mark>, shown: &Shown) -> Seen {
         shown.numbers.iter().find(is_asked).or(shown.numbers.iter().max_by_key(|numbers| numbers.len()));
     match (own, told) {
         (_, Some(told)) if by_hook => told,
+        (Some(numbers), Some(told)) if is_cut(numbers, &told) => told,
         (Some(numbers), _) => of_set(numbers, &shown.by),
         (_, Some(told)) => told,
         _ => Seen { steps: shown.count, first: None, last: None, by: shown.by.clone() },
     }
+}
+
+/// Whether these are the steps that a watcher tells of: it comes a moment late, so that of the first the beginning is missing,
+/// and of the one behind the last it is there.
+fn is_cut(numbers: &BTreeSet<u64>, told: &Seen) -> bool {
+    let Some((first, last)) = told.first.zip(told.last) else { return false };
+    numbers.iter().all(|number| (first..=last + 1).contains(number))
+        && (first + 1..=last).all(|number| numbers.contains(&number))
 }
 
 /// Why the window is not the one that was asked for; an error where nobody can tell.

@@ -83,6 +83,21 @@ fn the_hook_s_word_counts_where_nobody_traced_its_ranges() {
 }
 
 #[test]
+fn a_watcher_that_comes_a_moment_late_cuts_a_step_at_either_end_and_no_more() {
+    let watched = || mark("watch", Some(3), Some(6), 20);
+    for numbers in [4..=7, 4..=6, 3..=6, 3..=7] {
+        let seen = output(&ranges("step", numbers.clone()), (3, 6), watched());
+        let figures = figures(&seen);
+        assert_eq!(figures[1..], [("window.steps", 4.0), ("window.first", 3.0), ("window.last", 6.0)]);
+        assert_eq!(told(&seen), (vec![], vec![]), "{numbers:?}");
+    }
+    for numbers in [5..=7, 4..=8, 2..=6, 3..=5] {
+        let seen = output(&ranges("step", numbers.clone()), (3, 6), watched());
+        assert_eq!(told(&seen).1, ["window-not-as-asked"], "{numbers:?}");
+    }
+}
+
+#[test]
 fn a_window_of_which_nobody_can_tell_has_no_number_of_steps() {
     let silent = Made::begin();
     silent.range((0, 5), 3, "setup");
