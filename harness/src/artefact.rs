@@ -5,12 +5,14 @@
 
 mod analyses;
 mod ended;
+mod isolation;
 mod outcome;
 mod probed;
 mod whole;
 
 pub use analyses::Analyses;
 pub use ended::{Ended, LEFT_OUT};
+pub use isolation::{Isolated, IsolationCost, PlannedIsolation};
 pub use outcome::{Bad, CaseOutcomes, CoverageSets, JobOutcome, WorkKind};
 pub use probed::{ClockOffset, LeftOut, Probe, ProbedNode, Value};
 pub use whole::{CaseSummary, Counts, RunRecord, Summary};
@@ -75,6 +77,9 @@ pub struct Plan {
     /// Recipes that users wrote, whole: the plan needs no file of theirs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recipes: Vec<PlannedRecipe>,
+    /// What is done where a suite is red.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub isolations: Vec<PlannedIsolation>,
     pub cases: Vec<PlannedCase>,
 }
 

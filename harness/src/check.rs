@@ -5,6 +5,7 @@
 use crate::baseline::{self, Baselines, PENDING};
 use crate::envlint::{self, Linted, Versions};
 use crate::inventory::{Instance, Instances, Inventory};
+use crate::isolate;
 use crate::lint;
 use crate::mistake::Mistake;
 use crate::physics;
@@ -78,6 +79,7 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
                 }
                 let told = window::lint(&suite);
                 report.mistakes.extend(told.mistakes);
+                report.mistakes.extend(isolate::round::lint(&suite));
                 report.warnings.extend(told.warnings);
                 let versions = instance.map(Versions::of_instance).unwrap_or_default();
                 report.add(envlint::lint_suite(&text, &file, &versions));

@@ -66,6 +66,7 @@ pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary 
             exit_code::PASSED | exit_code::OWES => Vec::new(),
             _ => judge::merge_culprits(named, of_run),
         },
+        isolations: Vec::new(),
         cases,
     }
 }

@@ -166,6 +166,207 @@ fn a_node_on_which_every_run_hangs_is_named_and_so_is_a_gpu_that_returns_wrong_d
 }
 
 #[test]
+fn nobody_is_drained_unasked_and_where_asked_it_is_told_of_each_culprit() {
+    let project = Project::new();
+    let fault = ["--sim-fault", "p5-002:nic-dead@rdmap113s0"];
+    project.harness(&[&["--suite", "nccl-p5", "-q", "all-all_gather"], &fault[..]].concat());
+    let isolate = [&["isolate", "--suite", "nccl-p5"], &fault[..]].concat();
+    let unasked = project.harness(&isolate);
+    assert!(!unasked.all().contains("drained"), "{}", unasked.all());
+    let asked = project.harness(&[&isolate[..], &["--drain"]].concat());
+    assert_eq!(asked.code, Some(1), "{}", asked.all());
+    let line = "drained p5-002: [harness] HRN-NIC-DEAD rdmap113s0: listed, but moved no byte";
+    let told: Vec<&str> = asked.stdout.lines().filter(|told| told.starts_with("drained ")).collect();
+    assert!(
+        told.len() == 1 && told[0].starts_with(line) && told[0].ends_with(" (SIMULATED)"),
+        "{}",
+        asked.all()
+    );
+    // There is a line of its own for what came of it, and the last line is the sum as ever.
+    assert!(
+        asked.stdout.ends_with("culprits 1, runs 0 (all pairs: 6), node-hours 0.00\n"),
+        "{}",
+        asked.all()
+    );
+    let watched = isolate_link(&project);
+    assert!(
+        watched.stdout.contains("\nnot drained a-c: HRN-LINK-SLOW: no node is at fault\n"),
+        "{}",
+        watched.all()
+    );
+    for (words, told) in [
+        (&["--inventory", "sim-ssh", "--drain"][..], "--drain: only Slurm drains nodes"),
+        (&["--inventory", "sim-ssh", "--resume-drained"][..], "--resume-drained: only Slurm drains nodes"),
+        (&["--resume-drained"][..], "--resume-drained: a pretend cluster forgets who was drained"),
+        (&["--resume-drained", "--drain"][..], "cannot be used with"),
+    ] {
+        let refused = project.harness(&[&["isolate", "--suite", "nccl-p5"], words].concat());
+        assert_eq!(refused.code, Some(2), "{words:?} {}", refused.all());
+        assert!(refused.stderr.contains(told), "{words:?} {}", refused.all());
+    }
+    let help = project.harness(&["isolate", "--help"]);
+    let words: Vec<&str> = help.stdout.split_whitespace().collect();
+    let told = "an idle node, in a reservation that keeps others off it; it stays in the queue only where that run exits 0";
+    assert!(words.join(" ").contains(told), "{}", help.all());
+}
+
+#[test]
+fn a_red_suite_that_wants_it_is_isolated_and_its_reports_name_the_culprit_and_the_runs() {
+    let project = Project::new();
+    project
+        .write("suites/pairs.toml", &format!("on_failure = \"isolate\"\nisolate_budget_node_h = 5\n{PAIRS}"));
+    let run = ["--suite", "pairs", "--inventory", "sim-32"];
+    let dry = project.harness(&[&run[..], &["--dry-run"]].concat());
+    assert_eq!(dry.code, Some(0), "{}", dry.all());
+    let promise = "if `pairs` is red: isolation by `pairs`: at most ";
+    assert!(dry.stdout.contains(promise) && dry.stdout.contains("(its budget: 5.00)"), "{}", dry.all());
+
+    let well = project.harness(&[&run[..], &["-q"]].concat());
+    assert_eq!((well.code, project.runs()), (Some(0), 1), "{}", well.all());
+    assert!(!well.stdout.contains("isolate"), "{}", well.all());
+
+    let fault = ["--sim-fault", "p5-011:nic-slow=0.4@rdmap113s0"];
+    let red = project.harness(&[&run[..], &fault, &["-q"]].concat());
+    assert_eq!(red.code, Some(1), "{}", red.all());
+    let named = culprits(&red);
+    assert!(
+        named.len() == 1 && named[0].starts_with("HRN-NIC-SLOW replace p5-011 rdmap113s0: "),
+        "{}",
+        red.all()
+    );
+    // After the verdict, and the code stays that of the suite.
+    let verdict = red.stdout.find("\nexit 1: ").expect("a verdict");
+    assert!(red.stdout.find("isolate ").is_some_and(|at| at > verdict), "{}", red.all());
+    assert!(red.stdout.ends_with("the run's own exit code stays: 1\n"), "{}", red.all());
+    // The newest run is that of the suite, and it tells of the others.
+    let summary = project.json("summary.json");
+    assert_eq!(summary["suites"][0], "pairs");
+    let isolated = &summary["isolations"][0];
+    assert_eq!((&isolated["suite"], &isolated["end"]), (&"pairs".into(), &"culprits".into()), "{summary}");
+    assert_eq!(isolated["culprits"][0], named[0]);
+    let rounds = isolated["rounds"].as_array().expect("rounds");
+    let first = rounds[0].as_str().expect("an id");
+    let record =
+        fs::read_to_string(project.path().join("runs").join(first).join("isolation.json")).expect("read");
+    let record: serde_json::Value = serde_json::from_str(&record).expect("JSON");
+    assert_eq!(record["asked"]["brought_about_by"], summary["run_id"]);
+    let junit = fs::read_to_string(project.path().join("runs/latest/junit.xml")).expect("read");
+    assert!(junit.contains("name=\"isolation.runs\"") && junit.contains(first), "{junit}");
+    assert!(junit.contains("HRN-NIC-SLOW replace p5-011 rdmap113s0"), "{junit}");
+
+    let left = project.harness(&[&run[..], &fault, &["-q", "--on-failure", "nothing"]].concat());
+    assert!(left.code == Some(1) && culprits(&left).is_empty(), "{}", left.all());
+    // What a program reads from stdout is that run alone.
+    let json = ["--format", "json"];
+    let read = project.harness(&[&run[..], &fault, &json].concat());
+    assert!(read.stdout.lines().all(|line| line.starts_with('{')), "{}", read.stdout);
+    assert!(read.stderr.contains("HRN-NIC-SLOW replace p5-011"), "{}", read.all());
+}
+
+const PAIRS: &str = "instance = \"p5\"\nabout = \"pairs\"\n[[case]]\nname = \"pairs\"\nplacement = \"pairs\"\n\
+    recipes = [\"nccl_tests\"]\ncounters = false\n\
+    workload = { kind = \"nccl-tests\", op = \"all_gather\", from = \"1GiB\", to = \"1GiB\", factor = 2, iterations = 20 }\n\
+    [[case.assert]]\nmetric = \"nccl.busbw\"\nsize = \"1GiB\"\nat_least = \"300 GB/s\"\n";
+
+#[test]
+fn nothing_is_isolated_where_the_machinery_alone_failed_or_the_budget_or_the_nodes_do_not_allow_it() {
+    let project = Project::new();
+    project.write(
+        "suites/pairs.toml",
+        &format!("on_failure = \"isolate\"\nisolate_budget_node_h = 0.01\n{PAIRS}"),
+    );
+    let run = ["--suite", "pairs", "--inventory", "sim-32", "-q"];
+    let lost = project.harness(&[&run[..], &["--sim-fault", "p5-011:output-missing"]].concat());
+    assert_eq!((lost.code, project.runs()), (Some(3), 1), "{}", lost.all());
+    let fault = ["--sim-fault", "p5-003:nic-slow=0.4@rdmap113s0"];
+    let poor = project.harness(&[&run[..], &fault].concat());
+    assert_eq!(poor.code, Some(1), "{}", poor.all());
+    assert!(poor.stdout.contains("could not tell: the next round needs about "), "{}", poor.all());
+    assert_eq!(project.json("summary.json")["isolations"][0]["end"], "could not tell");
+    let few = project.harness(&[&run[..], &fault, &["--nodes", "p5-[003-004]"]].concat());
+    assert_eq!(few.code, Some(1), "{}", few.all());
+    assert!(few.stdout.contains("not isolated: 4 nodes at least are needed"), "{}", few.all());
+
+    // By the flag alone, the run's own estimate bounds it.
+    project.write("suites/pairs.toml", PAIRS);
+    let asked = project.harness(&[&run[..4], &["--on-failure", "isolate", "--dry-run"]].concat());
+    assert!(asked.stdout.contains("(the run's own estimate bounds it: "), "{}", asked.all());
+    for (head, told) in [
+        ("on_failure = \"isolat\"", "did you mean `isolate`"),
+        ("isolate_budget_node_h = 3", "bounds an isolation, and this suite asks for none"),
+        ("on_failure = \"isolate\"\nisolate_budget_node_h = 0", "must be above 0"),
+    ] {
+        project.write("suites/pairs.toml", &format!("{head}\n{PAIRS}"));
+        let wrong = project.harness(&["check"]);
+        assert_eq!(wrong.code, Some(2), "{}", wrong.all());
+        assert!(wrong.all().contains(told), "{head}: {}", wrong.all());
+    }
+    let each = PAIRS.replace("placement = \"pairs\"", "placement = \"each\"");
+    project.write("suites/pairs.toml", &format!("on_failure = \"isolate\"\n{each}"));
+    let wrong = project.harness(&["check"]);
+    assert!(
+        wrong.all().contains("runs a case of nccl-tests on sets of nodes, and there is none"),
+        "{}",
+        wrong.all()
+    );
+}
+
+fn isolate_link(project: &Project) -> Ran {
+    isolate(project, &["--no-evidence", "--drain", "--sim-fault", "p5-003:link-slow=0.5@p5-020"])
+}
+
+#[test]
+fn a_fleet_that_is_slow_alike_is_said_to_be_and_no_node_is_blamed() {
+    let project = Project::new();
+    let faults: Vec<String> = (1..=32).map(|node| format!("p5-{node:03}:node-slow=0.7")).collect();
+    let mut words = vec!["--no-evidence", "--drain"];
+    words.extend(faults.iter().flat_map(|fault| ["--sim-fault", fault]));
+    let ran = isolate(&project, &words);
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    let named = culprits(&ran);
+    assert!(
+        named.len() == 1 && named[0].starts_with("HRN-FLEET-SLOW configure p5-[001-032] all: "),
+        "{}",
+        ran.all()
+    );
+    assert!(named[0].contains("lets a good cluster have"), "{}", ran.all());
+    assert!(!ran.stdout.contains("drained") && !ran.stdout.contains("scontrol"), "{}", ran.all());
+    let last = ran.stdout.lines().last().unwrap_or_default();
+    assert!(last.starts_with("culprits 0, "), "{last}");
+    // Without a baseline nobody can tell.
+    fs::remove_file(project.path().join("baselines/sim-p5.toml")).expect("removed");
+    let _ = fs::remove_dir_all(project.path().join("runs"));
+    let ran = isolate(&project, &words);
+    assert!(culprits(&ran).is_empty(), "{}", ran.all());
+    assert!(
+        ran.stdout.contains("note: whether all are slow alike could not be told: there is no baseline"),
+        "{}",
+        ran.all()
+    );
+}
+
+#[test]
+fn evidence_that_does_not_explain_the_loss_does_not_end_the_search() {
+    let project = Project::new();
+    // A dead NIC costs a little; the other node costs half, and one run of all cannot tell whom to blame.
+    let faults = ["--sim-fault", "p5-002:nic-dead@rdmap113s0", "--sim-fault", "p5-019:node-slow=0.5"];
+    let red = project.harness(
+        &[&["--suite", "nccl-p5", "--inventory", "sim-32", "-q", "all-all_gather"], &faults[..]].concat(),
+    );
+    assert_eq!(red.code, Some(1), "{}", red.all());
+    let ran = isolate(&project, &faults);
+    let named = culprits(&ran);
+    assert!(
+        named.len() == 2
+            && named.iter().any(|line| line.starts_with("HRN-NIC-DEAD replace p5-002 rdmap113s0: "))
+            && named.iter().any(|line| line.starts_with("HRN-NODE-SLOW reboot p5-019 node: ")),
+        "{}",
+        ran.all()
+    );
+    assert!(ran.stdout.contains("names 1 by itself, and that is not all"), "{}", ran.all());
+}
+
+#[test]
 fn what_cannot_be_isolated_is_refused_with_the_reason() {
     let project = Project::new();
     for (more, told) in [
@@ -184,7 +385,7 @@ fn what_cannot_be_isolated_is_refused_with_the_reason() {
 fn every_code_has_a_page_with_cause_next_action_and_the_line_for_slurm() {
     let project = Project::new();
     let all = project.harness(&["explain"]);
-    assert_eq!((all.code, all.stdout.lines().count()), (Some(0), 14), "{}", all.all());
+    assert_eq!((all.code, all.stdout.lines().count()), (Some(0), 20), "{}", all.all());
     for line in all.stdout.lines() {
         let code = line.split(' ').next().unwrap_or_default();
         let page = project.harness(&["explain", code]);
@@ -193,7 +394,8 @@ fn every_code_has_a_page_with_cause_next_action_and_the_line_for_slurm() {
         let drains = page
             .stdout
             .contains(&format!("scontrol update nodename=NODE state=drain reason=\"[harness] {code} PART\""));
-        assert_eq!(drains, code != "HRN-LINK-SLOW", "{}", page.all());
+        let blames_no_node = ["HRN-LINK-SLOW", "HRN-FLEET-SLOW"].contains(&code);
+        assert_eq!(drains, !blames_no_node, "{}", page.all());
     }
     let unknown = project.harness(&["explain", "HRN-NIC-SLOWW"]);
     assert_eq!(unknown.code, Some(2), "{}", unknown.all());

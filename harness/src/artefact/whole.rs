@@ -1,6 +1,6 @@
 //! The artefacts of a run as a whole: how it went, and what it came to. What each case came to is told beside them.
 
-use super::{CaseEnd, Coverage, Culprit, LeftOut};
+use super::{CaseEnd, Coverage, Culprit, Isolated, LeftOut};
 use recipes::finding::Finding;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +52,9 @@ pub struct Summary {
     pub counts: Counts,
     pub coverage: Coverage,
     pub culprits: Vec<Culprit>,
+    /// What was found by further runs, since a suite wanted it so where it is red.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub isolations: Vec<Isolated>,
     pub cases: Vec<CaseSummary>,
 }
 

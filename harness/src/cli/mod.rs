@@ -112,6 +112,9 @@ pub struct RunArgs {
     /// Launch nothing more after this many failures
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_fail: Option<u32>,
+    /// Where a suite is red: run on to find the part that makes it, as `harness isolate` does, or leave it at that
+    #[arg(long, value_name = "WHAT", value_parser = ["isolate", "nothing"])]
+    pub on_failure: Option<String>,
     /// End the whole run after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
@@ -304,7 +307,9 @@ fn parse_with_matches<A: Parser + CommandFactory + FromArgMatches>(
         .iter()
         .map(|setting| format!("  {:<20}  {}", setting.key, setting.about))
         .collect();
-    let after = format!("{VERBS}{}\n\n{}", settings.join("\n"), exit_code::TABLE);
+    let all = format!("{VERBS}{}\n\n{}", settings.join("\n"), exit_code::TABLE);
+    // A verb that has codes and words of its own says these.
+    let after = A::command().get_after_help().map_or(all, ToString::to_string);
     let command = A::command()
         // libtest-mimic's own template would take the place of ours.
         .help_template("{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}{after-help}")

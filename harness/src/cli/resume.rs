@@ -1,6 +1,7 @@
 //! `--run ID --resume`: goes on with a run whose process was ended, where it was ended. What it had launched is found
 //! by what it wrote down, and not launched again.
 
+use super::isolate::after;
 use super::replay::own_recipes;
 use super::run_suites::{self, Past};
 use super::{RunArgs, clean, load};
@@ -40,7 +41,16 @@ pub fn resume(home: &Home, id: &str, args: &RunArgs) -> i32 {
         Err(why) => return run_suites::machinery(&why),
     };
     match run_suites::execute(&plan, &inventory, reached, &store, args, Some(&past)) {
-        Ok(finished) => run_suites::close(&plan, &finished, &store, args),
+        Ok(finished) => {
+            // The files of the run as they lie in the project; others are known to whoever began it alone.
+            let path = |file: &str| home.path().join(file).display().to_string();
+            let like = RunArgs {
+                suites: plan.isolations.iter().map(|of| path(&of.file)).collect(),
+                inventory: path(&inventory.file),
+                ..args.clone()
+            };
+            after::close(home, &plan, finished, &store, args, &like)
+        }
         Err(why) => run_suites::machinery(&why),
     }
 }

@@ -1,5 +1,6 @@
 //! The default verb: from arguments to a plan, from the plan to a run, from the run to what is printed.
 
+use super::isolate::after;
 use super::preflight::{self, Again, Stopped};
 use super::reached::Reached;
 use super::{RunArgs, home, load, no_home, settings, usage};
@@ -16,9 +17,9 @@ use crate::sim::PretendReach;
 use crate::sim::fault::NodeFault;
 use crate::sim::journal::Entry;
 use crate::store::{self, Home, Store};
-use crate::suite::Case;
+use crate::suite::{Case, OnFailure};
 use crate::tasks::Cluster;
-use crate::{exit_code, interrupt, physics, sim};
+use crate::{exit_code, interrupt, isolate, physics, sim};
 use libtest_mimic::{ColorSetting, FormatSetting};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
@@ -123,7 +124,7 @@ pub fn go(
         Ok(finished) => finished,
         Err(why) => return machinery(&why),
     };
-    close(&plan, &finished, &store, args)
+    after::close(home, &plan, finished, &store, args, again.args)
 }
 
 /// How the nodes of a real inventory are reached; pretend ones are made where the run is.
@@ -158,10 +159,19 @@ fn holds_none(plan: &Plan, secrets: &Secrets) -> Result<(), String> {
 
 /// Writes and prints what a run came to; gives the exit code.
 pub fn close(plan: &Plan, finished: &Finished, store: &Store, args: &RunArgs) -> i32 {
-    let written = match pipeline::write_reports(plan, finished, store) {
-        Ok(written) => written,
-        Err(error) => return machinery(&error.to_string()),
-    };
+    match write(plan, finished, store, args) {
+        Ok(code) => {
+            print(plan, finished, args);
+            code
+        }
+        Err(code) => code,
+    }
+}
+
+/// Writes it; gives the exit code, as an error where nothing was written.
+pub fn write(plan: &Plan, finished: &Finished, store: &Store, args: &RunArgs) -> Result<i32, i32> {
+    let written =
+        pipeline::write_reports(plan, finished, store).map_err(|error| machinery(&error.to_string()))?;
     let mut code = finished.summary.exit_code;
     for (name, path) in [("junit.xml", &args.junit), ("summary.json", &args.json)] {
         let Some(path) = path else { continue };
@@ -171,8 +181,7 @@ pub fn close(plan: &Plan, finished: &Finished, store: &Store, args: &RunArgs) ->
             code = code.max(exit_code::COULD_NOT_TELL);
         }
     }
-    print(plan, finished, args);
-    code
+    Ok(code)
 }
 
 /// The plan and the inventory that it is for; or all that is wrong, in one go.
@@ -209,6 +218,16 @@ pub fn make_plan_as(
             mistakes.extend(found.iter().map(ToString::to_string));
         }
     }
+    for suite in &mut loaded.suites {
+        match (args.on_failure.as_deref(), suite.on_failure) {
+            (Some("isolate"), OnFailure::Nothing) => {
+                suite.on_failure = OnFailure::Isolate { budget_node_h: None };
+            }
+            (Some("nothing"), _) => suite.on_failure = OnFailure::Nothing,
+            _ => {}
+        }
+        mistakes.extend(isolate::round::lint(suite).map(|mistake| mistake.to_string()));
+    }
     for text in &args.sim_faults {
         let checked = NodeFault::parse(text).and_then(|fault| check_fault(&loaded.inventory, fault));
         if let Err(why) = checked {
@@ -237,7 +256,7 @@ pub fn make_plan_as(
         limit_s: args.timeout,
         max_fail: args.max_fail,
         reservation: args.reservation.clone(),
-        sources: loaded.sources,
+        sources: loaded.sources.clone(),
         recipes: own::planned(loaded.suites.iter().flat_map(|suite| &suite.cases).flat_map(recipes_of)),
         sets: BTreeMap::new(),
     };
@@ -248,7 +267,9 @@ pub fn make_plan_as(
         exact: args.libtest.exact,
         skip: args.libtest.skip.clone(),
     };
-    Ok((plan::select(plan, &selection), loaded.inventory))
+    let mut plan = plan::select(plan, &selection);
+    plan.isolations = after::planned(home, &plan, &loaded.suites, &loaded.inventory, &loaded.sources);
+    Ok((plan, loaded.inventory))
 }
 
 fn recipes_of(case: &Case) -> impl Iterator<Item = &str> {

@@ -24,6 +24,11 @@ impl Severity {
             Severity::Watch => "watch",
         }
     }
+
+    /// Whether a node is of no use to others until something has been done to it.
+    pub fn asks_for_drain(self) -> bool {
+        matches!(self, Severity::Replace | Severity::Reboot | Severity::Reset)
+    }
 }
 
 #[derive(Debug)]
@@ -39,6 +44,8 @@ pub struct Code {
 
 /// What reasons of drained nodes begin with, so that nobody else's is ever touched.
 pub const REASON: &str = "[harness]";
+/// In letters: lists of nodes are read by people.
+const MOST_EVIDENCE: usize = 120;
 
 impl Code {
     pub fn find(name: &str) -> Option<&'static Code> {
@@ -57,6 +64,16 @@ impl Code {
         }
     }
 
+    /// What Slurm is told of a node that is drained because of it: one line, for whoever looks at the queue.
+    pub fn reason(&self, part: &str, evidence: &str, run: &str) -> String {
+        let evidence: String = evidence.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let evidence = match evidence.char_indices().nth(MOST_EVIDENCE) {
+            Some((at, _)) => format!("{}...", evidence.get(..at).unwrap_or_default()),
+            None => evidence,
+        };
+        format!("{REASON} {} {part}: {evidence}, run {run}", self.name)
+    }
+
     /// The exact line, which nobody runs unasked.
     pub fn drain(&self, node: &str, part: &str) -> String {
         format!("scontrol update nodename={node} state=drain reason=\"{REASON} {} {part}\"", self.name)
@@ -65,9 +82,14 @@ impl Code {
     pub fn page(&self) -> String {
         let slurm = match self.drains {
             true => format!(
-                "  {}\n  and after a run on it that passes, if the reason is still ours:\n  scontrol update \
-                 nodename=NODE state=resume\n",
-                self.drain("NODE", "PART")
+                "  {}\n{}  and after a run on it that passes, if the reason is still ours (`harness isolate \
+                 --resume-drained` does both):\n  scontrol update nodename=NODE state=resume\n",
+                self.drain("NODE", "PART"),
+                match self.severity.asks_for_drain() {
+                    true => "  `harness isolate --drain` does so\n",
+                    false =>
+                        "  `harness isolate --drain` leaves it to you: it takes no node out for this severity\n",
+                }
             ),
             false => "  none: no node is at fault, and draining one changes nothing\n".to_owned(),
         };
@@ -82,21 +104,27 @@ impl Code {
     }
 }
 
-pub static CODES: [&Code; 14] = [
+pub static CODES: [&Code; 20] = [
     &NODE_SLOW,
     &NODE_UNCLEAR,
     &NODE_BROKEN,
     &NODE_LOST,
     &NODE_UNFIT,
+    &NODE_DIFFERS,
     &GPU_SLOW,
     &GPU_WRONG,
+    &GPU_XID,
     &NVLINK_SLOW,
     &NIC_SLOW,
     &NIC_DEAD,
     &NIC_MISSING,
+    &NIC_DOWN,
+    &NIC_RETRANS,
     &PORT_SLOW,
     &LINK_SLOW,
+    &NET_DOWNGRADED,
     &RANK_LATE,
+    &FLEET_SLOW,
 ];
 
 static NODE_SLOW: Code = Code {
@@ -233,4 +261,64 @@ static RANK_LATE: Code = Code {
     cause: "what its process does between collectives: its CPU, its storage, its share of the work",
     next: "look at the load of its CPUs and at who else runs there; isolate again with another workload",
     drains: true,
+};
+
+static NIC_DOWN: Code = Code {
+    name: "HRN-NIC-DOWN",
+    severity: Severity::Reboot,
+    what: "a NIC that is listed, and whose link is not active",
+    cause: "its link did not train or was lost; nothing of a job can go over it",
+    next: "reboot the node once; replace it if the link stays down",
+    drains: true,
+};
+
+static NIC_RETRANS: Code = Code {
+    name: "HRN-NIC-RETRANS",
+    severity: Severity::Watch,
+    what: "a NIC whose transmissions timed out while the runs that its node is in were slow",
+    cause: "loss on its way: its cable or port, or a part of the network that many were on at the same time",
+    next: "isolate again without this run's word (`--no-evidence`): where the NIC is slow by itself it is named so; where \
+           not, give the node and the time to whoever keeps the network",
+    drains: true,
+};
+
+static GPU_XID: Code = Code {
+    name: "HRN-GPU-XID",
+    severity: Severity::Reset,
+    what: "a node whose driver told of a fault of a GPU (Xid), and that the runs speak against",
+    cause: "the number of the Xid tells: 13, 31 and 43 mostly are the program's; 48, 63, 64, 94, 95 memory; 74 NVLink; 79 a \
+            GPU that has fallen off its bus",
+    next: "look the number up in the driver's manual, reset the GPU or reboot the node, isolate again; replace the node if \
+           48, 74, 79 or 95 comes back",
+    drains: true,
+};
+
+static NODE_DIFFERS: Code = Code {
+    name: "HRN-NODE-DIFFERS",
+    severity: Severity::Configure,
+    what: "a node that the runs speak against, and whose software or settings are not those of most nodes",
+    cause: "another image, a driver that was updated on some nodes only, a setting of its own",
+    next: "make it like the others (`harness inventory diff`), then isolate again on it and good partners",
+    drains: true,
+};
+
+static NET_DOWNGRADED: Code = Code {
+    name: "HRN-NET-DOWNGRADED",
+    severity: Severity::Configure,
+    what: "a node whose NCCL did not take the way that it should: no GPUDirect RDMA, sockets, or another provider than `efa`",
+    cause: "a module that is not loaded (gdrdrv, nvidia-peermem), a plugin that was not found, or a variable that says so",
+    next: "read the log of NCCL on it (`harness logs nccl`) and its environment (`harness inventory diff`), correct it, \
+           isolate again",
+    drains: true,
+};
+
+static FLEET_SLOW: Code = Code {
+    name: "HRN-FLEET-SLOW",
+    severity: Severity::Configure,
+    what: "all nodes slow alike, against what an accepted baseline lets a good cluster have; no node is blamed",
+    cause: "what all of them have in common: a variable, an image, a driver, the network as a whole, or a baseline that was \
+            made on something else",
+    next: "compare the software with that of the baseline's runs (`harness baseline show`), lint the environment (`harness \
+           check`), look at what was changed since; isolate compares nodes with each other, so that it finds nobody here",
+    drains: false,
 };

@@ -1,8 +1,11 @@
 //! What a stored run names by itself, as coded culprits: then nothing has to be run to know it. A node that was only left
-//! over by elimination is no evidence.
+//! over by elimination is no evidence, and what is merely odd about a node is some only where the runs speak against that
+//! node already. It ends a search where it explains all that was lost, so that it hides no second fault.
 
 use super::code::Code;
-use crate::artefact::{Culprit, LeftOut};
+use super::seen::{Oddity, Seen};
+use crate::artefact::{Culprit, JobOutcome, LeftOut, WorkKind};
+use std::collections::BTreeSet;
 
 /// One line about a culprit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,13 +29,28 @@ impl std::fmt::Display for Line {
 pub struct Evidence {
     pub lines: Vec<Line>,
     pub explains_all: bool,
+    /// What is odd about nodes that nothing else speaks against: told, and not blamed.
+    pub hints: Vec<String>,
 }
 
 pub fn of_run(culprits: &[Culprit], left_out: &[LeftOut]) -> Evidence {
-    let mut evidence = Evidence::default();
-    let mut unexplained = false;
+    let told = told(culprits, left_out);
+    let explains_all = told.eliminated.is_empty() && !told.has_suspects && !told.lines.is_empty();
+    Evidence { lines: told.lines, explains_all, hints: Vec::new() }
+}
+
+/// What the judgement of a run says, before anything else is asked.
+struct Told {
+    lines: Vec<Line>,
+    /// Nodes that are slow, and nobody knows why.
+    eliminated: Vec<String>,
+    has_suspects: bool,
+}
+
+fn told(culprits: &[Culprit], left_out: &[LeftOut]) -> Told {
+    let mut told = Told { lines: Vec::new(), eliminated: Vec::new(), has_suspects: false };
     for left in left_out {
-        evidence.lines.push(Line {
+        told.lines.push(Line {
             code: "HRN-NODE-UNFIT",
             node: left.node.clone(),
             part: "node".to_owned(),
@@ -40,23 +58,125 @@ pub fn of_run(culprits: &[Culprit], left_out: &[LeftOut]) -> Evidence {
         });
     }
     for culprit in culprits {
-        let Culprit::Culprit { node, part, evidence: told } = culprit else {
-            unexplained = true;
+        let Culprit::Culprit { node, part, evidence } = culprit else {
+            told.has_suspects = true;
             continue;
         };
-        match code(part, told) {
+        match code(part, evidence) {
             Some(code) => {
-                let known = evidence.lines.iter().any(|line| line.node == *node);
+                let known = told.lines.iter().any(|line| line.node == *node);
                 if !(known && part == "node") {
-                    let (node, part, told) = (node.clone(), part.clone(), told.clone());
-                    evidence.lines.push(Line { code, node, part, evidence: told });
+                    let (node, part, evidence) = (node.clone(), part.clone(), evidence.clone());
+                    told.lines.push(Line { code, node, part, evidence });
                 }
             }
-            None => unexplained = true,
+            None => told.eliminated.push(node.clone()),
         }
     }
-    evidence.explains_all = !unexplained && !evidence.lines.is_empty();
-    evidence
+    told
+}
+
+/// The same with all else that the run holds.
+pub fn of_seen(seen: &Seen) -> Evidence {
+    let Told { mut lines, eliminated, has_suspects } = told(&seen.culprits, &seen.left_out);
+    let cleared = Cleared::by(&seen.jobs);
+    let mut hints = Vec::new();
+    for odd in seen.oddities() {
+        if let Some(line) = lines.iter_mut().find(|line| line.node == odd.node) {
+            add(line, &odd);
+        } else if eliminated.contains(&odd.node) || cleared.speaks_against(&odd.node, &seen.jobs) {
+            let Oddity { code, node, part, told } = odd;
+            lines.push(Line { code, node, part, evidence: told });
+        } else {
+            hints.push(format!("{} {} {}: {}", odd.code, odd.node, odd.part, odd.told));
+        }
+    }
+    let named = |node: &String| lines.iter().any(|line| line.node == *node);
+    let explains = |loss: &super::seen::Loss| {
+        let guilty: Vec<&Line> = lines.iter().filter(|line| loss.nodes.contains(&line.node)).collect();
+        let others = loss.nodes.iter().filter(|node| !named(node)).all(|node| cleared.has(node));
+        let enough = |line: &&Line| {
+            most_lost(line.code, seen).zip(loss.left).is_some_and(|(most, left)| 1.0 - left <= most)
+        };
+        !guilty.is_empty() && (others || guilty.iter().any(enough))
+    };
+    let explains_all = !lines.is_empty()
+        && !has_suspects
+        && eliminated.iter().all(named)
+        && seen.losses.iter().all(explains);
+    Evidence { lines, explains_all, hints }
+}
+
+/// A second word on a node that is named: a link that is down says more than that the node is unfit.
+fn add(line: &mut Line, odd: &Oddity) {
+    let is_all = line.evidence.starts_with("NICs whose link is not active") && !line.evidence.contains("; ");
+    if odd.code == "HRN-NIC-DOWN" && line.code == "HRN-NODE-UNFIT" && is_all {
+        (line.code, line.part, line.evidence) = (odd.code, odd.part.clone(), odd.told.clone());
+    } else if !line.evidence.contains(&odd.told) && line.evidence.len() < MOST_TOLD {
+        line.evidence = format!("{}; {}", line.evidence, odd.told);
+    }
+}
+
+/// A line that says everything is read by nobody.
+const MOST_TOLD: usize = 300;
+
+/// The most that a part of such a code can take from a run by itself, where that is known; and some for the noise of runs.
+fn most_lost(code: &str, seen: &Seen) -> Option<f64> {
+    let per_gpu = seen.nics.checked_div(seen.gpus).unwrap_or_default();
+    // The other NICs of its GPU carry its share; where there is none, those of another do, beside their own.
+    let of_nic = if per_gpu > 1 { 1.0 / per_gpu as f64 } else { 0.5 };
+    matches!(code, "HRN-NIC-DEAD" | "HRN-NIC-MISSING").then_some(of_nic + OF_NOISE)
+}
+
+const OF_NOISE: f64 = 0.05;
+
+/// Nodes that did well: with others, or by themselves and on the fabric each.
+struct Cleared<'a> {
+    together: BTreeSet<&'a str>,
+    inside: BTreeSet<&'a str>,
+    fabric: BTreeSet<&'a str>,
+}
+
+/// The rates by which it shows whether a node is good.
+const RATES: [&str; 3] = ["nccl.busbw", "nccl.algbw", "nic.rate"];
+
+impl<'a> Cleared<'a> {
+    fn by(jobs: &'a [JobOutcome]) -> Cleared<'a> {
+        let mut cleared =
+            Cleared { together: BTreeSet::new(), inside: BTreeSet::new(), fabric: BTreeSet::new() };
+        for job in jobs.iter().filter(|job| is_good(job)) {
+            let set = match (job.kind, job.nodes.len()) {
+                (WorkKind::Flows, _) => &mut cleared.fabric,
+                (WorkKind::Collective, 1) => &mut cleared.inside,
+                (WorkKind::Collective, _) => &mut cleared.together,
+                (WorkKind::Gpus | WorkKind::Command, _) => continue,
+            };
+            set.extend(job.nodes.iter().map(String::as_str));
+        }
+        cleared
+    }
+
+    fn has(&self, node: &str) -> bool {
+        self.together.contains(node) || (self.inside.contains(node) && self.fabric.contains(node))
+    }
+
+    /// Whether a job went badly that it alone of all its nodes can be blamed for.
+    fn speaks_against(&self, node: &str, jobs: &[JobOutcome]) -> bool {
+        let only_it = |job: &JobOutcome| {
+            job.nodes.iter().any(|of_job| of_job == node)
+                && job.nodes.iter().filter(|of_job| *of_job != node).all(|other| self.has(other))
+        };
+        !self.has(node) && jobs.iter().any(|job| is_bad(job) && only_it(job))
+    }
+}
+
+fn is_good(job: &JobOutcome) -> bool {
+    let rates = || job.judged.iter().filter(|(metric, _)| RATES.contains(&metric.as_str()));
+    job.bad.is_none() && rates().next().is_some() && rates().all(|(_, failed)| !failed)
+}
+
+fn is_bad(job: &JobOutcome) -> bool {
+    job.bad.is_some() || job.judged.iter().any(|(metric, failed)| *failed && RATES.contains(&metric.as_str()))
 }
 
 fn code(part: &str, told: &str) -> Option<&'static str> {
@@ -80,63 +200,5 @@ fn code(part: &str, told: &str) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn culprit(node: &str, part: &str, evidence: &str) -> Culprit {
-        Culprit::Culprit { node: node.into(), part: part.into(), evidence: evidence.into() }
-    }
-
-    #[test]
-    fn what_names_a_part_is_evidence_and_has_a_code_with_a_page() {
-        let culprits = [
-            culprit("n1", "rdmap79s0", "not listed, though the profile of p5 has it"),
-            culprit("n2", "rdmap79s0", "listed, but moved no byte in `all` while its namesakes did"),
-            culprit("n3", "rdmap79s0", "4.8 GB/s with n4 and n5"),
-            culprit("n4", "gpu3", "`nccl.wrong` is 12"),
-            culprit("n5", "gpu3", "`nccl.algbw` is 640 GB/s"),
-            culprit("n6", "node", "NODE_FAIL: job 3 of `all`: n6"),
-            culprit("n7", "node", "hang: job 3 of `all`: n7"),
-        ];
-        let left = [LeftOut { node: "n8".into(), why: "7 GPUs of 8".into(), by_folder: false }];
-        let evidence = of_run(&culprits, &left);
-        let codes: Vec<&str> = evidence.lines.iter().map(|line| line.code).collect();
-        let wanted = [
-            "HRN-NODE-UNFIT",
-            "HRN-NIC-MISSING",
-            "HRN-NIC-DEAD",
-            "HRN-NIC-SLOW",
-            "HRN-GPU-WRONG",
-            "HRN-GPU-SLOW",
-            "HRN-NODE-LOST",
-            "HRN-NODE-BROKEN",
-        ];
-        assert_eq!(codes, wanted);
-        assert!(evidence.explains_all);
-        for line in &evidence.lines {
-            let page = Code::find(line.code).expect("a page").page();
-            assert!(
-                page.contains("cause") && page.contains("scontrol update nodename=NODE state=drain"),
-                "{page}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_node_that_was_left_over_and_suspects_explain_nothing() {
-        let slow = culprit("n2", "node", "nccl.busbw: `nccl.busbw` is out of bounds in job all of `all`");
-        assert_eq!(of_run(&[slow], &[]), Evidence::default());
-        let suspects =
-            Culprit::Suspects { nodes: vec!["n1".into(), "n2".into()], evidence: "hang: x".into() };
-        let both = of_run(&[suspects, culprit("n3", "gpu1", "`nccl.algbw` is low")], &[]);
-        assert_eq!((both.lines.len(), both.explains_all), (1, false));
-        assert!(!of_run(&[], &[]).explains_all);
-    }
-
-    #[test]
-    fn a_line_is_code_severity_node_part_and_evidence() {
-        let evidence = of_run(&[culprit("n3", "rdmap79s0", "4.8 GB/s")], &[]);
-        let lines: Vec<String> = evidence.lines.iter().map(ToString::to_string).collect();
-        assert_eq!(lines, ["HRN-NIC-SLOW replace n3 rdmap79s0: 4.8 GB/s"]);
-    }
-}
+#[path = "evidence_tests.rs"]
+mod tests;

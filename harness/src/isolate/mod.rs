@@ -6,8 +6,10 @@
 
 pub mod allot;
 pub mod code;
+pub mod drains;
 pub mod drawn;
 pub mod evidence;
+pub mod fleetwide;
 pub mod links;
 pub mod model;
 pub mod named;
@@ -15,6 +17,7 @@ pub mod nodes;
 pub mod outlook;
 pub mod parts;
 pub mod round;
+pub mod seen;
 pub mod trial;
 pub mod weigh;
 

@@ -4,9 +4,11 @@
 use super::trial::{Answer, Fleet, Found, Shape, Trial};
 use crate::artefact::{CaseJobs, Ended};
 use crate::inventory::Inventory;
+use crate::mistake::Mistake;
 use crate::plan::Placed;
 use crate::suite::{
-    Assertion, Bound, Case, NcclTests, NicPairs, Per, Place, Placement, Requires, Step, Suite, Workload,
+    Assertion, Bound, Case, NcclTests, NicPairs, OnFailure, Per, Place, Placement, Requires, Step, Suite,
+    Workload,
 };
 use recipes::metric::{Dim, Metric, Metrics};
 use recipes::op::Op;
@@ -37,6 +39,12 @@ pub struct Asked {
     pub budget: Option<f64>,
     pub seed: u64,
     pub sim_faults: Vec<String>,
+    /// The reservation of Slurm that it was asked to run in, beside the inventory's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<String>,
+    /// The run that brought it about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brought_about_by: Option<String>,
 }
 
 /// A trial, and the jobs that are it.
@@ -66,13 +74,8 @@ const NICS: &str = "nics";
 impl Probes {
     /// By the case of that name; else by the first that spans nodes, all_gather before others, since it loads every NIC.
     pub fn of(suite: &Suite, inventory: &Inventory, named: Option<&str>) -> Result<Probes, String> {
-        let spans = |case: &&Case| {
-            let several =
-                !matches!(case.placement, Placement::Each | Placement::EachGpu | Placement::Nodes(1));
-            matches!(&case.workload, Workload::NcclTests(tests) if several && tests.split_mask.is_none())
-        };
         let is = |case: &Case, op: Op| matches!(&case.workload, Workload::NcclTests(tests) if tests.op == op);
-        let mut able = suite.cases.iter().filter(spans).collect::<Vec<_>>();
+        let mut able = suite.cases.iter().filter(|case| spans(case)).collect::<Vec<_>>();
         able.sort_by_key(|case| (case.profile.is_some(), !is(case, Op::AllGather), !is(case, Op::AllReduce)));
         let chosen = match named {
             None => able.first().copied(),
@@ -125,6 +128,18 @@ impl Probes {
         Ok(Probes { suite: suite.clone(), case: case.name.clone(), together, gpus, nics })
     }
 
+    /// The same, and the rate on whole nodes is held against its baseline: by this nothing is run, and a bound is known.
+    pub fn judged(&self) -> Probes {
+        let mut judged = self.clone();
+        let none_wrong = judged.together.assertions.first().cloned();
+        judged.together.assertions.extend(none_wrong.map(|assertion| Assertion {
+            metric: "nccl.busbw".to_owned(),
+            bound: Bound { baseline: true, ..Bound::default() },
+            ..assertion
+        }));
+        judged
+    }
+
     /// The suite of a round, where each of its cases is placed, and which jobs are which trial.
     pub fn round(
         &self,
@@ -165,6 +180,22 @@ impl Probes {
         }
         (suite, sets, tried)
     }
+}
+
+/// Whether a case can be run on any set of nodes, and tells by its rate whether they are good.
+pub fn spans(case: &Case) -> bool {
+    let several = !matches!(case.placement, Placement::Each | Placement::EachGpu | Placement::Nodes(1));
+    matches!(&case.workload, Workload::NcclTests(tests) if several && tests.split_mask.is_none())
+}
+
+/// Why what a suite wants done where it is red cannot be.
+pub fn lint(suite: &Suite) -> Option<Mistake> {
+    let wants = matches!(suite.on_failure, OnFailure::Isolate { .. });
+    (wants && !suite.cases.iter().any(spans)).then(|| {
+        let why = "`on_failure = \"isolate\"` runs a case of nccl-tests on sets of nodes, and there is none";
+        Mistake::of_file(&suite.file, why.to_owned())
+            .suggest("add one whose `placement` is several nodes, or leave `on_failure` out".to_owned())
+    })
 }
 
 fn largest_asserted(case: &Case, tests: &NcclTests) -> u64 {

@@ -143,6 +143,7 @@ pub fn plan(
         reservation: request.reservation.clone(),
         allocations: Vec::new(),
         recipes: request.recipes.clone(),
+        isolations: Vec::new(),
         cases,
     })
 }

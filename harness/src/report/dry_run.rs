@@ -3,7 +3,9 @@
 
 use super::SIMULATED;
 use super::text::{command_line, count, duration, show, show_lines};
-use crate::artefact::{ExpectedFile, FileKind, Launcher, Plan, PlannedAllocation, PlannedCase, PlannedJob};
+use crate::artefact::{
+    ExpectedFile, FileKind, Launcher, Plan, PlannedAllocation, PlannedCase, PlannedIsolation, PlannedJob,
+};
 use crate::nodeset;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -25,6 +27,9 @@ pub fn dry_run(plan: &Plan, standing: &[(&str, &str)], verbose: bool) -> String 
     }
     shared(&mut text, plan, standing);
     totals(&mut text, plan);
+    for isolation in &plan.isolations {
+        line(&mut text, 0, &if_red(isolation));
+    }
     text
 }
 
@@ -193,6 +198,29 @@ fn totals(text: &mut String, plan: &Plan) {
     let hours: f64 = run.iter().map(|case| node_hours(case)).sum();
     let most = duration(seconds as f64);
     line(text, 0, &format!("estimate: {most} where no two cases run side by side, {hours:.2} node-hours"));
+}
+
+/// What a red suite may add, at worst.
+fn if_red(isolation: &PlannedIsolation) -> String {
+    let suite = show(&isolation.suite);
+    if let Some(why) = &isolation.refused {
+        return format!("if `{suite}` is red: no isolation: {}", show(why));
+    }
+    let (best, worst) = (&isolation.best, &isolation.worst);
+    let budget = isolation.budget_node_h;
+    let whose = if isolation.budget_is_own { "its budget" } else { "the run's own estimate bounds it" };
+    format!(
+        "if `{suite}` is red: isolation by `{}`: at most {:.2} node-hours more ({whose}: {budget:.2}); rounds {} to {}, \
+         runs {} to {}, node-hours {:.2} to {:.2}",
+        show(&isolation.case),
+        worst.node_h.min(budget),
+        best.rounds,
+        worst.rounds,
+        best.runs,
+        worst.runs,
+        best.node_h,
+        worst.node_h
+    )
 }
 
 /// Rounds follow one another; the jobs of one round run side by side.

@@ -187,6 +187,7 @@ fn summary(plan: &Plan) -> Summary {
         counts: Counts::default(),
         coverage: Coverage::default(),
         culprits: vec![],
+        isolations: vec![],
         cases: vec![],
     }
 }
@@ -300,6 +301,7 @@ pub fn plan() -> Plan {
         reservation: None,
         allocations: Vec::new(),
         recipes: Vec::new(),
+        isolations: Vec::new(),
         cases: vec![case, skipped],
     }
 }

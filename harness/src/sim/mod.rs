@@ -61,6 +61,7 @@ pub(crate) mod cluster;
 mod commands;
 pub(crate) mod counters;
 pub(crate) mod course;
+mod drained;
 pub mod fault;
 pub(crate) mod flows;
 pub mod journal;

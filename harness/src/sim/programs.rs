@@ -4,6 +4,7 @@
 use super::World;
 use super::calendar::{slurm_span, slurm_time};
 use super::course::{Course, course};
+use super::drained;
 use super::probed;
 use super::secrets;
 use super::slurm::{How, Job, Phase, Submission};
@@ -45,6 +46,11 @@ pub fn run(world: &mut World, argv: &[String]) -> Answer {
             Ok(names) => Answer::ok(names.iter().map(|name| format!("{name}\n")).collect::<String>()),
             Err(why) => Answer::failed(1, format!("Invalid hostlist: {list}: {why}\n")),
         },
+        ["scontrol", "--oneliner", "show", "node", node] => drained::show(world, node),
+        ["scontrol", "--oneliner", "show", "node"] => drained::show_all(world),
+        ["scontrol", "update", words @ ..] => {
+            drained::update(world, words).unwrap_or_else(|| unknown(world, argv))
+        }
         // A pretend cluster keeps no accounts.
         ["sacct", "--noheader", "--parsable2", "--allocations", "--format=State,ExitCode", _] => {
             Answer::failed(1, "Slurm accounting storage is disabled\n")
@@ -319,10 +325,13 @@ fn srun(world: &World, node: &str, argv: &[&str]) -> Option<Answer> {
 
 fn sinfo(world: &World) -> Answer {
     let line = |node: &String| {
-        let (state, why) = match (world.slurm.is_down(node), world.slurm.is_busy(node)) {
-            (true, _) => ("down*", "Not responding"),
-            (false, true) => ("allocated", "none"),
-            (false, false) => ("idle", "none"),
+        let drained = world.slurm.drained.reason(node);
+        let (state, why) = match (world.slurm.is_down(node), world.slurm.is_busy(node), drained) {
+            (true, ..) => ("down*", "Not responding"),
+            (false, true, Some(why)) => ("draining", why),
+            (false, false, Some(why)) => ("drained", why),
+            (false, true, None) => ("allocated", "none"),
+            (false, false, None) => ("idle", "none"),
         };
         format!("{node}|{state}|{why}\n")
     };

@@ -3,6 +3,7 @@
 
 use super::ailments::Ending;
 use super::course::{Course, Own};
+use super::drained::Drained;
 use super::nsys::Kept;
 use super::turns::{Next, Step, Turns};
 use crate::script::files;
@@ -18,6 +19,8 @@ pub struct Slurm {
     busy: BTreeMap<String, (u64, f64)>,
     /// Nodes that do not answer, and when they will again.
     down: BTreeMap<String, f64>,
+    /// Nodes that somebody took out of the queue.
+    pub drained: Drained,
     /// Files by which jobs that share an allocation tell how they are.
     marks: BTreeMap<String, String>,
     /// How far this has advanced.
@@ -247,11 +250,17 @@ impl Slurm {
         self.busy.contains_key(node)
     }
 
+    /// A node was put back: who waits for it starts at once.
+    pub fn look_again(&mut self) {
+        self.start_what_can_be();
+        self.quiet_until_s = None;
+    }
+
     /// Why a waiting job waits.
     pub fn reason(&self, job: &Job) -> String {
         let nodes = &job.course.nodes;
         let stuck = job.course.ailments.fails_by(Ending::QueueStuck).and_then(|node| nodes.get(node));
-        let down = || nodes.iter().find(|node| self.is_down(node));
+        let down = || nodes.iter().find(|node| self.is_down(node) || self.drained.has(node));
         match stuck.or_else(down) {
             Some(node) => format!("ReqNodeNotAvail, UnavailableNodes:{node}"),
             None if nodes.iter().any(|node| self.is_busy(node)) => "Resources".to_owned(),
@@ -277,7 +286,9 @@ impl Slurm {
             self.jobs.values().filter(|job| job.phase == Phase::Pending).map(|job| job.id).collect();
         for id in waiting {
             let Some(job) = self.jobs.get_mut(&id) else { continue };
-            let is_free = |node: &String| !self.busy.contains_key(node) && !self.down.contains_key(node);
+            let (busy, down, drained) = (&self.busy, &self.down, &self.drained);
+            let is_free =
+                |node: &String| !busy.contains_key(node) && !down.contains_key(node) && !drained.has(node);
             if job.eligible_s <= now_s && job.course.nodes.iter().all(is_free) {
                 job.phase = Phase::Running { start_s: now_s };
                 if let Some(turns) = &mut job.turns {

@@ -89,6 +89,11 @@ impl Store {
         Ok(store)
     }
 
+    /// Points `runs/latest` to it again, after others that it brought about.
+    pub fn is_latest(&self) -> Result<(), StoreError> {
+        self.link_latest()
+    }
+
     /// The folder of a run that is there already.
     pub fn open(home: &Home, id: &str) -> Result<Store, StoreError> {
         let mut store = Store::at(&home.path().join("runs"), id);

@@ -26,8 +26,19 @@ pub struct Suite {
     pub name: String,
     pub about: String,
     pub instance: String,
+    pub on_failure: OnFailure,
     pub cases: Vec<Case>,
     pub file: String,
+}
+
+/// What is done where something was measured and is out of bounds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub enum OnFailure {
+    #[default]
+    Nothing,
+    /// Further runs look for the part that makes it, within so many node-hours; within those of the run itself, where
+    /// the suite says none.
+    Isolate { budget_node_h: Option<f64> },
 }
 
 #[derive(Debug, Clone, PartialEq)]

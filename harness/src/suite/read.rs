@@ -1,8 +1,8 @@
 //! Reads the tables of a suite and its cases. Workloads, assertions and matrices have files of their own.
 
 use super::{
-    Case, CaseEnd, Counters, Placement, Requires, Suite, Workload, assertion, matrix, order, profile,
-    workload,
+    Case, CaseEnd, Counters, OnFailure, Placement, Requires, Suite, Workload, assertion, matrix, order,
+    profile, workload,
 };
 use crate::mistake::Mistakes;
 use crate::profile::{Profile, Window};
@@ -17,6 +17,7 @@ pub fn suite(text: &str, file: &str) -> Result<Suite, Mistakes> {
             Some(list) if list.is_empty() => value.wrong("at least one case"),
             list => list,
         });
+        let on_failure = read_on_failure(table);
         table.close();
         let mut cases = Vec::new();
         for case in tables.unwrap_or_default() {
@@ -30,10 +31,37 @@ pub fn suite(text: &str, file: &str) -> Result<Suite, Mistakes> {
             name: stem(file).to_owned(),
             about: about?,
             instance: instance?,
+            on_failure,
             cases: cases.into_iter().map(|(case, _)| case).collect(),
             file: file.to_owned(),
         })
     })
+}
+
+fn read_on_failure(table: &Table<'_>) -> OnFailure {
+    let isolates =
+        table.get("on_failure").and_then(|value| value.one_of(&[("isolate", true), ("nothing", false)]));
+    let budget = table.get("isolate_budget_node_h");
+    match (isolates, budget) {
+        (Some(true), budget) => OnFailure::Isolate {
+            budget_node_h: budget.and_then(|value| {
+                let hours = value.number()?;
+                if hours.is_finite() && hours > 0.0 {
+                    return Some(hours);
+                }
+                value.mistake(format!("`isolate_budget_node_h` must be above 0, not: {hours}"));
+                None
+            }),
+        },
+        (Some(false) | None, Some(budget)) => {
+            budget.mistake_with(
+                "`isolate_budget_node_h` bounds an isolation, and this suite asks for none",
+                "write `on_failure = \"isolate\"` beside it",
+            );
+            OnFailure::Nothing
+        }
+        (Some(false) | None, None) => OnFailure::Nothing,
+    }
 }
 
 /// Where the parts of a case stand that are held against other cases.

@@ -1,31 +1,43 @@
-//! `harness isolate` over a real Slurm of eight nodes whose programs are stand-ins: one fault, its part, and nothing left.
+//! `harness isolate` over a real Slurm whose programs are stand-ins: one fault among eight nodes, its part, and nothing left;
+//! and nodes that are drained for what was found, and come back when they are well.
 
 use crate::bed::StandIns;
 use crate::fact::Fact;
 use crate::project::{Project, ran};
 use crate::slurm_cluster::Cluster;
+use std::fs;
 
-pub const FACTS: &[Fact] = &[(
-    "one_slow_nic_among_eight_nodes_is_named_and_nobody_else_is",
-    one_slow_nic_among_eight_nodes_is_named_and_nobody_else_is,
-)];
+pub const FACTS: &[Fact] = &[
+    (
+        "one_slow_nic_among_eight_nodes_is_named_and_nobody_else_is",
+        one_slow_nic_among_eight_nodes_is_named_and_nobody_else_is,
+    ),
+    (
+        "a_culprit_is_drained_only_where_asked_and_comes_back_only_after_a_run_that_passes",
+        a_culprit_is_drained_only_where_asked_and_comes_back_only_after_a_run_that_passes,
+    ),
+];
+
+fn inventory(project: &Project, nodes: &str, programs: &StandIns) {
+    let (shared, state) = (project.path().join("shared"), programs.state());
+    let (shared, state) = (shared.display(), state.display());
+    project.write(
+        "inventory/live.toml",
+        &format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"{nodes}\"\n[reach]\nvia = \"slurm\"\nmpi = \"pmi2\"\n\
+             [paths]\nshared = \"{shared}\"\nnccl_tests = \"{state}/bin\"\ncounters = \"{state}/hosts/{{host}}\"\n\
+             [environment]\nPATH = \"{state}/bin:/usr/local/bin:/usr/bin:/bin\"\n"
+        ),
+    );
+}
 
 fn one_slow_nic_among_eight_nodes_is_named_and_nobody_else_is() {
     let project = Project::new();
     let fault = "seed = 7\nfaults = [\"n6:nic-slow=0.5@rdmap113s0\"]\nfloor_s = 0.8\n";
     let programs = StandIns::new("n[1-8]", fault);
     let cluster = Cluster::start(8);
-    let (shared, state) = (project.path().join("shared"), programs.state());
-    let (shared, state) = (shared.display(), state.display());
-    project.write(
-        "inventory/eight.toml",
-        &format!(
-            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"n[1-8]\"\n[reach]\nvia = \"slurm\"\nmpi = \"pmi2\"\n\
-             [paths]\nshared = \"{shared}\"\nnccl_tests = \"{state}/bin\"\ncounters = \"{state}/hosts/{{host}}\"\n\
-             [environment]\nPATH = \"{state}/bin:/usr/local/bin:/usr/bin:/bin\"\n"
-        ),
-    );
-    let mut command = project.command(&["isolate", "--suite", "nccl-p5", "--inventory", "eight"]);
+    inventory(&project, "n[1-8]", &programs);
+    let mut command = project.command(&["isolate", "--suite", "nccl-p5", "--inventory", "live"]);
     command.env("SLURM_CONF", cluster.configuration());
     let ran = ran(command.output().expect("the harness starts"));
     assert_eq!(ran.code, Some(1), "{}", ran.all());
@@ -36,5 +48,85 @@ fn one_slow_nic_among_eight_nodes_is_named_and_nobody_else_is() {
     assert!(ran.stdout.contains("SIMULATED"), "{}", ran.all());
     let last = ran.stdout.lines().last().unwrap_or_default();
     assert!(last.starts_with("culprits 1, runs ") && last.contains("(all pairs: 28)"), "{last}");
+    cluster.assert_nothing_is_left();
+}
+
+const SMALL: &str = "instance = \"p5\"\nabout = \"every NIC, in one short job\"\n\
+    [[case]]\nname = \"all\"\nplacement = \"all\"\nrecipes = [\"nccl_tests\", \"efa_traffic\"]\nlimit_s = 120\n\
+    workload = { kind = \"nccl-tests\", op = \"all_gather\", from = \"1GiB\", to = \"1GiB\", factor = 2, iterations = 20 }\n\
+    [[case.assert]]\nmetric = \"nccl.wrong\"\nequals = 0\n\
+    [[case.assert]]\nmetric = \"nic.present\"\nper = \"nic\"\nequals = 1\n\
+    [[case.assert]]\nmetric = \"nic.share\"\nper = \"nic\"\nat_least = 0.9\n";
+
+fn a_culprit_is_drained_only_where_asked_and_comes_back_only_after_a_run_that_passes() {
+    let project = Project::new();
+    let faults =
+        "seed = 7\nfloor_s = 0.8\nfaults = [\"n2:nic-dead@rdmap113s0\", \"n3:nic-dead@rdmap79s0\"]\n";
+    let programs = StandIns::new("n[1-4]", faults);
+    let cluster = Cluster::start(4);
+    inventory(&project, "n[1-4]", &programs);
+    project.write("suites/small.toml", SMALL);
+    let harness = |words: &[&str]| {
+        let mut command = project.command(words);
+        command.env("SLURM_CONF", cluster.configuration());
+        ran(command.output().expect("the harness starts"))
+    };
+    let said = |node: &str| {
+        let told = cluster.ask(&["scontrol", "--oneliner", "show", "node", node]);
+        let state = told.split("State=").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+        let reason = told.split_once(" Reason=").map(|(_, reason)| reason).unwrap_or_default();
+        format!("{state} {reason}").trim().to_owned()
+    };
+    let of_live = ["--suite", "small", "--inventory", "live"];
+    let red = harness(&[&of_live[..], &["--no-probe", "-q"]].concat());
+    assert_eq!(red.code, Some(1), "{}", red.all());
+    cluster.ask(&["scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=a fan is loud"]);
+
+    let isolate = [&["isolate"], &of_live[..]].concat();
+    let named = harness(&isolate);
+    assert_eq!((named.code, said("n3")), (Some(1), "IDLE".to_owned()), "{}", named.all());
+
+    let drained = harness(&[&isolate[..], &["--drain"]].concat());
+    assert_eq!(drained.code, Some(1), "{}", drained.all());
+    let reason = said("n3");
+    assert!(
+        reason.starts_with("IDLE+DRAIN [harness] HRN-NIC-DEAD rdmap79s0: listed, but moved no byte"),
+        "{reason}"
+    );
+    assert!(drained.stdout.contains("drained n3: [harness] HRN-NIC-DEAD rdmap79s0: "), "{}", drained.all());
+    let others = "not drained n2, somebody else has said something of it: IDLE+DRAIN: a fan is loud [root@";
+    assert!(drained.stdout.contains(others), "{}", drained.all());
+    assert!(drained.stdout.contains("\nculprits 2, runs 0 "), "{}", drained.all());
+    assert!(said("n2").starts_with("IDLE+DRAIN a fan is loud [root@"), "{}", said("n2"));
+    assert_eq!((said("n1"), said("n4")), ("IDLE".to_owned(), "IDLE".to_owned()));
+
+    // Nothing was mended: it runs, is bad, and is where it was.
+    let again = [&isolate[..], &["--resume-drained"]].concat();
+    let bad = harness(&again);
+    assert!(matches!(bad.code, Some(1 | 3)), "{}", bad.all());
+    assert!(bad.stdout.contains("n3 stays drained, its re-check ended with exit code "), "{}", bad.all());
+    let without_time = |text: &str| text.rsplit_once(" [").map(|(reason, _)| reason.to_owned());
+    assert_eq!(without_time(&said("n3")), without_time(&reason), "{}", bad.all());
+    let reservations = || cluster.ask(&["scontrol", "--oneliner", "show", "reservation"]);
+    assert_eq!(reservations(), "No reservations in the system");
+
+    fs::write(
+        programs.state().join("cluster.toml"),
+        fs::read_to_string(programs.state().join("cluster.toml"))
+            .expect("read")
+            .replace(faults, "seed = 7\nfloor_s = 0.8\n"),
+    )
+    .expect("written");
+    let well = harness(&again);
+    assert_eq!(well.code, Some(0), "{}", well.all());
+    assert!(
+        well.stdout.contains("resumed n3: its re-check has passed, it was drained for: [harness]"),
+        "{}",
+        well.all()
+    );
+    assert!(well.stdout.contains("n2 stays drained, somebody else has said why: "), "{}", well.all());
+    assert_eq!(said("n3"), "IDLE");
+    assert!(said("n2").starts_with("IDLE+DRAIN a fan is loud [root@"), "{}", said("n2"));
+    assert_eq!(reservations(), "No reservations in the system");
     cluster.assert_nothing_is_left();
 }

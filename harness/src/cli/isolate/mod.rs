@@ -1,26 +1,33 @@
 //! `harness isolate`: from a suite that went badly to the part that makes it, in rounds of ordinary runs. Which runs a round
 //! has is decided in `crate::isolate`; here they are launched, counted and told.
 
+pub mod after;
+mod chase;
+mod drained;
 mod fleet;
+mod fleetwide;
 mod rounds;
+mod seen;
 mod told;
+mod voice;
 
-use super::{home, load, no_home, run_suites, usage};
+use super::{home, load, no_home, usage};
 use crate::inventory::Inventory;
-use crate::isolate::evidence::{self, Evidence};
-use crate::isolate::outlook::outlook;
-use crate::isolate::round::{Asked, Probes};
 use crate::reach::openssh;
-use crate::sim::fault::NodeFault;
-use crate::store::{self, Home, Stored};
-use crate::{exit_code, interrupt, nodeset};
+use crate::store::Home;
+use crate::{exit_code, interrupt};
 use clap::Parser;
-use rounds::{Isolation, Stopped};
-use std::collections::BTreeSet;
+use voice::Voice;
 
 const CODES: &str = "\
+Draining: nothing is drained unasked. --drain takes nodes out of Slurm's queue whose culprits are of severity replace,
+reboot or reset, never suspects, each for the reason `[harness] CODE PART: EVIDENCE, run ID`. What somebody else said of
+a node stands, and is told. --resume-drained runs --suite on each node that is drained for such a reason, together with
+an idle node, in a reservation that keeps others off it; it stays in the queue only where that run exits 0.
+
 Exit codes: 0 no culprit; 1 culprits are named; 2 wrong usage; 3 could not tell: something stayed open, the budget
-ended it, or the machinery failed; 130/143 interrupted, `--resume` goes on.";
+ended it, or the machinery failed; 130/143 interrupted, `--resume` goes on. With --resume-drained: 0 all that were ours
+are in the queue again; 1 a re-check has failed; 3 one could not tell, or could not be made.";
 
 /// `harness isolate`
 #[derive(Debug, Parser)]
@@ -54,11 +61,20 @@ pub struct IsolateArgs {
     /// Look at no run that was made before
     #[arg(long)]
     no_evidence: bool,
+    /// Run inside this reservation of Slurm, whatever the inventory says
+    #[arg(long, value_name = "NAME")]
+    reservation: Option<String>,
+    /// Drain the nodes that are named, where Slurm is and their severity asks for it
+    #[arg(long, conflicts_with = "dry_run")]
+    drain: bool,
+    /// Look again at nodes that were drained so, and put back into the queue what passes
+    #[arg(long, requires = "suite", conflicts_with_all = ["drain", "resume", "dry_run", "case", "run", "no_evidence", "budget", "seed", "sim_faults", "reservation"])]
+    resume_drained: bool,
     /// Only tell what it would cost
     #[arg(long)]
     dry_run: bool,
     /// Go on with an isolation that was ended: any run of it, or `latest`
-    #[arg(long, value_name = "ID|PATH", conflicts_with_all = ["suite", "nodes", "exclude_nodes", "case", "run", "no_evidence", "dry_run", "budget"])]
+    #[arg(long, value_name = "ID|PATH", conflicts_with_all = ["suite", "nodes", "exclude_nodes", "case", "run", "no_evidence", "dry_run", "budget", "reservation"])]
     resume: Option<String>,
     /// Seed of the pretend cluster
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -71,150 +87,42 @@ pub struct IsolateArgs {
     ssh_fanout: u32,
 }
 
-/// Fewer cannot be told apart: nothing would be left to compare with.
-const FEWEST: usize = 4;
-
 pub fn run(args: &IsolateArgs) -> i32 {
     let Some(home) = home() else { return no_home() };
-    let mut isolation = match begin(&home, args) {
-        Ok(Begun::Told(code)) => return code,
-        Ok(Begun::Rounds(isolation)) => isolation,
-        Err(mistakes) => {
-            for mistake in &mistakes {
-                eprintln!("error: {mistake}");
+    if args.resume_drained {
+        return match drained_nodes(&home, args) {
+            Ok((inventory, nodes)) => {
+                interrupt::watch();
+                drained::resume(&inventory, &nodes, args)
             }
-            return exit_code::USAGE;
-        }
-    };
-    interrupt::watch();
-    match isolation.go() {
-        Ok(conclusion) => told::conclusion(&isolation, conclusion),
-        Err(Stopped::Interrupted(code)) => {
-            eprintln!("interrupted: `harness isolate --resume {}` goes on", isolation.first());
-            code
-        }
-        Err(Stopped::Budget(needed)) => told::budget(&isolation, needed),
-        Err(Stopped::Machinery(why)) => run_suites::machinery(&why),
+            Err(mistakes) => wrong(&mistakes),
+        };
+    }
+    match chase::chase(&home, args, Voice::Out, None) {
+        Ok(chased) => chased.code,
+        Err(mistakes) => wrong(&mistakes),
     }
 }
 
-enum Begun {
-    Told(i32),
-    Rounds(Box<Isolation>),
+fn wrong(mistakes: &[String]) -> i32 {
+    for mistake in mistakes {
+        eprintln!("error: {mistake}");
+    }
+    exit_code::USAGE
 }
 
-fn begin(home: &Home, args: &IsolateArgs) -> Result<Begun, Vec<String>> {
-    let resumed = match &args.resume {
-        Some(word) => Some(rounds::records(home, word).map_err(|why| vec![format!("--resume: {why}")])?),
-        None => None,
-    };
-    let first = resumed.as_ref().and_then(|records| records.first()).map(|(_, record)| &record.asked);
-    let suite = first.map_or_else(|| args.suite.clone().unwrap_or_default(), |asked| asked.suite.clone());
-    let named = first.map_or(&args.inventory, |asked| &asked.inventory);
-    let loaded = load::load(home, std::slice::from_ref(&suite), named, None)?;
-    let inventory = loaded.inventory;
-    let suite_read = loaded.suites.first().ok_or_else(|| vec!["no suite".to_owned()])?;
-    let one = |why: String| vec![why];
-    if let (Some(records), Some(asked)) = (resumed.as_ref(), first) {
-        let probes = Probes::of(suite_read, &inventory, Some(&asked.case)).map_err(one)?;
-        let fleet = records
-            .first()
-            .map(|(_, record)| record.fleet.clone())
-            .unwrap_or_else(|| fleet::flat(&inventory, 0));
-        let sources = loaded.sources;
-        let mut isolation =
-            Isolation::new(home, inventory, probes, fleet, asked.clone(), sources, args.ssh_fanout);
-        isolation.take_up(records).map_err(|why| vec![format!("--resume: {why}")])?;
-        told::heading(&isolation);
-        return Ok(Begun::Rounds(Box::new(isolation)));
+/// The nodes that `--resume-drained` looks at.
+fn drained_nodes(home: &Home, args: &IsolateArgs) -> Result<(Inventory, Vec<String>), Vec<String>> {
+    let suite = args.suite.clone().unwrap_or_default();
+    let inventory = load::load(home, &[suite], &args.inventory, None)?.inventory;
+    let flag = "--resume-drained";
+    drained::refused(&inventory, flag).map_err(|why| vec![why])?;
+    if inventory.is_simulated() {
+        let why = format!("{flag}: a pretend cluster forgets who was drained: `{}`", inventory.name);
+        return Err(vec![why]);
     }
-    for text in &args.sim_faults {
-        NodeFault::parse(text)
-            .and_then(|fault| run_suites::check_fault(&inventory, fault))
-            .and_then(|()| refused_on_real(&inventory))
-            .map_err(|why| vec![format!("--sim-fault: {why}")])?;
-    }
-    let mut nodes = inventory.select(args.nodes.as_deref(), args.exclude_nodes.as_deref()).map_err(one)?;
-    let seen = evidence_at_hand(home, args, &suite_read.name, &inventory, &nodes).map_err(one)?;
-    if let Some((id, found)) = &seen {
-        if found.explains_all {
-            told::evidence(&inventory, id, found, nodes.len());
-            return Ok(Begun::Told(exit_code::FAILED));
-        }
-        println!("evidence: run {id} names {} by itself, and that is not all", found.lines.len());
-        // What is known to be bad is no part of the search.
-        let known: BTreeSet<&str> = found.lines.iter().map(|line| line.node.as_str()).collect();
-        nodes.retain(|node| !known.contains(node.as_str()));
-    }
-    if nodes.len() < FEWEST {
-        return Err(vec![format!(
-            "{FEWEST} nodes at least are needed, so that something is left to compare with, there are: {}",
-            nodeset::fold(&nodes)
-        )]);
-    }
-    let probes = Probes::of(suite_read, &inventory, args.case.as_deref()).map_err(one)?;
-    let (fleet, groups) = fleet::of(&inventory, &nodes);
-    let asked = Asked {
-        suite,
-        inventory: args.inventory.clone(),
-        case: probes.case.clone(),
-        nodes,
-        groups,
-        budget: args.budget,
-        seed: args.seed,
-        sim_faults: args.sim_faults.clone(),
-    };
-    let known = seen.map(|(_, found)| found.lines).unwrap_or_default();
-    let mut isolation =
-        Isolation::new(home, inventory, probes, fleet, asked, loaded.sources, args.ssh_fanout);
-    isolation.known = known;
-    told::heading(&isolation);
-    let outlook = outlook(&isolation.fleet);
-    let each_s = isolation.seconds_each()?;
-    told::outlook(&outlook, each_s, args.budget);
-    if args.dry_run {
-        return Ok(Begun::Told(exit_code::PASSED));
-    }
-    Ok(Begun::Rounds(Box::new(isolation)))
-}
-
-/// The newest run of that suite on that cluster, and what it names by itself. No run, no evidence.
-fn evidence_at_hand(
-    home: &Home,
-    args: &IsolateArgs,
-    suite: &str,
-    inventory: &Inventory,
-    nodes: &[String],
-) -> Result<Option<(String, Evidence)>, String> {
-    if args.no_evidence {
-        return Ok(None);
-    }
-    let stored = match &args.run {
-        Some(word) => Some(super::stored::open(home, word).map_err(|why| format!("--run: {why}"))?),
-        None => home.runs().iter().rev().find_map(|folder| {
-            let stored = Stored::open(folder).ok()?;
-            let plan = &stored.plan;
-            let fits = plan.suites.iter().any(|name| name == suite) && plan.inventory == inventory.name;
-            let is_round = folder.join(rounds::RECORD).exists();
-            (fits && !is_round && folder.join("summary.json").exists()).then_some(stored)
-        }),
-    };
-    let Some(stored) = stored else { return Ok(None) };
-    let path = stored.folder().join("summary.json");
-    let summary: crate::artefact::Summary = store::read_json(&path).map_err(|error| error.to_string())?;
-    let mut found = evidence::of_run(&summary.culprits, &summary.left_out);
-    found.lines.retain(|line| nodes.contains(&line.node));
-    found.explains_all &= !found.lines.is_empty();
-    Ok(Some((summary.run_id, found)))
-}
-
-fn refused_on_real(inventory: &Inventory) -> Result<(), String> {
-    match inventory.is_simulated() {
-        true => Ok(()),
-        false => {
-            Err(format!("faults exist on a pretend cluster only, and this is a real one: {}", inventory.name))
-        }
-    }
+    let nodes = inventory.select(args.nodes.as_deref(), args.exclude_nodes.as_deref());
+    Ok((inventory, nodes.map_err(|why| vec![why])?))
 }
 
 fn hours(text: &str) -> Result<f64, String> {

@@ -1,7 +1,10 @@
 //! The rounds of an isolation: each planned, run, stored and answered as any run is; and taken up again from what is stored.
 
 use super::super::{RunArgs, resume, run_suites};
-use crate::artefact::{FORMAT, Plan, Source, Summary};
+use super::fleetwide::Versions;
+use super::voice::{Voice, say};
+use crate::artefact::{FORMAT, Plan, PlannedBaseline, Source, Summary};
+use crate::baseline::Baselines;
 use crate::inventory::Inventory;
 use crate::isolate::evidence::Line;
 use crate::isolate::round::{Asked, OfCase, Probes, Record, Tried, answers};
@@ -37,6 +40,11 @@ pub struct Isolation {
     pub node_seconds: f64,
     /// What the evidence at hand had named.
     pub known: Vec<Line>,
+    pub voice: Voice,
+    /// What whole nodes may be held against, when nobody is named.
+    pub baselines: Option<Baselines>,
+    /// The software that the runs were done with.
+    pub versions: Versions,
     /// Whether anything of it was not measured on real hardware, whatever the inventory says.
     pub simulated: bool,
 }
@@ -67,6 +75,9 @@ impl Isolation {
             answers: Vec::new(),
             node_seconds: 0.0,
             known: Vec::new(),
+            voice: Voice::Out,
+            baselines: None,
+            versions: Versions::new(),
             simulated,
         }
     }
@@ -77,6 +88,10 @@ impl Isolation {
 
     pub fn runs(&self) -> usize {
         self.answers.len()
+    }
+
+    pub fn answers(&self) -> &[Answer] {
+        &self.answers
     }
 
     pub fn node_hours(&self) -> f64 {
@@ -119,7 +134,28 @@ impl Isolation {
     }
 
     fn plan(&self, trials: &[Trial]) -> Result<(Plan, Vec<Tried>), Vec<String>> {
-        let (suite, sets, tried) = self.probes.round(&self.asked.nodes, trials);
+        self.plan_with(&self.probes, trials, None)
+    }
+
+    /// What the rate of such a run would be held against.
+    pub fn baseline_of(
+        &self,
+        trial: &Trial,
+        baselines: Option<&Baselines>,
+    ) -> Result<Option<PlannedBaseline>, Vec<String>> {
+        let trials = std::slice::from_ref(trial);
+        let (plan, _) = self.plan_with(&self.probes.judged(), trials, baselines)?;
+        let mut asserted = plan.cases.into_iter().flat_map(|case| case.assertions);
+        Ok(asserted.find_map(|assertion| assertion.bound.baseline))
+    }
+
+    fn plan_with(
+        &self,
+        probes: &Probes,
+        trials: &[Trial],
+        baselines: Option<&Baselines>,
+    ) -> Result<(Plan, Vec<Tried>), Vec<String>> {
+        let (suite, sets, tried) = probes.round(&self.asked.nodes, trials);
         let used: BTreeSet<usize> = trials.iter().flat_map(|trial| trial.nodes.iter().copied()).collect();
         let request = Request {
             run_id: store::new_run_id(&format!("isolate-{}", suite.name)),
@@ -127,7 +163,7 @@ impl Isolation {
             seed: self.asked.seed.wrapping_add(7919 * self.ids.len() as u64),
             nodes: used.iter().filter_map(|node| self.asked.nodes.get(*node)).cloned().collect(),
             settings: BTreeMap::new(),
-            reservation: None,
+            reservation: self.asked.reservation.clone(),
             sim_faults: self.asked.sim_faults.clone(),
             limit_s: None,
             max_fail: None,
@@ -135,8 +171,8 @@ impl Isolation {
             recipes: Vec::new(),
             sets,
         };
-        let mut plan = plan::plan(&[suite], &self.inventory, None, request)?;
-        plan.parent = self.ids.last().cloned();
+        let mut plan = plan::plan(&[suite], &self.inventory, baselines, request)?;
+        plan.parent = self.ids.last().or(self.asked.brought_about_by.as_ref()).cloned();
         Ok((plan, tried))
     }
 
@@ -168,6 +204,11 @@ impl Isolation {
         for case in &stored.plan.cases {
             let jobs = stored.jobs(&case.name).map_err(machinery)?;
             let metrics = stored.metrics(&case.name).map_err(machinery)?;
+            if let Some(verdict) = stored.verdict(&case.name).map_err(machinery)? {
+                for (name, versions) in verdict.versions {
+                    self.versions.entry(name).or_default().extend(versions);
+                }
+            }
             let (Some(jobs), Some(metrics)) = (jobs, metrics) else { continue };
             for job in &jobs.jobs {
                 let nodes = case
@@ -188,7 +229,8 @@ impl Isolation {
     }
 
     fn tell(&self, plan: &Plan, trials: &[Trial]) {
-        println!(
+        say!(
+            self.voice,
             "round {}: {} runs on {} nodes ({}), {:.2} node-hours so far: runs/{}",
             self.ids.len(),
             trials.len(),

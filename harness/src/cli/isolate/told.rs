@@ -1,10 +1,12 @@
 //! What an isolation says: what it will cost, who the culprits are, and what it cost.
 
 use super::rounds::Isolation;
+use super::voice::{Voice, say};
 use crate::exit_code;
 use crate::inventory::Inventory;
 use crate::isolate::code::Code;
 use crate::isolate::evidence::{Evidence, Line};
+use crate::isolate::fleetwide::Fleetwide;
 use crate::isolate::outlook::Outlook;
 use crate::isolate::{Conclusion, Named, Place};
 use crate::nodeset;
@@ -15,7 +17,8 @@ pub fn heading(isolation: &Isolation) {
         0 => "no topology groups known".to_owned(),
         n => format!("{n} topology groups"),
     };
-    println!(
+    say!(
+        isolation.voice,
         "isolate {} by `{}` on {}: {} nodes, {groups}{}",
         asked.suite,
         asked.case,
@@ -30,10 +33,11 @@ fn simulated(inventory: &Inventory) -> &'static str {
 }
 
 /// The least is that of a healthy cluster; the most, of two faults and much noise.
-pub fn outlook(outlook: &Outlook, seconds_each: f64, budget: Option<f64>) {
+pub fn outlook(voice: Voice, outlook: &Outlook, seconds_each: f64, budget: Option<f64>) {
     let hours = |node_runs: usize| node_runs as f64 * seconds_each / 3600.0;
     let (best, worst) = (&outlook.best, &outlook.worst);
-    println!(
+    say!(
+        voice,
         "expected: rounds {} to {}, runs {} to {}, node-hours {:.2} to {:.2} (nothing found; two faults and much noise)",
         best.rounds,
         worst.rounds,
@@ -43,34 +47,72 @@ pub fn outlook(outlook: &Outlook, seconds_each: f64, budget: Option<f64>) {
         hours(worst.node_runs)
     );
     if let Some(budget) = budget {
-        println!("budget: {budget} node-hours");
+        say!(voice, "budget: {budget} node-hours");
     }
 }
 
-pub fn evidence(inventory: &Inventory, id: &str, found: &Evidence, nodes: usize) {
-    println!("the evidence of a run explains it, nothing is launched{}: {id}", simulated(inventory));
-    found.lines.iter().for_each(told);
-    sum(found.lines.len(), 0, nodes, 0.0);
+pub fn evidence(voice: Voice, inventory: &Inventory, id: &str, found: &Evidence) {
+    say!(voice, "the evidence of a run explains it, nothing is launched{}: {id}", simulated(inventory));
+    found.lines.iter().for_each(|line| told(voice, line));
 }
 
-pub fn conclusion(isolation: &Isolation, conclusion: Conclusion) -> i32 {
+/// Where too few nodes are left to look for what they do not explain.
+pub fn evidence_alone(voice: Voice, found: &Evidence, left: usize) {
+    found.lines.iter().for_each(|line| told(voice, line));
+    say!(
+        voice,
+        "could not tell whether that is all: too few nodes are left to compare with each other: {left}"
+    );
+}
+
+/// What was odd, and blames nobody.
+pub fn hints(voice: Voice, hints: &[String]) {
+    hints
+        .iter()
+        .take(MOST_HINTS)
+        .for_each(|hint| say!(voice, "hint, nothing else speaks against it: {hint}"));
+    if hints.len() > MOST_HINTS {
+        say!(voice, "hints, more of them: {}", hints.len() - MOST_HINTS);
+    }
+}
+
+const MOST_HINTS: usize = 9;
+
+/// Who is named, by the evidence at hand and by the rounds; gives these lines back.
+pub fn culprits(isolation: &Isolation, conclusion: &Conclusion) -> Vec<Line> {
     let mut lines = isolation.known.clone();
     lines.extend(conclusion.named.iter().map(|named| line(isolation, named)));
-    lines.iter().for_each(told);
+    lines.iter().for_each(|line| told(isolation.voice, line));
+    lines
+}
+
+/// What is said beside the culprits, what it took, and the exit code.
+pub fn end(isolation: &Isolation, conclusion: &Conclusion, culprits: usize, all: &Fleetwide) -> i32 {
     let name = |node: usize| isolation.asked.nodes.get(node).cloned().unwrap_or_default();
     if !conclusion.suspects.is_empty() {
         let suspects: Vec<String> = conclusion.suspects.iter().map(|node| name(*node)).collect();
-        println!("suspects, slow by less than is looked for or not surely: {}", nodeset::fold(&suspects));
+        say!(
+            isolation.voice,
+            "suspects, slow by less than is looked for or not surely: {}",
+            nodeset::fold(&suspects)
+        );
     }
-    conclusion.open.iter().for_each(|open| println!("could not tell: {}", named(isolation, open)));
-    conclusion.notes.iter().for_each(|note| println!("note: {}", named(isolation, note)));
-    println!(
+    conclusion
+        .open
+        .iter()
+        .for_each(|open| say!(isolation.voice, "could not tell: {}", named(isolation, open)));
+    conclusion.notes.iter().for_each(|note| say!(isolation.voice, "note: {}", named(isolation, note)));
+    fleetwide(isolation, all, culprits == 0);
+    say!(
+        isolation.voice,
         "looked for: what costs {:.0} % or more, since runs of a kind differ by {:.1} %",
         conclusion.looked_for * 100.0,
         conclusion.spread * 100.0
     );
-    sum_of(isolation, lines.len());
-    match (lines.is_empty(), conclusion.is_certain()) {
+    sum_of(isolation, culprits);
+    // Whoever is slow with all others is nobody's fault alone: who it is could not be told.
+    let is_certain = conclusion.is_certain() && !matches!(all, Fleetwide::Slow(_));
+    match (culprits == 0, is_certain) {
         (false, _) => exit_code::FAILED,
         (true, true) => exit_code::PASSED,
         (true, false) => exit_code::COULD_NOT_TELL,
@@ -78,8 +120,9 @@ pub fn conclusion(isolation: &Isolation, conclusion: Conclusion) -> i32 {
 }
 
 pub fn budget(isolation: &Isolation, needed: f64) -> i32 {
-    isolation.known.iter().for_each(told);
-    println!(
+    isolation.known.iter().for_each(|line| told(isolation.voice, line));
+    say!(
+        isolation.voice,
         "could not tell: the next round needs about {needed:.2} node-hours, {:.2} are used of the budget: {}",
         isolation.node_hours(),
         isolation.asked.budget.unwrap_or_default()
@@ -88,23 +131,42 @@ pub fn budget(isolation: &Isolation, needed: f64) -> i32 {
     exit_code::COULD_NOT_TELL
 }
 
-fn told(line: &Line) {
-    println!("{line}");
+/// A line of its own code, which blames no node and drains none.
+fn fleetwide(isolation: &Isolation, all: &Fleetwide, is_nobody: bool) {
+    match all {
+        Fleetwide::Good => {}
+        Fleetwide::Slow(evidence) => {
+            let severity = Code::find(FLEET_SLOW).map_or("configure", |code| code.severity.name());
+            let nodes = nodeset::fold(&isolation.asked.nodes);
+            say!(isolation.voice, "{FLEET_SLOW} {severity} {nodes} all: {evidence}");
+        }
+        // Where somebody is named, that is what is wrong.
+        Fleetwide::Unknown(_) if !is_nobody => {}
+        Fleetwide::Unknown(why) => {
+            say!(isolation.voice, "note: whether all are slow alike could not be told: {why}");
+        }
+    }
+}
+
+const FLEET_SLOW: &str = "HRN-FLEET-SLOW";
+
+fn told(voice: Voice, line: &Line) {
+    say!(voice, "{line}");
     if let Some(code) = Code::find(line.code).filter(|code| code.drains) {
-        println!("  {}", code.drain(&line.node, &line.part));
+        say!(voice, "  {}", code.drain(&line.node, &line.part));
     }
 }
 
 fn sum_of(isolation: &Isolation, culprits: usize) {
     if isolation.simulated {
-        println!("SIMULATED: nothing of this was measured on real hardware");
+        say!(isolation.voice, "SIMULATED: nothing of this was measured on real hardware");
     }
-    sum(culprits, isolation.runs(), isolation.asked.nodes.len(), isolation.node_hours());
+    sum(isolation.voice, culprits, isolation.runs(), isolation.asked.nodes.len(), isolation.node_hours());
 }
 
-fn sum(culprits: usize, runs: usize, nodes: usize, node_hours: f64) {
+pub fn sum(voice: Voice, culprits: usize, runs: usize, nodes: usize, node_hours: f64) {
     let pairs = nodes * nodes.saturating_sub(1) / 2;
-    println!("culprits {culprits}, runs {runs} (all pairs: {pairs}), node-hours {node_hours:.2}");
+    say!(voice, "culprits {culprits}, runs {runs} (all pairs: {pairs}), node-hours {node_hours:.2}");
 }
 
 fn line(isolation: &Isolation, named: &Named) -> Line {

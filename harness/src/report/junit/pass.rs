@@ -2,7 +2,7 @@
 //! counters and times of suites and of the whole. Names, results and texts are passed on untouched.
 
 use super::Detail;
-use crate::artefact::{CaseVerdict, Verdict};
+use crate::artefact::{CaseVerdict, Isolated, Status, Verdict};
 use crate::report::Report;
 use crate::report::text::{gpu_of, show};
 use quick_xml::events::{BytesEnd, BytesStart, Event};
@@ -170,12 +170,22 @@ fn of_suite(report: &Report, case: &CaseVerdict, detail: Detail) -> Vec<(&'stati
         ("nodes", Some(show(&summary.nodes))),
         ("seed", Some(summary.seed.to_string())),
         ("interrupted", summary.interrupted.as_deref().map(show)),
+        ("isolation.runs", isolated(report, case, |of| of.rounds.join(" "))),
+        ("isolation.end", isolated(report, case, |of| of.end.clone())),
+        ("isolation.culprits", isolated(report, case, |of| of.culprits.join("; "))),
         ("left-out", detail.left_out().map(str::to_owned)),
         ("version.nccl", versions(case, "nccl")),
         ("version.nccl-tests", versions(case, "nccl-tests")),
     ];
     let shares = shares.into_iter().filter(|(_, share)| share.expected > 0);
     present(facts).chain(shares.map(|(name, share)| (name, share.to_string()))).collect()
+}
+
+/// What was looked for because the case's suite was red; of a case that is red itself.
+fn isolated(report: &Report, case: &CaseVerdict, told: impl Fn(&Isolated) -> String) -> Option<String> {
+    let of = report.summary.isolations.iter().find(|of| of.suite == case.suite)?;
+    let is_red = case.verdicts.iter().any(|verdict| verdict.status == Status::Fail);
+    Some(show(&told(of))).filter(|told| is_red && !told.is_empty())
 }
 
 /// Every version of a thing that the case's jobs ran on.

@@ -1,0 +1,203 @@
+//! One isolation from what was asked to what is told of it: the evidence at hand, then rounds. Which runs a round has is
+//! decided in `crate::isolate`.
+
+use super::super::{load, run_suites, stored};
+use super::rounds::{self, Isolation, Stopped};
+use super::voice::{Voice, say};
+use super::{IsolateArgs, drained, fleet, fleetwide, seen, told};
+use crate::inventory::Inventory;
+use crate::isolate::evidence::{self, Evidence, Line};
+use crate::isolate::outlook::outlook;
+use crate::isolate::round::{Asked, Probes};
+use crate::sim::fault::NodeFault;
+use crate::store::{self, Home, Stored};
+use crate::{exit_code, interrupt, nodeset};
+use std::collections::BTreeSet;
+
+/// Fewer cannot be told apart: nothing would be left to compare with.
+pub const FEWEST: usize = 4;
+
+/// What became of it.
+#[derive(Debug, Default)]
+pub struct Chased {
+    pub code: i32,
+    pub culprits: Vec<Line>,
+    /// The ids of its rounds.
+    pub rounds: Vec<String>,
+    pub node_hours: f64,
+}
+
+/// `by`: the run that brought it about.
+pub fn chase(home: &Home, args: &IsolateArgs, voice: Voice, by: Option<&str>) -> Result<Chased, Vec<String>> {
+    let mut isolation = match begin(home, args, voice, by)? {
+        Begun::Told(chased) => return Ok(chased),
+        Begun::Rounds(isolation) => isolation,
+    };
+    interrupt::watch();
+    let (code, culprits) = match isolation.go() {
+        Ok(conclusion) => {
+            let lines = told::culprits(&isolation, &conclusion);
+            if args.drain {
+                let (inventory, run) = (&isolation.inventory, isolation.first());
+                drained::drain(inventory, &lines, run, isolation.simulated, args.ssh_fanout);
+            }
+            let all = fleetwide::told(&isolation, isolation.baselines.as_ref());
+            (told::end(&isolation, &conclusion, lines.len(), &all), lines)
+        }
+        Err(Stopped::Interrupted(code)) => {
+            eprintln!("interrupted: `harness isolate --resume {}` goes on", isolation.first());
+            (code, isolation.known.clone())
+        }
+        Err(Stopped::Budget(needed)) => (told::budget(&isolation, needed), isolation.known.clone()),
+        Err(Stopped::Machinery(why)) => (run_suites::machinery(&why), isolation.known.clone()),
+    };
+    let node_hours = isolation.node_hours();
+    Ok(Chased { code, culprits, rounds: isolation.ids.clone(), node_hours })
+}
+
+enum Begun {
+    Told(Chased),
+    Rounds(Box<Isolation>),
+}
+
+fn begin(home: &Home, args: &IsolateArgs, voice: Voice, by: Option<&str>) -> Result<Begun, Vec<String>> {
+    let resumed = match &args.resume {
+        Some(word) => Some(rounds::records(home, word).map_err(|why| vec![format!("--resume: {why}")])?),
+        None => None,
+    };
+    let first = resumed.as_ref().and_then(|records| records.first()).map(|(_, record)| &record.asked);
+    let suite = first.map_or_else(|| args.suite.clone().unwrap_or_default(), |asked| asked.suite.clone());
+    let named = first.map_or(&args.inventory, |asked| &asked.inventory);
+    let loaded = load::load(home, std::slice::from_ref(&suite), named, None)?;
+    let mut inventory = loaded.inventory;
+    let reservation = first.map_or(&args.reservation, |asked| &asked.reservation);
+    if let Some(name) = reservation {
+        inventory.reserve(name).map_err(|why| vec![format!("--reservation: {why}")])?;
+    }
+    let suite_read = loaded.suites.first().ok_or_else(|| vec!["no suite".to_owned()])?;
+    let one = |why: String| vec![why];
+    if args.drain {
+        drained::refused(&inventory, "--drain").map_err(one)?;
+    }
+    if let (Some(records), Some(asked)) = (resumed.as_ref(), first) {
+        let probes = Probes::of(suite_read, &inventory, Some(&asked.case)).map_err(one)?;
+        let fleet = records
+            .first()
+            .map(|(_, record)| record.fleet.clone())
+            .unwrap_or_else(|| fleet::flat(&inventory, 0));
+        let sources = loaded.sources;
+        let mut isolation =
+            Isolation::new(home, inventory, probes, fleet, asked.clone(), sources, args.ssh_fanout);
+        isolation.baselines = loaded.baselines;
+        isolation.take_up(records).map_err(|why| vec![format!("--resume: {why}")])?;
+        told::heading(&isolation);
+        return Ok(Begun::Rounds(Box::new(isolation)));
+    }
+    for text in &args.sim_faults {
+        NodeFault::parse(text)
+            .and_then(|fault| run_suites::check_fault(&inventory, fault))
+            .and_then(|()| refused_on_real(&inventory))
+            .map_err(|why| vec![format!("--sim-fault: {why}")])?;
+    }
+    let mut nodes = inventory.select(args.nodes.as_deref(), args.exclude_nodes.as_deref()).map_err(one)?;
+    let seen = evidence_at_hand(home, args, &suite_read.name, &inventory, &nodes).map_err(one)?;
+    if let Some((id, found)) = &seen {
+        if found.explains_all {
+            told::evidence(voice, &inventory, id, found);
+            if args.drain {
+                drained::drain(&inventory, &found.lines, id, inventory.is_simulated(), args.ssh_fanout);
+            }
+            told::sum(voice, found.lines.len(), 0, nodes.len(), 0.0);
+            let culprits = found.lines.clone();
+            return Ok(Begun::Told(Chased { code: exit_code::FAILED, culprits, ..Chased::default() }));
+        }
+        say!(voice, "evidence: run {id} names {} by itself, and that is not all", found.lines.len());
+        told::hints(voice, &found.hints);
+        // What is known to be bad is no part of the search.
+        let known: BTreeSet<&str> = found.lines.iter().map(|line| line.node.as_str()).collect();
+        let all = nodes.len();
+        nodes.retain(|node| !known.contains(node.as_str()));
+        if nodes.len() < FEWEST && !found.lines.is_empty() {
+            told::evidence_alone(voice, found, nodes.len());
+            if args.drain {
+                drained::drain(&inventory, &found.lines, id, inventory.is_simulated(), args.ssh_fanout);
+            }
+            told::sum(voice, found.lines.len(), 0, all, 0.0);
+            let culprits = found.lines.clone();
+            return Ok(Begun::Told(Chased { code: exit_code::FAILED, culprits, ..Chased::default() }));
+        }
+    }
+    if nodes.len() < FEWEST {
+        return Err(vec![format!(
+            "{FEWEST} nodes at least are needed, so that something is left to compare with, there are: {}",
+            nodeset::fold(&nodes)
+        )]);
+    }
+    let probes = Probes::of(suite_read, &inventory, args.case.as_deref()).map_err(one)?;
+    let (fleet, groups) = fleet::of(&inventory, &nodes);
+    let asked = Asked {
+        suite,
+        inventory: args.inventory.clone(),
+        case: probes.case.clone(),
+        nodes,
+        groups,
+        budget: args.budget,
+        seed: args.seed,
+        sim_faults: args.sim_faults.clone(),
+        reservation: args.reservation.clone(),
+        brought_about_by: by.map(str::to_owned),
+    };
+    let known = seen.map(|(_, found)| found.lines).unwrap_or_default();
+    let mut isolation =
+        Isolation::new(home, inventory, probes, fleet, asked, loaded.sources, args.ssh_fanout);
+    isolation.known = known;
+    isolation.baselines = loaded.baselines;
+    isolation.voice = voice;
+    told::heading(&isolation);
+    let outlook = outlook(&isolation.fleet);
+    let each_s = isolation.seconds_each()?;
+    told::outlook(voice, &outlook, each_s, args.budget);
+    if args.dry_run {
+        return Ok(Begun::Told(Chased { code: exit_code::PASSED, ..Chased::default() }));
+    }
+    Ok(Begun::Rounds(Box::new(isolation)))
+}
+
+/// The newest run of that suite on that cluster, and what it names by itself. No run, no evidence.
+fn evidence_at_hand(
+    home: &Home,
+    args: &IsolateArgs,
+    suite: &str,
+    inventory: &Inventory,
+    nodes: &[String],
+) -> Result<Option<(String, Evidence)>, String> {
+    if args.no_evidence {
+        return Ok(None);
+    }
+    let stored = match &args.run {
+        Some(word) => Some(stored::open(home, word).map_err(|why| format!("--run: {why}"))?),
+        None => home.runs().iter().rev().find_map(|folder| {
+            let stored = Stored::open(folder).ok()?;
+            let plan = &stored.plan;
+            let fits = plan.suites.iter().any(|name| name == suite) && plan.inventory == inventory.name;
+            let is_round = folder.join(rounds::RECORD).exists();
+            (fits && !is_round && folder.join("summary.json").exists()).then_some(stored)
+        }),
+    };
+    let Some(stored) = stored else { return Ok(None) };
+    let path = stored.folder().join("summary.json");
+    let summary: crate::artefact::Summary = store::read_json(&path).map_err(|error| error.to_string())?;
+    let mut found = evidence::of_seen(&seen::of(&stored, &summary)?);
+    found.lines.retain(|line| nodes.contains(&line.node));
+    found.explains_all &= !found.lines.is_empty();
+    Ok(Some((summary.run_id, found)))
+}
+
+fn refused_on_real(inventory: &Inventory) -> Result<(), String> {
+    match inventory.is_simulated() {
+        true => Ok(()),
+        false => {
+            Err(format!("faults exist on a pretend cluster only, and this is a real one: {}", inventory.name))
+        }
+    }
+}

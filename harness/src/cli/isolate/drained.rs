@@ -1,0 +1,184 @@
+//! `--drain` and `--resume-drained`: culprits out of Slurm's queue, and back into it once they have passed. What is told of
+//! each node stands here; how Slurm is asked, in `crate::drain`.
+
+use super::super::reached::Reached;
+use super::super::{RunArgs, run_suites};
+use super::IsolateArgs;
+use crate::drain::{self, Drained, Shown};
+use crate::inventory::{Inventory, Kind, ReachBy};
+use crate::isolate::drains;
+use crate::isolate::evidence::Line;
+use crate::reach::Reach;
+use crate::sim::PretendReach;
+use crate::{exit_code, interrupt};
+use clap::Parser;
+use std::collections::BTreeMap;
+
+/// Why an inventory's nodes have no queue to be taken out of, if so.
+pub fn refused(inventory: &Inventory, flag: &str) -> Result<(), String> {
+    match &inventory.reach {
+        ReachBy::Slurm(_) => Ok(()),
+        ReachBy::Ssh(_) | ReachBy::Local => Err(format!(
+            "{flag}: only Slurm drains nodes, and those of this inventory are reached without it: `{}`",
+            inventory.name
+        )),
+    }
+}
+
+/// Drains the culprits, and says of each what became of it.
+pub fn drain(inventory: &Inventory, lines: &[Line], run: &str, simulated: bool, ssh_fanout: u32) {
+    let (mut wanted, left) = drains::of_lines(lines, run);
+    left.iter().for_each(|line| println!("{line}"));
+    if simulated {
+        // Whoever reads the queue is not to take it for a measurement.
+        wanted.iter_mut().for_each(|wanted| wanted.reason.push_str(" (SIMULATED)"));
+    }
+    if wanted.is_empty() {
+        return;
+    }
+    let done = with(inventory, ssh_fanout, async |reach| {
+        let mut done = Vec::new();
+        for wanted in &wanted {
+            done.push(drain::drain(reach, wanted).await);
+        }
+        done
+    });
+    let done = match done {
+        Ok(done) => done,
+        Err(why) => return println!("not drained, Slurm cannot be asked: {why}"),
+    };
+    for (wanted, done) in wanted.iter().zip(done) {
+        let node = &wanted.node;
+        match done {
+            Drained::Done => println!("drained {node}: {}", wanted.reason),
+            Drained::Already { reason } => println!("drained {node} before: {reason}"),
+            Drained::Others { told } => {
+                println!("not drained {node}, somebody else has said something of it: {told}");
+            }
+            Drained::Failed { why } => println!("not drained {node}: {why}"),
+        }
+    }
+}
+
+/// Every node of those asked for that is drained for a reason of ours: run on again, with a good partner.
+pub fn resume(inventory: &Inventory, nodes: &[String], args: &IsolateArgs) -> i32 {
+    let asked = with(inventory, args.ssh_fanout, async |reach| {
+        for node in nodes {
+            drain::take_up(reach, node).await.map_err(|why| format!("{node}: {why}"))?;
+        }
+        drain::show_all(reach).await
+    });
+    let all: BTreeMap<String, Shown> = match asked.and_then(|told| told) {
+        Ok(all) => all.into_iter().collect(),
+        Err(why) => return run_suites::machinery(&why),
+    };
+    let mut code = exit_code::PASSED;
+    let mut ours = 0;
+    for node in nodes {
+        let Some(shown) = all.get(node) else {
+            println!("{node}: Slurm has no such node");
+            code = worse(code, exit_code::COULD_NOT_TELL);
+            continue;
+        };
+        if !shown.is_draining() {
+            continue;
+        }
+        if shown.ours().is_none() {
+            println!("{node} stays drained, somebody else has said why: {shown}");
+            continue;
+        }
+        ours += 1;
+        code = worse(code, one(inventory, node, &all, args));
+        if let Some(signal) = interrupt::asked() {
+            return signal;
+        }
+    }
+    if ours == 0 {
+        println!("no node is drained for a reason of the harness");
+    }
+    code
+}
+
+/// Failed is worse than could not tell, as everywhere.
+fn worse(one: i32, other: i32) -> i32 {
+    let grave = [exit_code::FAILED, exit_code::COULD_NOT_TELL];
+    grave.into_iter().find(|code| [one, other].contains(code)).unwrap_or(exit_code::PASSED)
+}
+
+fn one(inventory: &Inventory, node: &str, all: &BTreeMap<String, Shown>, args: &IsolateArgs) -> i32 {
+    let is_good = |partner: &&String| {
+        *partner != node && all.get(*partner).is_some_and(|shown| shown.is_idle() && shown.reason.is_none())
+    };
+    let Some(partner) = inventory.nodes.iter().find(is_good) else {
+        println!("{node} stays drained: no other node is idle to run with it");
+        return exit_code::COULD_NOT_TELL;
+    };
+    let held = with(inventory, args.ssh_fanout, async |reach| drain::hold(reach, node, partner).await);
+    let held = match held.and_then(|held| held) {
+        Ok(held) => held,
+        Err(why) => {
+            println!("{node} was not looked at again: {why}");
+            return exit_code::COULD_NOT_TELL;
+        }
+    };
+    println!("re-check of {node} with {partner}, in reservation `{}`", held.reservation);
+    let suite = args.suite.clone().unwrap_or_default();
+    let both = format!("{node},{partner}");
+    let words = [
+        "harness",
+        "--suite",
+        &suite,
+        "--inventory",
+        &args.inventory,
+        "--nodes",
+        &both,
+        "--reservation",
+        &held.reservation,
+        "--on-failure",
+        "nothing",
+        "--ssh-fanout",
+        &args.ssh_fanout.to_string(),
+    ];
+    let code = match RunArgs::try_parse_from(words) {
+        Ok(args) => run_suites::run(args),
+        Err(why) => run_suites::machinery(&why.to_string()),
+    };
+    let has_passed = code == exit_code::PASSED;
+    let released =
+        with(inventory, args.ssh_fanout, async |reach| drain::release(reach, &held, has_passed).await);
+    match released.and_then(|released| released) {
+        Err(why) => {
+            println!("{node}: {why}");
+            exit_code::COULD_NOT_TELL
+        }
+        Ok(()) if has_passed => {
+            println!("resumed {node}: its re-check has passed, it was drained for: {}", held.reason);
+            exit_code::PASSED
+        }
+        Ok(()) => {
+            println!("{node} stays drained, its re-check ended with exit code {code}: {}", held.reason);
+            if code == exit_code::FAILED { code } else { exit_code::COULD_NOT_TELL }
+        }
+    }
+}
+
+/// Does something with the inventory's Slurm. A pretend one is rehearsed on, and remembers nothing of it.
+fn with<T>(
+    inventory: &Inventory,
+    ssh_fanout: u32,
+    act: impl AsyncFnOnce(&dyn Reach) -> T,
+) -> Result<T, String> {
+    let pretend = inventory.kind == Kind::Pretend;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(pretend).build();
+    runtime.map_err(|error| error.to_string())?.block_on(async {
+        if pretend {
+            let reach = PretendReach::new(inventory, 0, Vec::new(), BTreeMap::new())?;
+            return Ok(act(&reach).await);
+        }
+        let reached = Reached::of(inventory, 0, ssh_fanout as usize)?;
+        reached.begin().await;
+        let done = act(reached.reach()).await;
+        reached.end().await;
+        Ok(done)
+    })
+}
