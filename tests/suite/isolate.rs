@@ -346,20 +346,49 @@ fn a_fleet_that_is_slow_alike_is_said_to_be_and_no_node_is_blamed() {
 }
 
 #[test]
+fn a_node_whose_log_tells_of_another_way_than_it_should_take_is_named_by_that() {
+    let project = Project::new();
+    let fault = ["--sim-fault", "p5-002:no-gdrdma"];
+    let red = project.harness(&[&["--suite", "nccl-log-p5", "-q"], &fault[..]].concat());
+    assert_eq!(red.code, Some(1), "{}", red.all());
+    let ran = project.harness(&[&["isolate", "--suite", "nccl-log-p5"], &fault[..]].concat());
+    let named = culprits(&ran);
+    assert!(
+        named.len() == 1 && named[0].starts_with("HRN-NET-DOWNGRADED configure p5-002 node: "),
+        "{}",
+        ran.all()
+    );
+    assert!(ran.stdout.contains("\nculprits 1, runs 0 "), "{}", ran.all());
+}
+
+#[test]
 fn evidence_that_does_not_explain_the_loss_does_not_end_the_search() {
     let project = Project::new();
-    // A dead NIC costs a little; the other node costs half, and one run of all cannot tell whom to blame.
-    let faults = ["--sim-fault", "p5-002:nic-dead@rdmap113s0", "--sim-fault", "p5-019:node-slow=0.5"];
-    let red = project.harness(
-        &[&["--suite", "nccl-p5", "--inventory", "sim-32", "-q", "all-all_gather"], &faults[..]].concat(),
-    );
+    // A dead NIC costs a little, the other node half: one run of all cannot tell whom to blame for that.
+    let dead = ["--sim-fault", "p5-002:nic-dead@rdmap113s0"];
+    let two = [&dead[..], &["--sim-fault", "p5-003:node-slow=0.5"]].concat();
+    let red = project.harness(&[&["--suite", "nccl-p5", "-q", "all-all_gather"], &two[..]].concat());
     assert_eq!(red.code, Some(1), "{}", red.all());
-    let ran = isolate(&project, &faults);
+    let ran = project.harness(&[&["isolate", "--suite", "nccl-p5"], &two[..]].concat());
+    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    assert!(ran.stdout.contains("\nHRN-NIC-DEAD replace p5-002 rdmap113s0: "), "{}", ran.all());
+    assert!(
+        ran.stdout.contains("could not tell whether that is all: too few nodes are left"),
+        "{}",
+        ran.all()
+    );
+
+    // Among more nodes the search goes on without the one that is known.
+    let two = [&dead[..], &["--sim-fault", "p5-019:node-slow=0.5"]].concat();
+    let of_32 = ["--suite", "nccl-p5", "--inventory", "sim-32", "-q", "pair-all_gather"];
+    let red = project.harness(&[&of_32[..], &two[..]].concat());
+    assert_eq!(red.code, Some(1), "{}", red.all());
+    let ran = isolate(&project, &two);
     let named = culprits(&ran);
     assert!(
         named.len() == 2
-            && named.iter().any(|line| line.starts_with("HRN-NIC-DEAD replace p5-002 rdmap113s0: "))
-            && named.iter().any(|line| line.starts_with("HRN-NODE-SLOW reboot p5-019 node: ")),
+            && named[0].starts_with("HRN-NIC-DEAD replace p5-002 rdmap113s0: ")
+            && named[1].starts_with("HRN-NODE-SLOW reboot p5-019 node: "),
         "{}",
         ran.all()
     );

@@ -35,7 +35,7 @@ pub struct Evidence {
 
 pub fn of_run(culprits: &[Culprit], left_out: &[LeftOut]) -> Evidence {
     let told = told(culprits, left_out);
-    let explains_all = told.eliminated.is_empty() && !told.has_suspects && !told.lines.is_empty();
+    let explains_all = told.eliminated.is_empty() && told.suspected.is_empty() && !told.lines.is_empty();
     Evidence { lines: told.lines, explains_all, hints: Vec::new() }
 }
 
@@ -44,11 +44,12 @@ struct Told {
     lines: Vec<Line>,
     /// Nodes that are slow, and nobody knows why.
     eliminated: Vec<String>,
-    has_suspects: bool,
+    /// Several of which one must be it, and what it is about.
+    suspected: Vec<(Vec<String>, String)>,
 }
 
 fn told(culprits: &[Culprit], left_out: &[LeftOut]) -> Told {
-    let mut told = Told { lines: Vec::new(), eliminated: Vec::new(), has_suspects: false };
+    let mut told = Told { lines: Vec::new(), eliminated: Vec::new(), suspected: Vec::new() };
     for left in left_out {
         told.lines.push(Line {
             code: "HRN-NODE-UNFIT",
@@ -58,9 +59,16 @@ fn told(culprits: &[Culprit], left_out: &[LeftOut]) -> Told {
         });
     }
     for culprit in culprits {
-        let Culprit::Culprit { node, part, evidence } = culprit else {
-            told.has_suspects = true;
-            continue;
+        let (node, part, evidence) = match culprit {
+            Culprit::Culprit { node, part, evidence } => (node, part, evidence),
+            Culprit::Suspects { nodes, evidence } => {
+                told.suspected.push((nodes.clone(), evidence.clone()));
+                continue;
+            }
+            Culprit::Fleet { evidence } => {
+                told.suspected.push((Vec::new(), evidence.clone()));
+                continue;
+            }
         };
         match code(part, evidence) {
             Some(code) => {
@@ -78,14 +86,23 @@ fn told(culprits: &[Culprit], left_out: &[LeftOut]) -> Told {
 
 /// The same with all else that the run holds.
 pub fn of_seen(seen: &Seen) -> Evidence {
-    let Told { mut lines, eliminated, has_suspects } = told(&seen.culprits, &seen.left_out);
+    let Told { mut lines, eliminated, mut suspected } = told(&seen.culprits, &seen.left_out);
     let cleared = Cleared::by(&seen.jobs);
     let mut hints = Vec::new();
     for odd in seen.oddities() {
+        let was_judged = odd.was_judged(seen);
+        if was_judged {
+            // That one of several must be it is answered: which of them has it was measured.
+            let is_of = |about: &str| odd.shown_by.contains(&about.split(':').next().unwrap_or_default());
+            suspected.retain(|(nodes, about)| !(is_of(about) && nodes.contains(&odd.node)));
+        }
         if let Some(line) = lines.iter_mut().find(|line| line.node == odd.node) {
             add(line, &odd);
-        } else if eliminated.contains(&odd.node) || cleared.speaks_against(&odd.node, &seen.jobs) {
-            let Oddity { code, node, part, told } = odd;
+        } else if was_judged
+            || eliminated.contains(&odd.node)
+            || cleared.speaks_against(&odd.node, &seen.jobs)
+        {
+            let Oddity { code, node, part, told, .. } = odd;
             lines.push(Line { code, node, part, evidence: told });
         } else {
             hints.push(format!("{} {} {}: {}", odd.code, odd.node, odd.part, odd.told));
@@ -101,7 +118,7 @@ pub fn of_seen(seen: &Seen) -> Evidence {
         !guilty.is_empty() && (others || guilty.iter().any(enough))
     };
     let explains_all = !lines.is_empty()
-        && !has_suspects
+        && suspected.is_empty()
         && eliminated.iter().all(named)
         && seen.losses.iter().all(explains);
     Evidence { lines, explains_all, hints }

@@ -183,6 +183,27 @@ fn what_is_odd_about_a_node_that_did_well_is_a_hint_and_blames_nobody() {
 }
 
 #[test]
+fn what_was_itself_out_of_bounds_on_a_node_names_it_and_answers_who_of_several_it_is() {
+    let all: Vec<String> = ["n1", "n2", "n3", "n4"].map(str::to_owned).into();
+    for ((code, odd), metric) in
+        oddities("n2").into_iter().zip(["nic.retrans_timeouts", "nccl_log.not_gdrdma"])
+    {
+        let suspects =
+            |about: &str| Culprit::Suspects { nodes: all.clone(), evidence: format!("{about}: of one job") };
+        let failed = vec![(metric.to_owned(), "n2".to_owned())];
+        let mut seen = Seen { culprits: vec![suspects(metric)], failed, nics: 32, gpus: 8, ..odd };
+        let evidence = of_seen(&seen);
+        assert_eq!((codes(&evidence), evidence.explains_all), (vec![(code, "n2")], true), "{evidence:?}");
+        // It answers nothing else that is open.
+        seen.culprits.push(suspects("nccl.busbw"));
+        assert!(!of_seen(&seen).explains_all, "{code}");
+        seen.culprits.pop();
+        seen.losses = vec![loss(&["n1", "n2", "n3", "n4"], Some(0.5))];
+        assert!(!of_seen(&seen).explains_all, "{code}");
+    }
+}
+
+#[test]
 fn a_dead_nic_explains_what_it_can_cost_and_a_greater_loss_keeps_the_search_going() {
     let all = ["n1", "n2", "n3", "n4"];
     for (left, nics, explains) in [

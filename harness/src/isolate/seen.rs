@@ -10,6 +10,8 @@ pub struct Seen {
     pub left_out: Vec<LeftOut>,
     pub jobs: Vec<JobOutcome>,
     pub losses: Vec<Loss>,
+    /// Metrics that were out of bounds on a node of their own.
+    pub failed: Vec<(String, String)>,
     pub findings: Vec<Finding>,
     /// Changes of path because nothing came back in time, over all jobs; without those that had none.
     pub timeouts: Vec<Timeouts>,
@@ -42,6 +44,20 @@ pub struct Oddity {
     pub node: String,
     pub part: String,
     pub told: String,
+    /// Metrics that show the same thing.
+    pub shown_by: &'static [&'static str],
+}
+
+const BY_LOG: &[&str] = &["nccl_log.not_gdrdma", "nccl_log.provider_efa", "nccl_log.nvls"];
+const BY_COUNTERS: &[&str] = &["nic.retrans_timeouts"];
+
+impl Oddity {
+    /// Whether it is itself what was out of bounds, on that very node.
+    pub fn was_judged(&self, seen: &Seen) -> bool {
+        seen.failed
+            .iter()
+            .any(|(metric, node)| *node == self.node && self.shown_by.contains(&metric.as_str()))
+    }
 }
 
 impl Seen {
@@ -54,6 +70,7 @@ impl Seen {
                 node: timeouts.node.clone(),
                 part: timeouts.nic.clone(),
                 told: format!("{} retransmissions timed out while its jobs ran", timeouts.events),
+                shown_by: BY_COUNTERS,
             });
         }
         for finding in &self.findings {
@@ -67,6 +84,7 @@ impl Seen {
                     node: node.split('.').next().unwrap_or(node).to_owned(),
                     part: "node".to_owned(),
                     told: finding.message.clone(),
+                    shown_by: BY_LOG,
                 });
             }
         }
@@ -89,7 +107,7 @@ fn of_probe(probe: &Probe) -> Vec<Oddity> {
         for down in names(node, "nics_down") {
             let part = down.split([' ', ':']).next().unwrap_or("nic").to_owned();
             let told = format!("its link is not active: {down}");
-            odd.push(Oddity { code: "HRN-NIC-DOWN", node: node.node.clone(), part, told });
+            odd.push(Oddity { code: "HRN-NIC-DOWN", node: node.node.clone(), part, told, shown_by: &[] });
         }
         if let Some(newest) = names(node, "xid").last() {
             odd.push(Oddity {
@@ -97,6 +115,7 @@ fn of_probe(probe: &Probe) -> Vec<Oddity> {
                 node: node.node.clone(),
                 part: "node".to_owned(),
                 told: format!("the driver told of a fault before the run: {newest}"),
+                shown_by: &[],
             });
         }
     }
@@ -109,6 +128,7 @@ fn of_probe(probe: &Probe) -> Vec<Oddity> {
                 "its {} is `{}`, that of most nodes: `{}`",
                 unlike.fact, unlike.told, unlike.expected
             ),
+            shown_by: &[],
         });
     }
     odd

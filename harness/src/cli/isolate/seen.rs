@@ -24,6 +24,7 @@ pub fn of(stored: &Stored, summary: &Summary) -> Result<Seen, String> {
         }
         if let Some(verdict) = stored.verdict(&case.name).map_err(told)? {
             seen.findings.extend(verdict.findings.iter().cloned());
+            seen.failed.extend(verdict.verdicts.iter().filter_map(failed));
             seen.losses.extend(verdict.verdicts.iter().filter_map(|verdict| loss(&case.name, verdict)));
         }
         let Some(metrics) = stored.metrics(&case.name).map_err(told)? else { continue };
@@ -41,6 +42,11 @@ pub fn of(stored: &Stored, summary: &Summary) -> Result<Seen, String> {
         seen.probe = Some(store::read_json::<Probe>(&probe).map_err(told)?);
     }
     Ok(seen)
+}
+
+fn failed(verdict: &Verdict) -> Option<(String, String)> {
+    let node = verdict.node.clone().filter(|_| verdict.status == Status::Fail)?;
+    Some((verdict.metric.clone(), node))
 }
 
 /// A collective that was measured and is too slow. Flows and lists of devices name their parts by themselves.
