@@ -308,8 +308,9 @@ fn parse_with_matches<A: Parser + CommandFactory + FromArgMatches>(
         .map(|setting| format!("  {:<20}  {}", setting.key, setting.about))
         .collect();
     let all = format!("{VERBS}{}\n\n{}", settings.join("\n"), exit_code::TABLE);
-    // A verb that has codes and words of its own says these.
-    let after = A::command().get_after_help().map_or(all, ToString::to_string);
+    // A verb that has codes and words of its own says these; what the default verb has of the kind is libtest-mimic's.
+    let own = A::command().get_after_help().map(ToString::to_string);
+    let after = own.filter(|_| A::command().get_name() != RunArgs::command().get_name()).unwrap_or(all);
     let command = A::command()
         // libtest-mimic's own template would take the place of ours.
         .help_template("{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}{after-help}")
