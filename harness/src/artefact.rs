@@ -4,6 +4,7 @@
 //! No artefact holds an absolute path of the machine that the harness runs on, nor where outputs were sent to.
 
 mod analyses;
+mod culprit;
 mod ended;
 mod isolation;
 mod outcome;
@@ -11,6 +12,7 @@ mod probed;
 mod whole;
 
 pub use analyses::Analyses;
+pub use culprit::Culprit;
 pub use ended::{Ended, LEFT_OUT};
 pub use isolation::{Isolated, IsolationCost, PlannedIsolation};
 pub use outcome::{Bad, CaseOutcomes, CoverageSets, JobOutcome, WorkKind};
@@ -666,37 +668,5 @@ pub struct Share {
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.measured, self.expected)
-    }
-}
-
-/// The guilty part, or those among which it must be.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Culprit {
-    Culprit {
-        node: String,
-        /// A device name, `gpuN` or `node`.
-        part: String,
-        evidence: String,
-    },
-    Suspects {
-        nodes: Vec<String>,
-        evidence: String,
-    },
-    /// A line that blames nobody: all parts are low alike.
-    Fleet {
-        evidence: String,
-    },
-}
-
-impl fmt::Display for Culprit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Culprit::Culprit { node, part, evidence } => write!(f, "culprit {node} {part}: {evidence}"),
-            Culprit::Suspects { nodes, evidence } => {
-                write!(f, "suspects {}: {evidence}; needs another partner", nodes.join(" "))
-            }
-            Culprit::Fleet { evidence } => write!(f, "no culprit: {evidence}"),
-        }
     }
 }
