@@ -57,6 +57,11 @@ impl Unit {
         }
     }
 
+    /// Whether what carries it is measured, and so a little different in every run; what is counted is not.
+    pub fn varies(self) -> bool {
+        !matches!(self, Unit::Count | Unit::Bytes)
+    }
+
     pub fn from_name(name: &str) -> Option<Unit> {
         Unit::ALL.into_iter().find(|unit| unit.name() == name)
     }

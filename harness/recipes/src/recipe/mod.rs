@@ -9,6 +9,7 @@ pub mod efa_traffic;
 mod kept;
 pub mod nccl_log;
 pub mod nccl_profile;
+pub mod nccl_shape;
 pub mod nccl_tests;
 pub mod nic_flows;
 pub mod nic_rate;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 /// Every built-in recipe, by the name that suites use.
 pub const LIST: &[RecipeSpec] = &[
     nccl_tests::SPEC,
+    nccl_shape::SPEC,
     efa_traffic::SPEC,
     nic_flows::SPEC,
     command::SPEC,

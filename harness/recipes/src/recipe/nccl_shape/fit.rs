@@ -1,0 +1,97 @@
+//! The line of latency and bandwidth through a sweep: time = latency + bytes x slope, robustly. Which sizes it is laid
+//! through, and what its distances mean, is told elsewhere.
+
+/// Fewer points than this lie on some line whatever they are.
+pub const FEWEST: usize = 4;
+/// Lines are tried through so many of the points at most: a sweep in small steps has a thousand.
+const ENDS: usize = 48;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Line {
+    pub latency_us: f64,
+    pub us_per_byte: f64,
+}
+
+impl Line {
+    /// The line whose relative distances to all points are least in sum: one size that is far off does not draw it.
+    /// Neither latency nor slope is below nothing. Points are bytes and microseconds.
+    pub fn through(points: &[(u64, f64)]) -> Option<Line> {
+        if points.len() < FEWEST {
+            return None;
+        }
+        let step = points.len().div_ceil(ENDS);
+        let ends: Vec<(f64, f64)> = points
+            .iter()
+            .step_by(step)
+            .chain(points.last())
+            .map(|(bytes, us)| (*bytes as f64, *us))
+            .collect();
+        let through_origin = ends.iter().map(|(bytes, us)| Line { latency_us: 0.0, us_per_byte: us / bytes });
+        let pairs = ends.iter().enumerate().flat_map(|(at, a)| ends[at + 1..].iter().map(move |b| (a, b)));
+        let through_two = pairs.filter(|(a, b)| b.0 > a.0).map(|(a, b)| {
+            let us_per_byte = (b.1 - a.1) / (b.0 - a.0);
+            Line { latency_us: a.1 - us_per_byte * a.0, us_per_byte }
+        });
+        through_origin
+            .chain(through_two)
+            .filter(|line| line.latency_us >= 0.0 && line.us_per_byte > 0.0 && line.us_per_byte.is_finite())
+            .min_by(|a, b| a.off(points).total_cmp(&b.off(points)))
+    }
+
+    pub fn us(&self, bytes: u64) -> f64 {
+        self.latency_us + self.us_per_byte * bytes as f64
+    }
+
+    /// How far a time lies from the line, as a fraction of what the line says.
+    pub fn distance(&self, bytes: u64, us: f64) -> f64 {
+        (us / self.us(bytes) - 1.0).abs()
+    }
+
+    fn off(&self, points: &[(u64, f64)]) -> f64 {
+        points.iter().map(|(bytes, us)| self.distance(*bytes, *us)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sweep(us: impl Fn(u64) -> f64) -> Vec<(u64, f64)> {
+        (26..34).map(|power| (1u64 << power, us(1 << power))).collect()
+    }
+
+    #[test]
+    fn latency_and_slope_come_out_as_they_went_in() {
+        let line = Line::through(&sweep(|bytes| 120.0 + bytes as f64 * 0.004)).expect("a line");
+        assert!(
+            (line.latency_us - 120.0).abs() < 1e-6 && (line.us_per_byte - 0.004).abs() < 1e-12,
+            "{line:?}"
+        );
+    }
+
+    #[test]
+    fn one_size_that_is_far_off_does_not_draw_the_line() {
+        let mut points = sweep(|bytes| 120.0 + bytes as f64 * 0.004);
+        points[5].1 *= 2.0;
+        let line = Line::through(&points).expect("a line");
+        assert!((line.us_per_byte - 0.004).abs() < 1e-12, "{line:?}");
+        assert!((line.distance(points[5].0, points[5].1) - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn neither_latency_nor_slope_is_below_nothing() {
+        // The bandwidth falls with the size: the line through it would begin below nothing.
+        let line = Line::through(&sweep(|bytes| (bytes as f64).powf(1.1))).expect("a line");
+        assert!(line.latency_us >= 0.0 && line.us_per_byte > 0.0, "{line:?}");
+        assert!(Line::through(&sweep(|_| 5.0)).is_some_and(|line| line.us_per_byte > 0.0));
+        assert_eq!(Line::through(&sweep(|bytes| bytes as f64)[..FEWEST - 1]), None);
+    }
+
+    #[test]
+    fn a_sweep_of_a_thousand_sizes_has_its_line_too() {
+        let points: Vec<(u64, f64)> =
+            (1..=1000u64).map(|n| (n << 26, 50.0 + (n << 26) as f64 * 0.01)).collect();
+        let line = Line::through(&points).expect("a line");
+        assert!((line.us_per_byte - 0.01).abs() < 1e-9, "{line:?}");
+    }
+}

@@ -1,0 +1,203 @@
+//! What a sweep of nccl-tests looks like on sound hardware, whatever its rate is: larger is not slower, in place is like
+//! out of place, time is latency and bandwidth, no size is left out. It needs no baseline. The table is read by `nccl_tests`.
+
+pub mod fit;
+#[cfg(test)]
+mod tests;
+
+use super::{JobInput, Output, RecipeSpec, Workload, nccl_tests};
+use crate::finding::Finding;
+use crate::metric::{Dim, Dims, Metric, MetricSpec};
+use crate::unit::{Better, Unit};
+use fit::Line;
+use std::collections::BTreeMap;
+
+/// Below this size a time is mostly latency and the choice of a protocol, and its shape says little of the hardware.
+pub const FROM_BYTES: u64 = 64 << 20;
+
+const DIP: MetricSpec = MetricSpec {
+    name: "nccl.dip",
+    about: "how far the bus bandwidth falls from the next smaller size of the sweep, as a fraction of that, 0 where it does \
+            not; from 64 MiB up",
+    unit: Unit::Ratio,
+    better: Better::Lower,
+    dims: &[Dim::Op, Dim::SizeBytes, Dim::Place],
+};
+const IN_OVER_OUT: MetricSpec = MetricSpec {
+    name: "nccl.in_over_out",
+    about: "bus bandwidth in place over that out of place, from 64 MiB up; not given for one rank, which has nothing to move \
+            in place",
+    unit: Unit::Ratio,
+    better: Better::Neither,
+    dims: &[Dim::Op, Dim::SizeBytes],
+};
+const SIZES_MISSING: MetricSpec = MetricSpec {
+    name: "nccl.sizes_missing",
+    about: "declared sizes that the table has no number for, of those that the operation can print as themselves",
+    unit: Unit::Count,
+    better: Better::Lower,
+    dims: &[Dim::Op],
+};
+const LATENCY: MetricSpec = MetricSpec {
+    name: "nccl.fit_latency",
+    about: "what is left of the time at no bytes, by the line through the sizes from 64 MiB up",
+    unit: Unit::Microseconds,
+    better: Better::Lower,
+    dims: &[Dim::Op, Dim::Place],
+};
+const BANDWIDTH: MetricSpec = MetricSpec {
+    name: "nccl.fit_busbw",
+    about: "the bus bandwidth that the line through the sizes from 64 MiB up comes to without its latency",
+    unit: Unit::GigabytesPerSecond,
+    better: Better::Higher,
+    dims: &[Dim::Op, Dim::Place],
+};
+const RESIDUAL: MetricSpec = MetricSpec {
+    name: "nccl.fit_residual",
+    about: "how far a size's time lies from that line, as a fraction of what the line says; from 64 MiB up",
+    unit: Unit::Ratio,
+    better: Better::Lower,
+    dims: &[Dim::Op, Dim::SizeBytes, Dim::Place],
+};
+
+pub const SPEC: RecipeSpec = RecipeSpec {
+    name: "nccl_shape",
+    about: "whether a sweep has the shape of sound hardware: no dips, in place like out of place, latency and bandwidth, no \
+            size left out",
+    metrics: &[DIP, IN_OVER_OUT, SIZES_MISSING, LATENCY, BANDWIDTH, RESIDUAL],
+    tables: &[],
+    causes: &["size-missing", "too-few-sizes"],
+    run: &run,
+};
+
+/// Whether the metric compares numbers of one run with each other: then its bound is widened by how much they vary.
+pub fn compares(metric: &str) -> bool {
+    [DIP, IN_OVER_OUT, RESIDUAL].iter().any(|spec| spec.name == metric)
+}
+
+/// Of the sizes of a sweep, rising, those that a metric of this recipe is given for; nothing for another's.
+pub fn sizes_of(metric: &str, sizes: &[u64]) -> Option<Vec<u64>> {
+    let large = sizes.iter().copied().filter(|size| *size >= FROM_BYTES);
+    match metric {
+        // The first has no smaller one to fall from.
+        name if name == DIP.name => Some(large.skip(1).collect()),
+        name if name == IN_OVER_OUT.name || name == RESIDUAL.name => Some(large.collect()),
+        _ => None,
+    }
+}
+
+/// One size's bandwidth and time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Half {
+    bytes: u64,
+    busbw: f64,
+    us: f64,
+}
+
+/// The halves of one table, rising in size.
+#[derive(Default)]
+struct Sweep {
+    out: BTreeMap<u64, Half>,
+    inside: BTreeMap<u64, Half>,
+}
+
+fn run(job: &JobInput) -> Output {
+    let Workload::NcclTests { op, sizes, ranks_per_communicator, .. } = &job.workload else {
+        return Output::default();
+    };
+    // What that recipe says of the table as a whole holds of its shape too; its numbers and findings are its own.
+    let read = (nccl_tests::SPEC.run)(job);
+    let sweeps = sweeps(&read.metrics);
+    let mut output = Output { metrics: Vec::new(), findings: Vec::new(), ..read };
+    // Smaller sizes are rounded until several are printed alike.
+    let ranks = ranks_per_communicator.unwrap_or(1);
+    let least = 16 * 4 * u64::from(ranks);
+    let declared: Vec<u64> = sizes.iter().copied().filter(|size| *size >= least).collect();
+    for (dims, sweep) in sweeps {
+        let dims = dims.with(Dim::Op, op.name());
+        missing(job, &dims, &declared, &sweep, &mut output);
+        for (place, halves) in [("out", &sweep.out), ("in", &sweep.inside)] {
+            let dims = dims.clone().with(Dim::Place, place);
+            let halves: Vec<Half> = halves.range(FROM_BYTES..).map(|(_, half)| *half).collect();
+            dips(&dims, &halves, &mut output);
+            fitted(job, &dims, &halves, &mut output);
+        }
+        if ranks > 1 {
+            for (bytes, out) in sweep.out.range(FROM_BYTES..) {
+                let Some(inside) = sweep.inside.get(bytes) else { continue };
+                let dims = dims.clone().with(Dim::SizeBytes, *bytes);
+                output.metrics.push(IN_OVER_OUT.of(dims, inside.busbw / out.busbw));
+            }
+        }
+    }
+    output
+}
+
+/// By whatever tells one table of the job from another.
+fn sweeps(rows: &[Metric]) -> BTreeMap<Dims, Sweep> {
+    let mut sweeps: BTreeMap<Dims, Sweep> = BTreeMap::new();
+    for row in rows {
+        let (Some(bytes), Some(place)) = (row.dims.number(Dim::SizeBytes), row.dims.word(Dim::Place)) else {
+            continue;
+        };
+        let mut of_table = Dims::new();
+        let own = |dim: &Dim| !matches!(dim, Dim::SizeBytes | Dim::Place | Dim::Op);
+        row.dims.iter().filter(|(dim, _)| own(dim)).for_each(|(dim, value)| of_table.set(dim, value.clone()));
+        let sweep = sweeps.entry(of_table).or_default();
+        let halves = if place == "out" { &mut sweep.out } else { &mut sweep.inside };
+        let half = halves.entry(bytes).or_default();
+        half.bytes = bytes;
+        match &*row.name {
+            "nccl.busbw" => half.busbw = row.value,
+            "nccl.time" => half.us = row.value,
+            _ => {}
+        }
+    }
+    sweeps
+}
+
+fn missing(job: &JobInput, dims: &Dims, declared: &[u64], sweep: &Sweep, output: &mut Output) {
+    let gone: Vec<u64> = declared.iter().copied().filter(|size| !sweep.out.contains_key(size)).collect();
+    if let (Some(first), Some(last)) = (gone.first(), gone.last()) {
+        let why = format!(
+            "{}: {} of {} declared sizes have no number, from {first} to {last} bytes; nccl-tests lowers its largest size \
+             where memory is short, and says so",
+            job.job,
+            gone.len(),
+            declared.len()
+        );
+        output.findings.push(Finding::new("size-missing", why));
+    }
+    output.metrics.push(SIZES_MISSING.of(dims.clone(), gone.len() as f64));
+}
+
+fn dips(dims: &Dims, halves: &[Half], output: &mut Output) {
+    for pair in halves.windows(2) {
+        let [smaller, larger] = pair else { continue };
+        let fallen = (1.0 - larger.busbw / smaller.busbw).max(0.0);
+        output.metrics.push(DIP.of(dims.clone().with(Dim::SizeBytes, larger.bytes), fallen));
+    }
+}
+
+fn fitted(job: &JobInput, dims: &Dims, halves: &[Half], output: &mut Output) {
+    let points: Vec<(u64, f64)> = halves.iter().map(|half| (half.bytes, half.us)).collect();
+    let (Some(line), Some(last)) = (Line::through(&points), halves.last()) else {
+        let place = dims.word(Dim::Place).unwrap_or_default();
+        let why = format!(
+            "{}: {} sizes from 64 MiB up have a number ({place} of place), a line takes {} at least",
+            job.job,
+            points.len(),
+            fit::FEWEST
+        );
+        output.findings.push(Finding::new("too-few-sizes", why));
+        return;
+    };
+    output.metrics.push(LATENCY.of(dims.clone(), line.latency_us));
+    // The operation's factor, and whatever it counts of its size, stand in each row's own bandwidth.
+    let factor = last.busbw * last.us / last.bytes as f64;
+    output.metrics.push(BANDWIDTH.of(dims.clone(), factor / line.us_per_byte));
+    for half in halves {
+        let dims = dims.clone().with(Dim::SizeBytes, half.bytes);
+        output.metrics.push(RESIDUAL.of(dims, line.distance(half.bytes, half.us)));
+    }
+}
