@@ -151,6 +151,41 @@ fn a_ceiling_is_what_its_derivation_says() {
 }
 
 #[test]
+fn every_operation_has_its_ceiling_on_one_node_and_on_two() {
+    let instances = instances();
+    let p5 = instances.get("p5").expect("a profile");
+    let of = |op, nodes| busbw_ceiling(op, nodes * 8, nodes, None, p5);
+    for (op, one, two) in [
+        (Op::AllReduce, 787.5, 750.0),
+        (Op::AllGather, 450.0, 500.0),
+        (Op::ReduceScatter, 450.0, 500.0),
+        (Op::AllToAll, 450.0, 93.75),
+        (Op::Broadcast, 450.0, 400.0),
+        (Op::Reduce, 450.0, 400.0),
+        (Op::Gather, 450.0, 500.0),
+        (Op::Scatter, 450.0, 500.0),
+        (Op::SendRecv, 450.0, 400.0),
+        (Op::Hypercube, 450.0, 93.75),
+    ] {
+        let (alone, pair) = (of(op, 1), of(op, 2));
+        assert!((alone - one).abs() < 1e-6 && (pair - two).abs() < 1e-6, "{op}: {alone} {pair}");
+    }
+    // An algorithm that is known can only do less than the best of all.
+    for op in Op::ALL {
+        for nodes in [1, 2, 4, 32] {
+            let by_any = of(op, nodes);
+            let by = |algorithm| busbw_ceiling(op, nodes * 8, nodes, Some(algorithm), p5);
+            let most = Algorithm::ALL
+                .into_iter()
+                .filter(|one| !matches!(one, Algorithm::CollnetDirect | Algorithm::CollnetChain))
+                .map(by)
+                .fold(0.0, f64::max);
+            assert!(most <= by_any + 1e-6, "{op} on {nodes}: {most} {by_any}");
+        }
+    }
+}
+
+#[test]
 fn a_profile_that_claims_more_than_is_published_is_told() {
     let mut p4d = instances().get("p4d").expect("a profile").clone();
     assert_eq!(lint_instance(&p4d, "x.toml"), []);
