@@ -4,17 +4,21 @@
 //! No artefact holds an absolute path of the machine that the harness runs on, nor where outputs were sent to.
 
 mod analyses;
+mod bound;
 mod culprit;
 mod ended;
 mod isolation;
+mod kin;
 mod outcome;
 mod probed;
 mod whole;
 
 pub use analyses::Analyses;
+pub use bound::{BaselineNumbers, PlannedBaseline, PlannedBound, PlannedSpread};
 pub use culprit::Culprit;
 pub use ended::{Ended, LEFT_OUT};
 pub use isolation::{Isolated, IsolationCost, PlannedIsolation};
+pub use kin::{AGAIN, Kin};
 pub use outcome::{Bad, CaseOutcomes, CoverageSets, JobOutcome, WorkKind};
 pub use probed::{ClockOffset, LeftOut, Probe, ProbedNode, Value};
 pub use whole::{CaseSummary, Counts, RunRecord, Summary};
@@ -214,6 +218,12 @@ pub struct PlannedJob {
     /// What its ranks' profilers will leave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<PlannedProfile>,
+    /// What it is to another job of the case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kin: Option<Kin>,
+    /// The job that it is a second attempt of: launched only where the cluster itself ended that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again_of: Option<String>,
 }
 
 /// A value that a job reads when it begins: that of a variable where the harness is started.
@@ -317,59 +327,6 @@ pub struct PlannedAssertion {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
     pub bound: PlannedBound,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct PlannedBound {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_least: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_most: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub equals: Option<f64>,
-    /// A fraction: how far from its peers a part may lie.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within_peers: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub baseline: Option<PlannedBaseline>,
-    /// What the hardware makes impossible: a number above it is no measurement.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ceiling: Option<f64>,
-}
-
-/// The baseline as it stood when the plan was made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "state", rename_all = "lowercase")]
-pub enum PlannedBaseline {
-    /// There is none for this key.
-    None {
-        key: String,
-    },
-    Provisional(BaselineNumbers),
-    Accepted(BaselineNumbers),
-    Expired(BaselineNumbers),
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct BaselineNumbers {
-    pub key: String,
-    pub n: u32,
-    pub median: f64,
-    pub lower: Option<f64>,
-    pub upper: Option<f64>,
-    pub source: String,
-    /// How much one number of the key varies, as a fraction of the median; nothing where the bounds were set by hand.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spread: Option<f64>,
-    /// So many numbers are judged at once, and the bounds were widened for that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub widened_for: Option<u32>,
-    /// The sizes between which the numbers were drawn, where none was measured at this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub between: Option<String>,
-    /// What the software must be for a number to be comparable: each part, with every version that will do.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub fingerprint: BTreeMap<String, Vec<String>>,
 }
 
 /// How a case ends as a whole: the worst of its verdicts.
@@ -623,6 +580,9 @@ pub struct Verdict {
     pub metric: String,
     pub unit: Unit,
     pub observed: Option<f64>,
+    /// The numbers of its independent runs, in their order, where there were several: the one observed is their median.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<f64>,
     pub lower: Option<f64>,
     pub upper: Option<f64>,
     /// How many numbers were measured, of how many that must be.

@@ -82,18 +82,19 @@ pub async fn run(
         let Some(case) = plan.cases.get(finished.case) else { continue };
         let folder = store.case(&case.name);
         store.write_json(&folder.join("job.json"), &finished.jobs)?;
+        let (launched, standing) = (case.launched(&finished.jobs), case.standing(&finished.jobs));
         // What was brought home already may be gone from the nodes.
         let collected = match history.map(|_| store::read_json(&folder.join("collected.json"))) {
             Some(Ok(collected)) => collected,
-            _ => collect::collect(case, &finished.jobs, folders, None, store).await?,
+            _ => collect::collect(&launched, &finished.jobs, folders, None, store).await?,
         };
         store.write_json(&folder.join("collected.json"), &collected)?;
         let fit = analyze::Unfit::new();
         let seen = Seen { jobs: &finished.jobs, collected: &collected, unfit: &fit };
-        let kept = kept(plan, case, &seen, on, store).await?;
-        let (metrics, analysis) = analyze_case(plan, case, &seen, &kept, store)?;
-        let of_case = judge_case(plan, case, &finished.jobs, &collected, &analysis, &metrics, store)?;
-        if let Some(kept) = collect::keep(case, &collected, of_case.verdict.end, folders, store).await? {
+        let kept = kept(plan, &standing, &seen, on, store).await?;
+        let (metrics, analysis) = analyze_case(plan, &standing, &seen, &kept, store)?;
+        let of_case = judge_case(plan, &standing, &finished.jobs, &collected, &analysis, &metrics, store)?;
+        if let Some(kept) = collect::keep(&launched, &collected, of_case.verdict.end, folders, store).await? {
             store.write_json(&folder.join("reports.json"), &kept)?;
         }
         for job in &case.jobs {
@@ -213,6 +214,9 @@ fn show(progress: &mut Progress, event: &Event) {
             progress.job_started(case, job, nodes, *estimate_s);
         }
         Event::JobEnded { case, job, end, .. } => progress.job_ended(case, job, end),
+        Event::JobAgain { case, job, cause, .. } => {
+            progress.stage(&format!("{case} {job} is launched: the first attempt ended: {cause}"));
+        }
         Event::JobNotSubmitted { case, job, why, .. } => {
             progress.stage(&format!("{case} {job} could not be launched: {why}"));
         }

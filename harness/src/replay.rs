@@ -114,14 +114,15 @@ impl Ready<'_> {
             let folder = store.case(&case.name);
             let ReadyCase { jobs, collected, analyzed, judged: stored } = ready;
             store.write_json(&folder.join("job.json"), &jobs)?;
+            let (launched, standing) = (case.launched(&jobs), case.standing(&jobs));
             let collected = match (from, collected) {
                 (From::Collect, before) => {
                     let at_home = parent.case(&case.name);
-                    collect::collect_again(&plan, case, &jobs, before.as_ref(), &at_home, beyond, store)
+                    collect::collect_again(&plan, &launched, &jobs, before.as_ref(), &at_home, beyond, store)
                         .await?
                 }
                 (_, Some(collected)) => collected,
-                (_, None) => none_collected(case),
+                (_, None) => none_collected(&launched),
             };
             store.write_json(&folder.join("collected.json"), &collected)?;
             if let Some(stored) = stored {
@@ -132,13 +133,14 @@ impl Ready<'_> {
                 (From::Collect | From::Analyze, _) => {
                     let unfit = collect::unfit(&collected, &folder);
                     let seen = Seen { jobs: &jobs, collected: &collected, unfit: &unfit };
-                    let kept = pipeline::kept(&plan, case, &seen, on, store).await?;
-                    pipeline::analyze_case(&plan, case, &seen, &kept, store)?
+                    let kept = pipeline::kept(&plan, &standing, &seen, on, store).await?;
+                    pipeline::analyze_case(&plan, &standing, &seen, &kept, store)?
                 }
                 (_, Some((analysis, metrics))) => (metrics, analysis),
-                (_, None) => (Metrics::default(), none_analyzed(case)),
+                (_, None) => (Metrics::default(), none_analyzed(&standing)),
             };
-            judged.push(pipeline::judge_case(&plan, case, &jobs, &collected, &analysis, &metrics, store)?);
+            judged
+                .push(pipeline::judge_case(&plan, &standing, &jobs, &collected, &analysis, &metrics, store)?);
         }
         if from == From::Collect {
             store.carry(parent.folder(), &|file| is_carried(file, from))?;
@@ -219,7 +221,8 @@ fn none_run(case: &PlannedCase) -> CaseJobs {
         blamed: None,
         findings: Vec::new(),
     };
-    let jobs = case.jobs.iter().map(|job| never(&job.name)).collect();
+    let first = case.jobs.iter().filter(|job| job.again_of.is_none());
+    let jobs = first.map(|job| never(&job.name)).collect();
     CaseJobs { format: FORMAT, skipped: case.skip.clone(), jobs }
 }
 

@@ -73,6 +73,7 @@ mod sweep;
 mod tidy;
 mod training;
 mod training_logs;
+mod twice;
 mod window_hook;
 mod window_watch;
 mod windows;

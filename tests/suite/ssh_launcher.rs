@@ -86,6 +86,8 @@ impl Bench {
             limit_s: 60,
             secrets: Vec::new(),
             profile: None,
+            kin: None,
+            again_of: None,
         }
     }
 

@@ -84,6 +84,20 @@ impl Ended {
         )
     }
 
+    /// Whether the cluster itself ended it, whatever it ran: not its own exit, a limit, a person, nor a launch that was
+    /// refused and would be again.
+    pub fn is_infrastructure(&self) -> bool {
+        matches!(
+            self,
+            Ended::NodeFail
+                | Ended::BootFail
+                | Ended::Preempted
+                | Ended::Requeued { .. }
+                | Ended::HostUnreachable { .. }
+                | Ended::Lost { .. }
+        )
+    }
+
     /// The cause in a word, as a culprit's evidence begins with it.
     pub fn cause(&self) -> String {
         match self {

@@ -67,6 +67,13 @@ pub fn supports(beyond: f64, spread: f64, repeats: u32) -> Result<(), u32> {
     if needed <= f64::from(repeats) { Ok(()) } else { Err((needed - f64::from(repeats)).min(1e6) as u32) }
 }
 
+/// One-sided, 95 %: how far the truth may lie on the near side of the median of so many runs, whose deviation is known by
+/// themselves alone.
+pub fn half_interval(deviation: f64, runs: u32) -> f64 {
+    let freedom = f64::from(runs.saturating_sub(1));
+    student::upper_quantile(0.05, freedom) * deviation * variance_of_median(runs).sqrt()
+}
+
 /// Of the median of n normal numbers, in units of one number's variance: exact for one, within 2 % for any more.
 fn variance_of_median(n: u32) -> f64 {
     use std::f64::consts::FRAC_PI_2;

@@ -109,3 +109,11 @@ proptest! {
         prop_assert!(bounds.lower <= measured.middle && measured.middle <= bounds.upper, "{bounds:?}");
     }
 }
+
+#[test]
+fn few_runs_know_little_of_their_own_median() {
+    assert_eq!(half_interval(1.0, 1), f64::INFINITY);
+    let halves: Vec<f64> = [2, 3, 5, 20].map(|runs| half_interval(1.0, runs)).to_vec();
+    assert!(halves.is_sorted_by(|few, many| few > many), "{halves:?}");
+    assert!((halves[1] - 2.92 * (std::f64::consts::FRAC_PI_2 / 3.571).sqrt()).abs() < 0.01, "{halves:?}");
+}

@@ -66,6 +66,8 @@ fn case() -> PlannedCase {
             limit_s: 1,
             secrets: Vec::new(),
             profile: None,
+            kin: None,
+            again_of: None,
         }],
         assertions: Vec::new(),
     }

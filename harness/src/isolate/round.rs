@@ -237,6 +237,8 @@ fn bare(case: &Case, workload: Workload, placement: Placement, assertions: Vec<A
         after: Vec::new(),
         expected_failure: None,
         must_end: None,
+        repeats: 1,
+        retry_infrastructure: false,
         assertions,
         ..case.clone()
     };

@@ -1,9 +1,8 @@
 //! A number against what was measured before and accepted. Without a baseline nothing can be told; with a provisional
 //! one only that all is well; and nothing can be told either where the software is another than the baseline's.
 
-use super::{CaseData, JudgedBound, Measured, bound};
+use super::{CaseData, JudgedBound, Measured, bound, support};
 use crate::artefact::{BaselineNumbers, PlannedAssertion, PlannedBaseline, Status, Verdict};
-use crate::bounds;
 use std::collections::BTreeSet;
 
 pub fn judge(
@@ -43,20 +42,8 @@ pub fn judge(
         return Some(judged);
     }
     judged.status = outside;
-    if let (Status::Fail, Err(more)) = (outside, supported(&judged, numbers)) {
-        judged.status = Status::Inconclusive;
-        judged.expected.push_str(&format!("; so near its bound that it needs {more} more"));
-        judged.next = Some(format!("run the case again: {more} more such numbers would tell"));
-    }
+    support::weigh(&mut judged, numbers.spread.map(|spread| spread * numbers.median.abs()));
     Some(judged)
-}
-
-/// Whether the near end of the number's own interval is out of bounds too; else how many more it takes.
-fn supported(judged: &JudgedBound, numbers: &BaselineNumbers) -> Result<(), u32> {
-    let Some(spread) = numbers.spread else { return Ok(()) };
-    let below = numbers.lower.map_or(f64::NEG_INFINITY, |lower| lower - judged.observed);
-    let above = numbers.upper.map_or(f64::NEG_INFINITY, |upper| judged.observed - upper);
-    bounds::supports(below.max(above), spread * numbers.median.abs(), 1)
 }
 
 /// The first part of the software that is not the baseline's, or that the run does not tell: here and there.
@@ -80,10 +67,11 @@ fn difference(data: &CaseData, assertion: &PlannedAssertion, numbers: &BaselineN
 }
 
 fn unknown(measured: &Measured, expected: String, next: Option<String>) -> Option<JudgedBound> {
-    let (_, observed) = measured.values().next()?;
+    let (_, number) = measured.numbers().next()?;
     Some(JudgedBound {
         status: Status::Inconclusive,
-        observed,
+        observed: number.value,
+        runs: number.runs.clone(),
         lower: None,
         upper: None,
         odd: Vec::new(),

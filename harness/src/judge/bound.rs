@@ -1,6 +1,6 @@
 //! A number against a constant that the suite states: at least, at most, equal.
 
-use super::{JudgedBound, Measured};
+use super::{JudgedBound, Measured, support};
 use crate::artefact::{PlannedAssertion, Status};
 
 pub fn judge(assertion: &PlannedAssertion, measured: &Measured) -> Option<JudgedBound> {
@@ -13,14 +13,33 @@ pub fn judge(assertion: &PlannedAssertion, measured: &Measured) -> Option<Judged
         return None;
     }
     let unit = assertion.unit;
-    let expected = match (bound.equals, lower, upper) {
+    let mut expected = match (bound.equals, lower, upper) {
         (Some(value), ..) => unit.show(value),
         (_, Some(lower), Some(upper)) => format!("{} to {}", unit.show(lower), unit.show(upper)),
         (_, Some(lower), None) => format!("at least {}", unit.show(lower)),
         (_, None, Some(upper)) => format!("at most {}", unit.show(upper)),
         (_, None, None) => return None,
     };
-    within(measured, lower, upper, expected)
+    let Some(spread) = bound.spread else {
+        let mut judged = within(measured, lower, upper, expected)?;
+        support::weigh(&mut judged, None);
+        return Some(judged);
+    };
+    let Some(allows) = spread.allows else {
+        let mut judged = within(measured, lower, upper, expected)?;
+        let deviation = spread.relative * judged.observed.abs();
+        support::weigh(&mut judged, Some(deviation));
+        return Some(judged);
+    };
+    // A comparison within one run: what its two numbers vary by is added to the bound, for all that are judged at once.
+    expected.push_str(&format!(
+        ", and {} for a spread of {} % among {} numbers",
+        unit.show(allows),
+        spread.relative * 100.0,
+        spread.judged
+    ));
+    let lower = lower.map(|lower| (lower - allows).max(0.0));
+    within(measured, lower, upper.map(|upper| upper + allows), expected)
 }
 
 /// All values against two bounds; the one furthest out is the one shown.
@@ -35,13 +54,15 @@ pub fn within(
         let above = upper.map_or(f64::NEG_INFINITY, |upper| value - upper);
         below.max(above)
     };
-    let (_, observed) = measured.values().max_by(|a, b| distance(a.1).total_cmp(&distance(b.1)))?;
+    let (_, number) =
+        measured.numbers().max_by(|a, b| distance(a.1.value).total_cmp(&distance(b.1.value)))?;
     let mut odd: Vec<String> = measured
         .values()
         .filter(|(name, value)| !name.is_empty() && distance(*value) > 0.0)
         .map(|(name, _)| name.to_owned())
         .collect();
     odd.dedup();
-    let status = if distance(observed) > 0.0 { Status::Fail } else { Status::Pass };
-    Some(JudgedBound { status, observed, lower, upper, odd, expected, next: None })
+    let status = if distance(number.value) > 0.0 { Status::Fail } else { Status::Pass };
+    let (observed, runs) = (number.value, number.runs.clone());
+    Some(JudgedBound { status, observed, runs, lower, upper, odd, expected, next: None })
 }

@@ -84,7 +84,7 @@ fn of_nan(data: &CaseData, assertion: &PlannedAssertion) -> Vec<Culprit> {
 
 /// The parts of an assertion over a whole node that are at zero.
 fn odd_parts(data: &CaseData, assertion: &PlannedAssertion) -> Vec<(String, f64)> {
-    let measured = super::Measured::of(data.metrics, assertion);
+    let measured = super::Measured::of(data.metrics, assertion, &assertion.jobs);
     measured
         .values()
         .filter(|(_, value)| *value == 0.0)

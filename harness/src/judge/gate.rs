@@ -259,7 +259,7 @@ pub fn feeds(kind: FileKind, metric: &str) -> bool {
 }
 
 /// Whether a metric is read from the reports of a profiler.
-fn is_from_reports(metric: &str) -> bool {
+pub fn is_from_reports(metric: &str) -> bool {
     recipe::metric(metric).is_some_and(|(recipe, _)| !recipe.tables.is_empty())
 }
 

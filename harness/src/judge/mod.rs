@@ -1,6 +1,8 @@
 //! One verdict per planned assertion: first whether the job can be judged at all, then its numbers.
 //! The ways to hold a number against something are one file each; who is to blame for a red run is `culprit.rs`.
 
+mod apart;
+mod attempts;
 mod baseline;
 mod bound;
 mod ceiling;
@@ -8,19 +10,24 @@ mod coverage;
 pub mod culprit;
 mod doubt;
 mod gate;
+mod measured;
 mod nic_rate;
 mod peers;
+mod support;
 #[cfg(test)]
 mod tests;
+mod twin;
 
 use crate::artefact::{
     Analysis, CaseEnd, CaseJobs, CaseOutcomes, CaseVerdict, Collected, CollectedFile, Ended, Evidence,
     FORMAT, InstanceFacts, LEFT_OUT, PlannedAssertion, PlannedCase, Status, Verdict,
 };
 use gate::Gate;
+pub(crate) use measured::Measured;
+use measured::part_name;
 use nic_rate::NicRateCache;
 use recipes::finding::Finding;
-use recipes::metric::{Dim, Metric, Metrics, Query};
+use recipes::metric::{Dim, Metrics};
 use recipes::recipe::training_log;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +54,11 @@ pub fn judge(data: &CaseData) -> Judged {
         .case
         .assertions
         .iter()
-        .map(|assertion| judge_one(data, &gates, &mut nic_rates, assertion))
+        .map(|assertion| {
+            let mut verdict = judge_one(data, &gates, &mut nic_rates, assertion);
+            attempts::tell(data, assertion, &mut verdict);
+            verdict
+        })
         .collect();
     if let Some(reason) = &data.case.expected_failure {
         expect_failure(&mut verdicts, reason);
@@ -100,24 +111,40 @@ fn judge_one(
         nic_rate::judge(data, nic_rates, assertion, &mut verdict);
         return verdict;
     }
-    let measured = Measured::of(data.metrics, assertion);
+    let (jobs, instead) = match twin::choose(data, gates, assertion, &mut verdict) {
+        twin::Chosen::Own => (assertion.jobs.clone(), None),
+        twin::Chosen::Bare(jobs, why) => (jobs, Some(why)),
+        twin::Chosen::Unknown => return verdict,
+    };
+    held_against(data, assertion, &Measured::of(data.metrics, assertion, &jobs), &mut verdict);
+    if let Some(why) = instead {
+        verdict.message = format!("{}; {why}", verdict.message);
+    }
+    verdict
+}
+
+/// Numbers against everything that the assertion states; the worst of it is the verdict.
+fn held_against(data: &CaseData, assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Verdict) {
     verdict.n = measured.n();
     if measured.n_expected == 0 {
         // Nothing was asked for: such an assertion holds of nothing, and that is no pass.
-        not_measured(data, assertion, &measured, &mut verdict);
-        return verdict;
+        not_measured(data, assertion, measured, verdict);
+        return;
     }
-    if ceiling::judge(assertion, &measured, &mut verdict) {
-        return verdict;
+    if ceiling::judge(assertion, measured, verdict) {
+        return;
     }
     let mut findings = Vec::new();
-    if let Some(judged) = bound::judge(assertion, &measured) {
+    if let Some(judged) = bound::judge(assertion, measured) {
         findings.push(judged);
     }
-    if let Some(judged) = baseline::judge(data, assertion, &measured, &mut verdict) {
+    if let Some(judged) = baseline::judge(data, assertion, measured, verdict) {
         findings.push(judged);
     }
-    if let Some(judged) = peers::judge(data.metrics, assertion, &measured) {
+    if let Some(judged) = peers::judge(data, assertion, measured) {
+        findings.push(judged);
+    }
+    if let Some(judged) = apart::judge(assertion, measured) {
         findings.push(judged);
     }
     // Of equals the first is told: a constant before a baseline, a baseline before peers.
@@ -125,19 +152,18 @@ fn judge_one(
     match worst {
         // Out of bounds is out of bounds, whatever else was not measured.
         Some(judged) if judged.status == Status::Fail => {
-            judged.into_verdict(assertion, &mut verdict);
+            judged.into_verdict(assertion, verdict);
             if let Some(why) = told_beside(data, assertion) {
                 verdict.message = format!("{}: {why}", verdict.message);
             }
         }
-        _ if !measured.missing.is_empty() => not_measured(data, assertion, &measured, &mut verdict),
-        Some(judged) => judged.into_verdict(assertion, &mut verdict),
+        _ if !measured.missing.is_empty() => not_measured(data, assertion, measured, verdict),
+        Some(judged) => judged.into_verdict(assertion, verdict),
         None => {
             verdict.message = format!("{}: nothing to hold it against", subject(assertion));
             verdict.next = Some("give the assertion a bound".to_owned());
         }
     }
-    verdict
 }
 
 /// What a recipe says of a number that is a mere yes or no, or a count: at which step, of which rank.
@@ -157,6 +183,8 @@ fn told_beside(data: &CaseData, assertion: &PlannedAssertion) -> Option<String> 
 pub(crate) struct JudgedBound {
     status: Status,
     observed: f64,
+    /// Of its independent runs, where there were several: the one observed is their median.
+    runs: Vec<f64>,
     lower: Option<f64>,
     upper: Option<f64>,
     /// Which parts are out, where some are: for the message.
@@ -173,7 +201,12 @@ impl JudgedBound {
         verdict.observed = Some(self.observed);
         verdict.lower = self.lower;
         verdict.upper = self.upper;
-        let seen = assertion.unit.show(self.observed);
+        let mut seen = assertion.unit.show(self.observed);
+        if let Some((least, most)) = ends(&self.runs) {
+            let (least, most) = (assertion.unit.show(least), assertion.unit.show(most));
+            seen.push_str(&format!(" (median of {} runs, {least} to {most})", self.runs.len()));
+        }
+        verdict.runs = self.runs;
         let who = match self.odd.as_slice() {
             [] => String::new(),
             odd => format!(" ({})", listed(odd)),
@@ -185,69 +218,10 @@ impl JudgedBound {
     }
 }
 
-/// The numbers that an assertion asks for, part by part.
-pub(crate) struct Measured<'a> {
-    /// One entry per part that has numbers: its name where there are several parts, and its rows.
-    pub parts: Vec<(String, Vec<&'a Metric>)>,
-    pub missing: Vec<String>,
-    pub n_expected: u32,
-}
-
-impl<'a> Measured<'a> {
-    fn of(metrics: &'a Metrics, assertion: &PlannedAssertion) -> Measured<'a> {
-        let mut parts = Vec::new();
-        let mut missing = Vec::new();
-        let mut look = |dims: recipes::metric::Dims, name: String| {
-            let query = Query { metric: assertion.metric.clone(), dims };
-            let rows: Vec<&Metric> = metrics
-                .select(&query)
-                .into_iter()
-                .filter(|row| {
-                    row.dims.word(Dim::Job).is_none_or(|job| assertion.jobs.iter().any(|name| name == job))
-                })
-                .collect();
-            // A NaN is a number that nobody measured.
-            if rows.is_empty() || rows.iter().any(|row| !row.value.is_finite()) {
-                missing.push(name);
-            } else {
-                parts.push((name, rows));
-            }
-        };
-        if assertion.parts.is_empty() {
-            look(assertion.dims.clone(), String::new());
-        }
-        for part in assertion.parts.iter() {
-            let mut dims = assertion.dims.clone();
-            for (dim, value) in part.iter() {
-                dims.set(dim, value.clone());
-            }
-            let name = part
-                .iter()
-                .map(|(dim, value)| part_name(dim, &value.to_string()))
-                .collect::<Vec<_>>()
-                .join(" ");
-            look(dims, name);
-        }
-        let n_expected = (parts.len() + missing.len()) as u32;
-        Measured { parts, missing, n_expected }
-    }
-
-    fn n(&self) -> u32 {
-        self.parts.len() as u32
-    }
-
-    /// Every value with the name of its part.
-    pub fn values(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.parts.iter().flat_map(|(name, rows)| rows.iter().map(move |row| (name.as_str(), row.value)))
-    }
-}
-
-fn part_name(dim: Dim, value: &str) -> String {
-    match dim {
-        Dim::Gpu => format!("gpu{value}"),
-        Dim::SizeBytes => value.parse().map_or_else(|_| value.to_owned(), crate::size::show),
-        _ => value.to_owned(),
-    }
+/// The least and the most of several.
+fn ends(runs: &[f64]) -> Option<(f64, f64)> {
+    let least = runs.iter().copied().min_by(f64::total_cmp)?;
+    Some((least, runs.iter().copied().max_by(f64::total_cmp)?))
 }
 
 fn blank(data: &CaseData, assertion: &PlannedAssertion) -> Verdict {
@@ -265,6 +239,7 @@ fn blank(data: &CaseData, assertion: &PlannedAssertion) -> Verdict {
         metric: assertion.metric.clone(),
         unit: assertion.unit,
         observed: None,
+        runs: Vec::new(),
         lower: None,
         upper: None,
         n: 0,
@@ -373,6 +348,11 @@ fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
         (_, name) if name.starts_with("step.") => {
             "run `harness recipe steps` on the case's reports: it tells each step of each rank".to_owned()
         }
+        (_, name) if recipes::recipe::nccl_shape::SPEC.metrics.iter().any(|metric| metric.name == name) => {
+            "look at the case's table of sizes: the tuner may have chosen another algorithm there (NCCL_DEBUG=INFO with SUBSYS \
+             TUNING tells), or something slowed that size alone"
+                .to_owned()
+        }
         (_, name) if name.starts_with("nccl.") => {
             "look at the nic-pairs and gpu-each cases first: they tell which part is slow".to_owned()
         }
@@ -454,7 +434,7 @@ fn versions(data: &CaseData) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 fn findings(data: &CaseData) -> Vec<Finding> {
-    let mut all = Vec::new();
+    let mut all = attempts::findings(data);
     for (job, analysis) in &data.analysis.jobs {
         for finding in &analysis.findings {
             let mut finding = finding.clone();

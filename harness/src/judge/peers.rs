@@ -1,17 +1,21 @@
 //! A part against its peers: the same number of all other parts of the same kind in the case.
 
-use super::{JudgedBound, Measured};
+use super::measured::{Number, without_job};
+use super::{CaseData, JudgedBound, Measured};
 use crate::artefact::{PlannedAssertion, Status};
-use recipes::metric::{Dim, Dims, Metrics, Query};
+use recipes::metric::{Dim, Dims, Metric, Query};
 use recipes::unit::Better;
+use std::collections::BTreeSet;
 
-pub fn judge(metrics: &Metrics, assertion: &PlannedAssertion, measured: &Measured) -> Option<JudgedBound> {
+pub fn judge(data: &CaseData, assertion: &PlannedAssertion, measured: &Measured) -> Option<JudgedBound> {
     let tolerance = assertion.bound.within_peers?;
+    // With the profiler and without it is no difference between parts.
+    let bare = data.case.jobs.iter().filter(|job| job.is_bare()).map(|job| job.name.as_str()).collect();
     let mut worst: Option<JudgedBound> = None;
     let mut odd = Vec::new();
-    for (name, rows) in &measured.parts {
-        for row in rows {
-            let judged = judge_row(metrics, assertion, &row.dims, row.value, tolerance);
+    for (name, numbers) in &measured.parts {
+        for number in numbers {
+            let judged = judge_number(data, &bare, assertion, number, tolerance);
             if judged.status == Status::Fail && !name.is_empty() {
                 odd.push(name.clone());
             }
@@ -27,13 +31,15 @@ pub fn judge(metrics: &Metrics, assertion: &PlannedAssertion, measured: &Measure
     Some(worst)
 }
 
-fn judge_row(
-    metrics: &Metrics,
+fn judge_number(
+    data: &CaseData,
+    bare: &BTreeSet<&str>,
     assertion: &PlannedAssertion,
-    dims: &Dims,
-    value: f64,
+    number: &Number,
     tolerance: f64,
 ) -> JudgedBound {
+    let Number { dims, value, runs } = number;
+    let (value, own) = (*value, without_job(dims));
     let mut alike = Dims::new();
     for (dim, fixed) in dims.iter() {
         // What tells parts from each other is left open; what tells questions from each other is kept.
@@ -42,14 +48,26 @@ fn judge_row(
         }
     }
     let query = Query { metric: assertion.metric.clone(), dims: alike };
-    let mut peers: Vec<f64> =
-        metrics.select(&query).iter().filter(|row| row.dims != *dims).map(|row| row.value).collect();
+    let is_bare = |dims: &Dims| dims.word(Dim::Job).is_some_and(|job| bare.contains(job));
+    let alike = is_bare(dims);
+    // Nor is one run's of the same part from the next.
+    let is_peer = |row: &&Metric| {
+        if runs.is_empty() { row.dims != **dims } else { without_job(&row.dims) != own }
+    };
+    let mut peers: Vec<f64> = data
+        .metrics
+        .select(&query)
+        .into_iter()
+        .filter(|row| is_peer(row) && is_bare(&row.dims) == alike)
+        .map(|row| row.value)
+        .collect();
     peers.sort_by(f64::total_cmp);
     let unit = assertion.unit;
     let Some(median) = median(&peers) else {
         return JudgedBound {
             status: Status::Inconclusive,
             observed: value,
+            runs: runs.clone(),
             lower: None,
             upper: None,
             odd: Vec::new(),
@@ -66,6 +84,7 @@ fn judge_row(
     JudgedBound {
         status: if out { Status::Fail } else { Status::Pass },
         observed: value,
+        runs: runs.clone(),
         lower,
         upper,
         odd: Vec::new(),

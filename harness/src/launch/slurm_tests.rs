@@ -55,6 +55,8 @@ fn job() -> PlannedJob {
         limit_s: 60,
         secrets: Vec::new(),
         profile: None,
+        kin: None,
+        again_of: None,
     }
 }
 

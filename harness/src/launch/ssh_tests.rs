@@ -19,6 +19,8 @@ pub fn job(nodes: &[&str]) -> PlannedJob {
         limit_s: 60,
         secrets: Vec::new(),
         profile: None,
+        kin: None,
+        again_of: None,
     }
 }
 

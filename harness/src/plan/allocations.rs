@@ -54,7 +54,10 @@ fn allocations(plan: &Plan, longest_s: u64) -> Vec<PlannedAllocation> {
     let mut groups: Vec<Group> = Vec::new();
     // The group that used a node last: a job joins it only where nothing else comes between on any of its nodes.
     let mut last: BTreeMap<&str, usize> = BTreeMap::new();
-    let takes_part = |job: &&PlannedJob| !plan.left_out.iter().any(|left| job.nodes.contains(&left.node));
+    // A second attempt is mostly none at all.
+    let takes_part = |job: &&PlannedJob| {
+        job.again_of.is_none() && !plan.left_out.iter().any(|left| job.nodes.contains(&left.node))
+    };
     for case in plan.cases.iter().filter(|case| case.skip.is_none()) {
         for job in case.jobs.iter().filter(takes_part) {
             let mut nodes: Vec<&str> = job.nodes.iter().map(String::as_str).collect();
@@ -125,6 +128,8 @@ fn allocation(plan: &Plan, group: &Group, name: &str) -> Option<PlannedAllocatio
         limit_s,
         secrets: Vec::new(),
         profile: None,
+        kin: None,
+        again_of: None,
     };
     Some(PlannedAllocation { keeper, jobs })
 }

@@ -2,14 +2,14 @@
 
 use super::Context;
 use super::{baseline, training};
-use crate::artefact::{PlannedAssertion, PlannedBaseline, PlannedBound, PlannedJob};
+use crate::artefact::{PlannedAssertion, PlannedBaseline, PlannedBound, PlannedJob, PlannedSpread};
 use crate::baseline::BaselineKey;
 use crate::nodeset;
 use crate::size;
 use crate::suite::{Assertion, Case, Per, Place, Placement, Suite, Workload};
 use recipes::metric::{Dim, Dims, MetricSpec};
 use recipes::op::Op;
-use recipes::recipe::{self, nic_flows};
+use recipes::recipe::{self, nccl_shape, nic_flows};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -256,8 +256,9 @@ impl One<'_> {
     fn parts_of(&self, job: &PlannedJob, dims: &Dims) -> Arc<[Dims]> {
         let mut parts = self.parts_of_node(dims);
         if self.assertion.sizes.is_empty() && self.metric.dims.contains(&Dim::SizeBytes) {
-            let sizes = self.sizes_asked(job).into_iter();
-            parts = sizes.map(|size| Dims::new().with(Dim::SizeBytes, size)).collect();
+            let sizes = self.sizes_asked(job);
+            let sizes = nccl_shape::sizes_of(self.metric.name, &sizes).unwrap_or(sizes);
+            parts = sizes.into_iter().map(|size| Dims::new().with(Dim::SizeBytes, size)).collect();
         }
         if self.metric.dims.contains(&Dim::Place) && self.assertion.place == Place::Both {
             parts = with_places(parts, self.places());
@@ -380,6 +381,7 @@ impl One<'_> {
                 within_peers: bound.within_peers,
                 baseline,
                 ceiling: None,
+                spread: bound.spread.map(|relative| PlannedSpread { relative, ..PlannedSpread::default() }),
             },
         }
     }

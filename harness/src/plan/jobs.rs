@@ -103,6 +103,8 @@ fn job(
         limit_s: case.limit_s,
         secrets,
         profile,
+        kin: None,
+        again_of: None,
     })
 }
 

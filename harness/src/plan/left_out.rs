@@ -42,12 +42,10 @@ fn joined(full: PlannedCase, rest: PlannedCase, gone: &BTreeSet<&str>) -> Planne
         assertion
     }));
     let mut jobs = rest.jobs;
-    jobs.extend(
-        full.jobs
-            .into_iter()
-            .filter(|job| lost.contains(&job.name))
-            .map(|job| PlannedJob { name: renamed(&job.name), ..job }),
-    );
+    jobs.extend(full.jobs.into_iter().filter(|job| lost.contains(&job.name)).map(|mut job| {
+        job.rename(renamed);
+        job
+    }));
     PlannedCase { jobs, assertions, ..rest }
 }
 

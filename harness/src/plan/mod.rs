@@ -5,12 +5,14 @@ mod assertions;
 mod baseline;
 mod ceiling;
 mod jobs;
+mod kin;
 mod left_out;
 mod nccl_log;
 mod placement;
 mod profile;
 mod select;
 mod settings;
+mod spread;
 mod training;
 
 pub use allocations::{name_of_allocation, share};
@@ -103,6 +105,7 @@ pub fn plan(
     }
     mistakes.extend(duplicates(&cases));
     baseline::widen(&mut cases, baselines);
+    spread::widen(&mut cases);
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
@@ -196,7 +199,7 @@ fn placed_case(
             let jobs = jobs::jobs(context, case, &placed)?;
             let mut assertions = assertions::assertions(context, suite, case, &jobs)?;
             ceiling::state(&mut assertions, &jobs, case, &context.inventory.instance);
-            (jobs, assertions)
+            (kin::with(context, case, &placed, jobs, &mut assertions)?, assertions)
         }
     };
     let assertions = if skip.is_some() { assertions::of_skipped(context, suite, case) } else { assertions };

@@ -1,6 +1,6 @@
 //! Which of a plan's assertions are wanted, by name; and with them only the jobs that they read.
 
-use crate::artefact::Plan;
+use crate::artefact::{Kin, Plan, PlannedJob};
 use std::collections::BTreeSet;
 
 /// libtest's vocabulary: a filter, `--exact`, `--skip`; all of it among the names of `only`, where there are some.
@@ -56,10 +56,24 @@ pub fn select(mut plan: Plan, selection: &Selection) -> Plan {
         // A case that others come after is judged whole: its verdict opens or shuts their way.
         if wanted {
             case.assertions.retain(|assertion| selection.wants(&assertion.name));
-            let read: BTreeSet<&String> =
-                case.assertions.iter().flat_map(|assertion| &assertion.jobs).collect();
+            let read: BTreeSet<&str> =
+                case.assertions.iter().flat_map(|assertion| &assertion.jobs).map(String::as_str).collect();
+            let read = with_kin(&case.jobs, read);
             case.jobs.retain(|job| read.contains(&job.name));
         }
     }
     plan
+}
+
+/// The jobs that are read, and those that take their place: without the profiler, and as second attempts.
+fn with_kin<'a>(jobs: &'a [PlannedJob], mut read: BTreeSet<&'a str>) -> BTreeSet<String> {
+    for job in jobs {
+        if let Some(Kin::Bare { of, .. }) = &job.kin
+            && read.contains(of.as_str())
+        {
+            read.insert(&job.name);
+        }
+    }
+    let again = jobs.iter().filter(|job| job.again_of.as_deref().is_some_and(|first| read.contains(first)));
+    again.map(|job| job.name.clone()).chain(read.iter().map(|name| (*name).to_owned())).collect()
 }

@@ -33,6 +33,8 @@ pub struct Profile {
     /// Further switches that this harness does not know.
     pub unchecked: Vec<String>,
     pub keep: Keep,
+    /// Whether each job runs once more without the profiler, and what the profiler may cost of rates and times: a fraction.
+    pub bare_twin: Option<f64>,
 }
 
 /// Which part of the workload's time is watched.

@@ -4,7 +4,7 @@
 use super::SIMULATED;
 use super::text::{command_line, count, duration, show, show_lines};
 use crate::artefact::{
-    ExpectedFile, FileKind, Launcher, Plan, PlannedAllocation, PlannedCase, PlannedIsolation, PlannedJob,
+    ExpectedFile, FileKind, Kin, Launcher, Plan, PlannedAllocation, PlannedCase, PlannedIsolation, PlannedJob,
 };
 use crate::nodeset;
 use std::collections::BTreeMap;
@@ -94,8 +94,9 @@ fn planned_case(text: &mut String, case: &PlannedCase, verbose: bool) {
     line(text, 2, &format!("assertions: {}", case.assertions.len()));
     let limits = (duration(case.limit_s as f64), duration(case.queue_limit_s as f64));
     line(text, 2, &format!("time limit: {}, in the queue: {}", limits.0, limits.1));
-    let (jobs, took) = (count(case.jobs.len(), "job"), duration(estimate_s(case) as f64));
+    let (jobs, took) = (count(first(case).count(), "job"), duration(estimate_s(case) as f64));
     line(text, 2, &format!("estimate: {jobs}, {took}, {:.2} node-hours", node_hours(case)));
+    beside(text, case);
     for (at, planned) in case.jobs.iter().enumerate() {
         if at == 0 || verbose {
             job(text, planned);
@@ -103,6 +104,41 @@ fn planned_case(text: &mut String, case: &PlannedCase, verbose: bool) {
             let (name, launch) = (show(&planned.name), command_line(&planned.launch));
             line(text, 2, &format!("job {name} on {}: {launch}", nodes(&planned.nodes)));
         }
+    }
+}
+
+/// The jobs that are launched whatever happens.
+fn first(case: &PlannedCase) -> impl Iterator<Item = &PlannedJob> {
+    case.jobs.iter().filter(|job| job.again_of.is_none())
+}
+
+/// What the case has beside one run of each of its jobs.
+fn beside(text: &mut String, case: &PlannedCase) {
+    let repeats = first(case).filter(|job| matches!(job.kin, Some(Kin::Repeat { .. }))).count();
+    if repeats > 0 {
+        let more = count(repeats, "independent repeat");
+        line(text, 2, &format!("of these jobs {more}, whose numbers are judged together"));
+    }
+    let bare: Vec<f64> = first(case)
+        .filter_map(|job| match &job.kin {
+            Some(Kin::Bare { cost_at_most, .. }) => Some(cost_at_most * 100.0),
+            _ => None,
+        })
+        .collect();
+    if let Some(most) = bare.first() {
+        let twins = count(bare.len(), "run");
+        line(
+            text,
+            2,
+            &format!("of these jobs {twins} without the profiler, which may cost {most} % at most"),
+        );
+    }
+    if case.jobs.iter().any(|job| job.again_of.is_some()) {
+        line(
+            text,
+            2,
+            "a job that the cluster itself ends is launched once more: not counted in the estimate",
+        );
     }
 }
 
@@ -188,7 +224,7 @@ fn shared(text: &mut String, plan: &Plan, standing: &[(&str, &str)]) {
 
 fn totals(text: &mut String, plan: &Plan) {
     let run: Vec<&PlannedCase> = plan.cases.iter().filter(|case| case.skip.is_none()).collect();
-    let jobs = run.iter().map(|case| case.jobs.len()).sum();
+    let jobs = run.iter().map(|case| first(case).count()).sum();
     let assertions: usize = plan.cases.iter().map(|case| case.assertions.len()).sum();
     let skipped = plan.cases.len() - run.len();
     line(text, 0, "");
@@ -226,7 +262,7 @@ fn if_red(isolation: &PlannedIsolation) -> String {
 /// Rounds follow one another; the jobs of one round run side by side.
 fn estimate_s(case: &PlannedCase) -> u64 {
     let mut rounds: BTreeMap<u32, u64> = BTreeMap::new();
-    for job in &case.jobs {
+    for job in first(case) {
         let longest = rounds.entry(job.round).or_default();
         *longest = (*longest).max(job.estimate_s);
     }
@@ -234,7 +270,7 @@ fn estimate_s(case: &PlannedCase) -> u64 {
 }
 
 fn node_hours(case: &PlannedCase) -> f64 {
-    let node_seconds: u64 = case.jobs.iter().map(|job| job.nodes.len() as u64 * job.estimate_s).sum();
+    let node_seconds: u64 = first(case).map(|job| job.nodes.len() as u64 * job.estimate_s).sum();
     node_seconds as f64 / 3600.0
 }
 

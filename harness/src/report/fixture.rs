@@ -148,6 +148,7 @@ pub fn verdict(case: &str, label: &str, node: &str, part: &str, status: Status) 
         metric: format!("nic.{label}"),
         unit: Unit::GigabytesPerSecond,
         observed,
+        runs: Vec::new(),
         lower: Some(11.0),
         upper: None,
         n: u32::from(measured),
@@ -230,6 +231,8 @@ pub fn plan() -> Plan {
         limit_s: 300,
         secrets: Vec::new(),
         profile: None,
+        kin: None,
+        again_of: None,
     };
     let assertion = |name: &str| PlannedAssertion {
         name: format!("nccl-p5::nics::rate@p5-001/{name}"),

@@ -100,7 +100,7 @@ impl Runner<'_> {
     pub(super) fn used(&self) -> BTreeSet<usize> {
         let within = |job: &Job| match &job.state {
             JobState::Live(live) => live.within,
-            JobState::Planned | JobState::Over { .. } => None,
+            JobState::Planned | JobState::Over { .. } | JobState::Unneeded => None,
         };
         self.jobs.iter().filter_map(within).collect()
     }

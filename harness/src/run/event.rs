@@ -25,6 +25,14 @@ pub enum Event<'a> {
         nodes: &'a [String],
         estimate_s: u64,
     },
+    /// A second attempt is to be launched: the cluster itself ended the first.
+    JobAgain {
+        at: String,
+        case: &'a str,
+        job: &'a str,
+        first: &'a str,
+        cause: &'a str,
+    },
     JobNotSubmitted {
         at: String,
         case: &'a str,

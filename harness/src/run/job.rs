@@ -16,6 +16,8 @@ pub(super) struct Job<'a> {
     pub times: Times,
     pub blamed: Option<Blamed>,
     pub findings: Vec<Finding>,
+    /// The first attempt was lost, and this one is to be launched in its place.
+    pub called_for: bool,
 }
 
 #[derive(Default, Clone)]
@@ -28,7 +30,12 @@ pub(super) struct Times {
 pub(super) enum JobState {
     Planned,
     Live(Live),
-    Over { handle: Option<String>, end: Ended },
+    Over {
+        handle: Option<String>,
+        end: Ended,
+    },
+    /// A second attempt that nothing calls for.
+    Unneeded,
 }
 
 pub(super) struct Live {
@@ -58,6 +65,7 @@ impl<'a> Job<'a> {
             times: Times::default(),
             blamed,
             findings: Vec::new(),
+            called_for: false,
         }
     }
 
@@ -76,6 +84,7 @@ impl<'a> Job<'a> {
             times: Times::default(),
             blamed: None,
             findings: Vec::new(),
+            called_for: false,
         };
         let Some(past) = past else { return job };
         job.times = Times { submitted: past.submitted, started: past.started, ended: past.ended };
@@ -99,6 +108,11 @@ impl<'a> Job<'a> {
             (None, None) => {}
         }
         job
+    }
+
+    /// A second attempt of which nobody knows yet whether it is called for.
+    pub fn may_be_unneeded(&self) -> bool {
+        self.planned.again_of.is_some() && !self.called_for
     }
 
     pub fn record(&self) -> Option<JobRecord> {

@@ -2,6 +2,7 @@
 //! It hands over one case at a time as soon as all its jobs have ended; what the case's numbers say is not asked here.
 
 mod allocation;
+mod attempts;
 mod clock;
 mod event;
 mod history;
@@ -111,7 +112,7 @@ impl<'a> Runner<'a> {
                 planned.jobs.iter().map(move |job| {
                     let past = history.and_then(|history| history.of(&planned.name, &job.name));
                     let shared = allocation::of(plan, &planned.name, &job.name);
-                    match left_out(plan, job) {
+                    match left_out(plan, job).filter(|_| job.again_of.is_none()) {
                         None => Job::with(case, shared, job, past, &clock),
                         Some(left) => Job::left_out(case, job, left),
                     }
@@ -163,6 +164,7 @@ impl<'a> Runner<'a> {
         loop {
             self.heed_interruption();
             self.tend_allocations().await;
+            self.tend_attempts();
             if let Some(finished) = self.finished_case() {
                 self.forget_secrets(finished.case).await;
                 return Some(finished);
@@ -218,7 +220,7 @@ impl<'a> Runner<'a> {
                 .jobs
                 .iter()
                 .filter(|job| job.case == case)
-                .all(|job| matches!(job.state, JobState::Over { .. }));
+                .all(|job| matches!(job.state, JobState::Over { .. } | JobState::Unneeded));
             if !over {
                 continue;
             }
@@ -258,6 +260,10 @@ impl<'a> Runner<'a> {
         for job in
             self.jobs.iter_mut().filter(|job| job.case == case && matches!(job.state, JobState::Planned))
         {
+            if job.may_be_unneeded() {
+                job.state = JobState::Unneeded;
+                continue;
+            }
             job.state = JobState::Over { handle: None, end: Ended::NotRun { why: why.to_owned() } };
             told = true;
         }
@@ -294,7 +300,8 @@ impl<'a> Runner<'a> {
         let mut ready = Vec::new();
         for (at, job) in self.jobs.iter().enumerate() {
             let case = &self.plan.cases[job.case];
-            if !matches!(job.state, JobState::Planned) || !matches!(self.barrier(case), Barrier::Open) {
+            let is_open = matches!(self.barrier(case), Barrier::Open);
+            if !matches!(job.state, JobState::Planned) || job.may_be_unneeded() || !is_open {
                 continue;
             }
             // In an allocation that is there the nodes are the job's own, and nothing more comes into the queue.

@@ -3,6 +3,7 @@
 
 use super::cluster::Cluster;
 use super::fault::Fault;
+use crate::artefact::AGAIN;
 
 /// What ails the nodes of one job. Nodes, NICs and GPUs are counted in the order of the job and of the profile.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -32,6 +33,8 @@ pub struct Ailments {
     /// How far a clock is ahead, in milliseconds, and how fast it runs, in parts of a million.
     clock_offset: Vec<(usize, f64)>,
     clock_drift: Vec<(usize, f64)>,
+    /// What is left of the pace of anything that is profiled.
+    profiler_costs: Vec<f64>,
 }
 
 /// In the order in which they would come about: a job that never starts cannot hang.
@@ -70,7 +73,9 @@ pub enum Nic {
 }
 
 impl Ailments {
-    pub fn of(cluster: &Cluster, case: &str, nodes: &[String]) -> Ailments {
+    /// Some ail the first attempt of a job alone.
+    pub fn of(cluster: &Cluster, case: &str, job: &str, nodes: &[String]) -> Ailments {
+        let is_first = !job.ends_with(AGAIN);
         let mut ailments = Ailments::default();
         for fault in cluster.faults_of(case, nodes) {
             let Some(node) = cluster.stands_for(fault, nodes) else { continue };
@@ -123,6 +128,10 @@ impl Ailments {
                     ailments.nics.extend((0..cluster.nics.len()).map(|nic| (node, nic, Nic::Left(0.5))));
                 }
                 Fault::GraphLaunch => ailments.graph_launch.push(node),
+                Fault::NodeFailsOnce if is_first => ending(Ending::NodeFails),
+                Fault::PreemptedOnce if is_first => ending(Ending::Preempted),
+                Fault::NodeFailsOnce | Fault::PreemptedOnce => {}
+                Fault::ProfilerCosts { left } => ailments.profiler_costs.push(*left),
                 Fault::ClockOffset { ms } => ailments.clock_offset.push((node, *ms)),
                 Fault::ClockDrift { ppm } => ailments.clock_drift.push((node, *ppm)),
                 Fault::RankDies => ending(Ending::RankDies),
@@ -145,6 +154,11 @@ impl Ailments {
             }
         }
         ailments
+    }
+
+    /// The fraction of its pace that is left to what is profiled.
+    pub fn left_by_profiler(&self) -> f64 {
+        self.profiler_costs.iter().copied().fold(1.0, f64::min)
     }
 
     pub fn fails_by(&self, how: Ending) -> Option<usize> {

@@ -77,7 +77,7 @@ const CLOSING_S: f64 = 1.5;
 
 pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Course {
     let nodes = script.nodes.clone();
-    let ailments = Ailments::of(cluster, case, &nodes);
+    let ailments = Ailments::of(cluster, case, job, &nodes);
     let mut noise = noise_of(cluster, case, job, "work");
     let mut sampler = None;
     let mut profile = None;
@@ -230,7 +230,11 @@ fn ranks(
     let all = 0..nodes.len();
     let mut world = |nodes: std::ops::Range<usize>, first: u32, group: Group| {
         let world = World { nodes, gpu: None, group, first, per_node };
-        work::table(cluster, ailments, &options, world, noise)
+        let mut table = work::table(cluster, ailments, &options, world, noise);
+        if run.profile.is_some() {
+            table.slow_down(ailments.left_by_profiler());
+        }
+        table
     };
     let single = |ranks: u32| Group { nodes: 1, ranks, side_by_side: 1 };
     // Ranks that are not wired together, or that look for each other in vain, make a world each, or one a node.

@@ -82,6 +82,13 @@ pub enum Fault {
     NoGdrdma,
     /// Kernels are launched by graphs.
     GraphLaunch,
+    /// As the others of these names, in the first attempt of a job alone.
+    NodeFailsOnce,
+    PreemptedOnce,
+    /// Whatever is profiled goes at this fraction of its rate.
+    ProfilerCosts {
+        left: f64,
+    },
     /// The node's clock is ahead, or behind where the number is below 0.
     ClockOffset {
         ms: f64,
@@ -126,6 +133,9 @@ impl Fault {
     /// Ways to write a fault that is in no single device.
     pub const WIDE: [&'static str; 4] =
         ["node-slow=F", "nvlink-slow=F", "port-slow=F", "link-slow=F@OTHER-NODE"];
+
+    /// Ways to write a fault that shows only where a job is run twice: once more after it was lost, or without the profiler.
+    pub const TWICE: [&'static str; 3] = ["node-fails-once", "preempted-once", "profiler-costs=F"];
 
     /// Every other way to write a fault, for messages and the manual.
     pub const FORMS: [&'static str; 33] = [
@@ -198,6 +208,9 @@ impl Fault {
             Fault::CommExposed => "comm-exposed",
             Fault::NoGdrdma => "no-gdrdma",
             Fault::GraphLaunch => "graph-launch",
+            Fault::NodeFailsOnce => "node-fails-once",
+            Fault::PreemptedOnce => "preempted-once",
+            Fault::ProfilerCosts { .. } => "profiler-costs",
             Fault::ClockOffset { .. } => "clock-offset",
             Fault::ClockDrift { .. } => "clock-drift",
             Fault::GpuMissing { .. } => "gpu-missing",
@@ -213,7 +226,7 @@ impl Fault {
     /// Whether a fault of that kind can come about on nodes that are reached that way.
     pub fn happens_via(kind: &str, via: &str) -> bool {
         match kind {
-            "queue-stuck" | "preempted" => via == "slurm",
+            "queue-stuck" | "preempted" | "preempted-once" => via == "slurm",
             "connection-drops" | "host-unreachable" => via == "ssh",
             _ => true,
         }
@@ -253,7 +266,7 @@ impl Fault {
             Some((kind, value)) => (kind, Some(value)),
             None => (head, None),
         };
-        let forms = || Fault::FORMS.iter().chain(&Fault::PROBED).chain(&Fault::WIDE);
+        let forms = || Fault::FORMS.iter().chain(&Fault::PROBED).chain(&Fault::WIDE).chain(&Fault::TWICE);
         let form = forms().find(|form| form.split(['=', '@']).next() == Some(kind));
         let Some(form) = form else {
             let kinds: Vec<&str> = forms().filter_map(|form| form.split(['=', '@']).next()).collect();
@@ -318,6 +331,9 @@ impl Fault {
             "comm-exposed" => Fault::CommExposed,
             "no-gdrdma" => Fault::NoGdrdma,
             "graph-launch" => Fault::GraphLaunch,
+            "node-fails-once" => Fault::NodeFailsOnce,
+            "preempted-once" => Fault::PreemptedOnce,
+            "profiler-costs" => Fault::ProfilerCosts { left: left()? },
             "clock-offset" => Fault::ClockOffset {
                 ms: number(
                     |ms| ms != 0.0 && ms.abs() <= 3_600_000.0,
@@ -367,7 +383,10 @@ impl fmt::Display for Fault {
             Fault::SlowLoader { ms, rank } => write!(f, "slow-loader={ms}@{rank}"),
             Fault::NanLoss { step, rank } => write!(f, "nan-loss={step}@{rank}"),
             Fault::Desync { rank } => write!(f, "desync@{rank}"),
-            Fault::NodeSlow { left } | Fault::NvlinkSlow { left } | Fault::PortSlow { left } => {
+            Fault::NodeSlow { left }
+            | Fault::NvlinkSlow { left }
+            | Fault::PortSlow { left }
+            | Fault::ProfilerCosts { left } => {
                 write!(f, "{}={left}", self.kind())
             }
             Fault::LinkSlow { left, other } => write!(f, "link-slow={left}@{other}"),
@@ -390,7 +409,7 @@ mod tests {
 
     #[test]
     fn every_written_form_is_read_and_written_back() {
-        for form in Fault::FORMS.iter().chain(&Fault::PROBED).chain(&Fault::WIDE) {
+        for form in Fault::FORMS.iter().chain(&Fault::PROBED).chain(&Fault::WIDE).chain(&Fault::TWICE) {
             let text = format!(
                 "p5-002:{}",
                 form.replace("=F", "=0.4")

@@ -63,7 +63,7 @@ pub fn answer(cluster: &Cluster, ask: &Ask, true_s: f64) -> String {
 
 /// What the node's clock shows at a true moment, as `date` prints it.
 pub fn clock(cluster: &Cluster, node: &str, true_s: f64) -> String {
-    let ailments = Ailments::of(cluster, "", &[node.to_owned()]);
+    let ailments = Ailments::of(cluster, "", "", &[node.to_owned()]);
     let true_ns = (true_s * 1e9) as i64;
     let shown = HostClock::of(cluster, &ailments, (0, node), true_ns).shows(true_ns);
     format!("{}.{:09}", shown.div_euclid(1_000_000_000), shown.rem_euclid(1_000_000_000))

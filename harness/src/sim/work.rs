@@ -79,6 +79,15 @@ pub struct FlowCourse {
 }
 
 impl Table {
+    /// Everything in it goes at this fraction of its pace.
+    pub fn slow_down(&mut self, left: f64) {
+        self.warmup.iter_mut().for_each(|warm| warm.us /= left);
+        for row in &mut self.rows {
+            row.out_us /= left;
+            row.in_us /= left;
+        }
+    }
+
     pub fn has_wrong(&self) -> bool {
         self.rows.iter().any(|row| row.wrong > 0)
     }

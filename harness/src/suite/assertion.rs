@@ -6,7 +6,7 @@ use crate::suggest::nearest;
 use crate::toml_reader::quantity::{quantity_of, share_of, size_of};
 use crate::toml_reader::{Table, Value};
 use recipes::metric::{Dim, MetricSpec};
-use recipes::recipe::{self, cuda_gpu_kern_sum::CLASSES};
+use recipes::recipe::{self, cuda_gpu_kern_sum::CLASSES, nic_flows::NIC_RATE};
 use std::collections::BTreeMap;
 
 /// `known` tells whether workload and placement could be read; without them only the rest is looked at.
@@ -43,7 +43,7 @@ fn read(table: &Table<'_>, case: &Case, known: bool) -> Option<Assertion> {
     let per_value = table.get("per");
     let per = per_value.as_ref().map_or(Some(Per::Job), |value| value.one_of(&pers));
     let subjects = [("kernel", Dim::Kernel), ("class", Dim::Class)].map(|(key, dim)| (dim, table.get(key)));
-    let bound = read_bound(table, metric);
+    let bound = read_bound(table, metric, case);
     table.close();
     let metric = metric?;
     let of = subject(&subjects, metric_value.as_ref()?, metric);
@@ -262,13 +262,20 @@ fn check_profile(value: &Value<'_>, metric: &MetricSpec, case: &Case) {
     }
 }
 
-fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>) -> Option<Bound> {
+fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>, case: &Case) -> Option<Bound> {
     let values = ["at_least", "at_most", "equals"].map(|key| table.get(key));
     let against = table.get("against");
     let peers = table.get("within_peers");
+    let spread_value = table.get("spread");
     let count =
         values.iter().flatten().count() + usize::from(against.is_some()) + usize::from(peers.is_some());
-    if count == 0 && !table.source().is_broken() {
+    if let (0, Some(value), true) = (count, &spread_value, case.repeats < 2) {
+        value.mistake_with(
+            "a `spread` alone says how far repeats may lie apart, and this case has none",
+            "write `repeats = 3` in the case, or give the assertion a bound",
+        );
+    }
+    if count == 0 && spread_value.is_none() && !table.source().is_broken() {
         table.mistake_with(
             "an assertion needs a bound",
             "there are `at_least`, `at_most`, `equals`, `against`, `within_peers`",
@@ -276,7 +283,14 @@ fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>) -> Option<Bound> {
     }
     let baseline = against.is_some_and(|value| value.one_of(&[("baseline", ())]).is_some());
     let within_peers = peers.as_ref().and_then(share_of);
+    let spread = spread_value.as_ref().and_then(share_of);
     let metric = metric?;
+    if let (Some(value), false) = (&spread_value, is_measured(metric)) {
+        value.mistake_with(
+            format!("what is counted has no spread: `{}`", metric.name),
+            "leave `spread` out: each run is held against the bound by itself",
+        );
+    }
     let [at_least, at_most, equals] =
         values.each_ref().map(|value| value.as_ref().and_then(|value| quantity_of(value, metric.unit)));
     if let (Some(low), Some(high), [_, Some(value), _]) = (at_least, at_most, &values)
@@ -287,7 +301,13 @@ fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>) -> Option<Bound> {
     if let ([_, _, Some(value)], true) = (&values, count > 1) {
         value.mistake("`equals` stands alone, without another bound");
     }
-    Some(Bound { at_least, at_most, equals, baseline, within_peers })
+    Some(Bound { at_least, at_most, equals, baseline, within_peers, spread })
+}
+
+/// Whether runs of the same differ in it a little; what is counted must hold in every run, and the rate of a NIC is judged
+/// over its rounds.
+fn is_measured(metric: &MetricSpec) -> bool {
+    metric.unit.varies() && metric.name != NIC_RATE.name
 }
 
 /// What tells one assertion of a case from another, once for each size and place.

@@ -61,6 +61,10 @@ pub struct Case {
     pub expected_failure: Option<String>,
     pub must_end: Option<CaseEnd>,
     pub sim_faults: Vec<NodeFault>,
+    /// How many independent runs of each job are judged together.
+    pub repeats: u32,
+    /// Whether a job that the cluster itself ended is launched once more.
+    pub retry_infrastructure: bool,
     pub assertions: Vec<Assertion>,
     pub line: usize,
 }
@@ -246,6 +250,8 @@ pub struct Bound {
     pub baseline: bool,
     /// A fraction: how far from its peers a part may lie.
     pub within_peers: Option<f64>,
+    /// A fraction: how much one run differs from the next where all is well, one standard deviation.
+    pub spread: Option<f64>,
 }
 
 /// No sweep of nccl-tests has more sizes than this, so that a slip in a step cannot fill the memory.

@@ -3,6 +3,7 @@
 
 use super::{Placement, Workload};
 use crate::profile::{Keep, Profile, Ranks, Window, nsys};
+use crate::toml_reader::quantity::share_of;
 use crate::toml_reader::{Table, Value};
 use crate::window::{StepWindow, Steps, Way};
 use toml::de::DeValue;
@@ -76,6 +77,7 @@ pub fn read(value: &Value<'_>, workload: Option<&Workload>, placement: Option<Pl
     }
     let unchecked = table.get("unchecked").map(|value| value.texts()).unwrap_or_default();
     let keep = table.get("keep").map_or(Some(Keep::OnFailure), |value| keep(&value));
+    let bare_twin = bare_twin(&table);
     table.close();
     Some(Profile {
         ranks: ranks?,
@@ -87,7 +89,25 @@ pub fn read(value: &Value<'_>, workload: Option<&Workload>, placement: Option<Pl
         extra,
         unchecked,
         keep: keep?,
+        bare_twin: bare_twin?,
     })
+}
+
+/// Beyond this fraction a profiled rate is no longer that of the program.
+const COSTS_AT_MOST: f64 = 0.03;
+
+/// Whether there is to be one, and what the profiler may cost.
+fn bare_twin(table: &Table<'_>) -> Option<Option<f64>> {
+    let twin = table.get("bare_twin").map_or(Some(false), |value| value.boolean())?;
+    let Some(value) = table.get("costs_at_most") else { return Some(twin.then_some(COSTS_AT_MOST)) };
+    if !twin {
+        value.mistake_with(
+            "what the profiler costs is known by a run without it, and there is none",
+            "write `bare_twin = true` beside it",
+        );
+        return None;
+    }
+    share_of(&value).map(Some)
 }
 
 /// `all`, `one-per-node`, `rank0`, `every 8`, or a list of numbers.

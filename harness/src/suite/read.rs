@@ -18,12 +18,13 @@ pub fn suite(text: &str, file: &str) -> Result<Suite, Mistakes> {
             list => list,
         });
         let on_failure = read_on_failure(table);
+        let defaults = Defaults::read(table);
         table.close();
         let mut cases = Vec::new();
         for case in tables.unwrap_or_default() {
             let Some(case) = case.table() else { continue };
             for combination in matrix::combinations(&case) {
-                cases.push(read_case(&case, &combination));
+                cases.push(read_case(&case, &combination, &defaults));
             }
         }
         order::check(table.source(), &cases);
@@ -75,7 +76,38 @@ fn stem(file: &str) -> &str {
     name.strip_suffix(".toml").unwrap_or(name)
 }
 
-fn read_case(table: &Table<'_>, combination: &matrix::Combination<'_>) -> (Case, Places) {
+/// What every case of the suite has that says nothing else.
+#[derive(Clone, Copy)]
+struct Defaults {
+    repeats: u32,
+    retry_infrastructure: bool,
+}
+
+/// More is a day's work on few nodes, and is planned as such.
+const MOST_REPEATS: u32 = 100;
+
+impl Defaults {
+    fn read(table: &Table<'_>) -> Defaults {
+        let none = Defaults { repeats: 1, retry_infrastructure: false };
+        none.or_as_in(table)
+    }
+
+    /// As a table says it, or as it is.
+    fn or_as_in(self, table: &Table<'_>) -> Defaults {
+        let repeats = table.get("repeats").and_then(|value| value.small(1..=MOST_REPEATS));
+        let retries = table.get("retry_infrastructure").and_then(|value| value.small(0..=1));
+        Defaults {
+            repeats: repeats.unwrap_or(self.repeats),
+            retry_infrastructure: retries.map_or(self.retry_infrastructure, |retries| retries > 0),
+        }
+    }
+}
+
+fn read_case(
+    table: &Table<'_>,
+    combination: &matrix::Combination<'_>,
+    defaults: &Defaults,
+) -> (Case, Places) {
     let name_value = table.need("name");
     let name = name_value.as_ref().and_then(|value| case_name(value, combination));
     let about = table.get("about").and_then(|value| value.words()).unwrap_or_default();
@@ -95,6 +127,14 @@ fn read_case(table: &Table<'_>, combination: &matrix::Combination<'_>) -> (Case,
     let expected_failure = table.get("expected_failure").and_then(|value| read_reason(&value));
     let ends = CaseEnd::ALL.map(|end| (end.name(), end));
     let must_end = table.get("must_end").and_then(|value| value.one_of(&ends));
+    let runs = defaults.or_as_in(table);
+    let is_flows = matches!(workload, Some(Workload::NicPairs(_)));
+    if let (true, Some(value)) = (is_flows && runs.repeats > 1, table.get("repeats")) {
+        value.mistake_with(
+            "a NIC is judged by the best of its flows, with two partners each way: there is nothing to repeat",
+            "leave `repeats` out",
+        );
+    }
     let sim_faults = table.get("sim_faults").map(|value| read_faults(&value)).unwrap_or_default();
     // Read in `matrix`; asked for here so that it is a known key.
     table.get("matrix");
@@ -119,6 +159,8 @@ fn read_case(table: &Table<'_>, combination: &matrix::Combination<'_>) -> (Case,
         expected_failure,
         must_end,
         sim_faults,
+        repeats: if is_flows { 1 } else { runs.repeats },
+        retry_infrastructure: runs.retry_infrastructure,
         assertions: Vec::new(),
         line: table.line(),
     };

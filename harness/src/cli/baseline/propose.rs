@@ -70,14 +70,14 @@ fn proposal(runs: &[Stored]) -> Result<Made, String> {
             continue;
         }
         match read(run)? {
-            Read::Fit { run: fit, versions } => {
+            Read::Fit { runs: fit, versions } => {
                 for (part, version) in versions {
                     software.entry(part).or_default().insert(version, plan.run_id.clone());
                 }
                 judged = judged.max(held_against_baselines(plan));
                 newest =
                     newest.max(run.record().map_err(|error| error.to_string())?.map(|record| record.started));
-                numbers.push(fit);
+                numbers.extend(fit);
             }
             Read::Unfit(why) => unfit.push(format!("{}: {why}", plan.run_id)),
         }
@@ -104,7 +104,7 @@ fn proposal(runs: &[Stored]) -> Result<Made, String> {
 }
 
 enum Read {
-    Fit { run: RunNumbers, versions: Vec<(String, String)> },
+    Fit { runs: Vec<RunNumbers>, versions: Vec<(String, String)> },
     Unfit(String),
 }
 
@@ -113,7 +113,8 @@ enum Read {
 fn read(run: &Stored) -> Result<Read, String> {
     let told = |error: crate::store::StoreError| error.to_string();
     let plan = &run.plan;
-    let mut numbers = RunNumbers { id: plan.run_id.clone(), numbers: Vec::new() };
+    // By independent run: repeats of a case are each one.
+    let mut numbers: BTreeMap<usize, Vec<Number>> = BTreeMap::new();
     let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     if !plan.sim_faults.is_empty() {
         return Ok(Read::Unfit(format!("it ran with faults: {}", plan.sim_faults.join(", "))));
@@ -143,15 +144,18 @@ fn read(run: &Stored) -> Result<Read, String> {
                 continue;
             };
             let Some((metric, key)) = plan::read_shown(plan::key(baseline)) else { continue };
-            numbers.numbers.push(Number {
-                metric,
-                unit: assertion.unit,
-                better: assertion.better,
-                key,
-                subject: subject(verdict),
-                value,
-                software: software.clone(),
-            });
+            let values = if verdict.runs.is_empty() { vec![value] } else { verdict.runs.clone() };
+            for (run, value) in values.into_iter().enumerate() {
+                numbers.entry(run).or_default().push(Number {
+                    metric: metric.clone(),
+                    unit: assertion.unit,
+                    better: assertion.better,
+                    key: key.clone(),
+                    subject: subject(verdict),
+                    value,
+                    software: software.clone(),
+                });
+            }
         }
     }
     if let Some((part, those)) = versions.iter().find(|(_, those)| those.len() > 1) {
@@ -160,9 +164,15 @@ fn read(run: &Stored) -> Result<Read, String> {
     }
     let versions =
         versions.into_iter().flat_map(|(part, those)| those.into_iter().map(move |one| (part.clone(), one)));
-    match numbers.numbers.is_empty() {
+    let id = |run: usize| match run {
+        0 => plan.run_id.clone(),
+        repeat => format!("{}#{}", plan.run_id, repeat + 1),
+    };
+    let runs: Vec<RunNumbers> =
+        numbers.into_iter().map(|(run, numbers)| RunNumbers { id: id(run), numbers }).collect();
+    match runs.is_empty() {
         true => Ok(Read::Unfit("nothing in it is held against a baseline".to_owned())),
-        false => Ok(Read::Fit { run: numbers, versions: versions.collect() }),
+        false => Ok(Read::Fit { runs, versions: versions.collect() }),
     }
 }
 

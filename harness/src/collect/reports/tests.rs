@@ -105,6 +105,8 @@ fn case(keep: Keep) -> PlannedCase {
                 keep,
                 window: None,
             }),
+            kin: None,
+            again_of: None,
         }],
         assertions: Vec::new(),
     }

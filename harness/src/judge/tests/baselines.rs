@@ -56,7 +56,10 @@ fn a_number_just_out_of_its_bounds_is_no_failure_but_needs_more() {
     let near = spread(89.0);
     assert_eq!(near.status, Status::Inconclusive);
     assert!(near.message.ends_with("so near its bound that it needs 10 more"), "{}", near.message);
-    assert_eq!(near.next.as_deref(), Some("run the case again: 10 more such numbers would tell"));
+    assert_eq!(
+        near.next.as_deref(),
+        Some("write `repeats = 11` in the case: 10 more such numbers would tell")
+    );
 }
 
 #[test]
@@ -98,6 +101,7 @@ fn what_one_job_tells_of_its_software_says_nothing_of_another() {
     world.jobs.jobs.push(record);
     world.analysis.jobs.insert("other".to_owned(), JobAnalysis::default());
     world.case.assertions[0].jobs.push("other".to_owned());
+    world.rows.push(row("nccl.busbw", 100.0, &[(Dim::Job, "other")]));
     let verdict = world.one();
     assert_eq!(verdict.status, Status::Inconclusive, "{}", verdict.message);
     assert!(verdict.message.contains("nccl is not told here"), "{}", verdict.message);

@@ -6,8 +6,11 @@ mod evidence;
 mod flows;
 mod gathered;
 mod missing;
+mod repeats;
 mod reports;
+mod shape;
 mod stragglers;
+mod twins;
 mod words;
 
 use super::*;
@@ -15,7 +18,7 @@ use crate::artefact::{
     BaselineNumbers, CollectedFile, FileKind, JobAnalysis, JobRecord, MissingFile, PlannedBaseline,
     PlannedBound, PlannedJob, WorkloadFacts, WorkloadFailure,
 };
-use recipes::metric::Dims;
+use recipes::metric::{Dims, Metric};
 use recipes::op::Op;
 use recipes::unit::{Better, Unit};
 use std::sync::Arc;
@@ -94,6 +97,8 @@ impl World {
             limit_s: 60,
             secrets: Vec::new(),
             profile: None,
+            kin: None,
+            again_of: None,
         };
         World {
             case: PlannedCase {

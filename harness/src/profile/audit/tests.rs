@@ -59,6 +59,8 @@ fn job() -> PlannedJob {
         limit_s: 1,
         secrets: Vec::new(),
         profile: Some(profile()),
+        kin: None,
+        again_of: None,
     }
 }
 

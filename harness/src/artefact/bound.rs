@@ -1,0 +1,72 @@
+//! What a number is held against, as it stood when the plan was made. What it means is told in `judge`.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlannedBound {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equals: Option<f64>,
+    /// A fraction: how far from its peers a part may lie.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within_peers: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<PlannedBaseline>,
+    /// What the hardware makes impossible: a number above it is no measurement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<f64>,
+    /// How much one run differs from the next where all is well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<PlannedSpread>,
+}
+
+/// How much a number varies, as the suite declares it, and what that allows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlannedSpread {
+    /// One standard deviation, as a fraction.
+    pub relative: f64,
+    /// So many numbers are judged with a declared spread at once.
+    pub judged: u32,
+    /// What the bounds are moved apart by, where the metric compares numbers of one run with each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allows: Option<f64>,
+}
+
+/// The baseline as it stood when the plan was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "lowercase")]
+pub enum PlannedBaseline {
+    /// There is none for this key.
+    None {
+        key: String,
+    },
+    Provisional(BaselineNumbers),
+    Accepted(BaselineNumbers),
+    Expired(BaselineNumbers),
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BaselineNumbers {
+    pub key: String,
+    pub n: u32,
+    pub median: f64,
+    pub lower: Option<f64>,
+    pub upper: Option<f64>,
+    pub source: String,
+    /// How much one number of the key varies, as a fraction of the median; nothing where the bounds were set by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<f64>,
+    /// So many numbers are judged at once, and the bounds were widened for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub widened_for: Option<u32>,
+    /// The sizes between which the numbers were drawn, where none was measured at this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<String>,
+    /// What the software must be for a number to be comparable: each part, with every version that will do.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fingerprint: BTreeMap<String, Vec<String>>,
+}
