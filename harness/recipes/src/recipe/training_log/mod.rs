@@ -5,8 +5,9 @@ mod reckoned;
 mod stopped;
 #[cfg(test)]
 mod tests;
+mod window;
 
-use self::reckoned::Throughput;
+use self::reckoned::{Extent, Throughput};
 use super::efa_traffic;
 use super::{Failure, FileRole, InputFile, JobInput, Output, RecipeSpec, TrainingFacts, Workload};
 use crate::finding::Finding;
@@ -126,9 +127,14 @@ pub const SPEC: RecipeSpec = RecipeSpec {
         STEPS_MISSING,
         RESTARTS,
         EFA_PER_STEP,
+        window::METRICS[0],
+        window::METRICS[1],
+        window::METRICS[2],
+        window::METRICS[3],
+        window::METRICS[4],
     ],
     tables: &[],
-    causes: &[],
+    causes: &[window::UNKNOWN],
     run: &run,
 };
 
@@ -155,6 +161,7 @@ fn run(job: &JobInput) -> Output {
     let nan = says_so || output.findings.iter().any(|it| it.code == NOT_FINITE || it.code == NAN_ITERATIONS);
     let told = of_steps(job, facts, &series, nan, &mut output);
     of_time(job, (facts, ranks), &series, summary.as_ref(), &mut output);
+    window::put(job, (facts, ranks), &series, &mut output);
     efa_per_step(job, told, &mut output);
     output
 }
@@ -278,8 +285,10 @@ fn of_time(
     summary: Option<&TrainerSummary>,
     output: &mut Output,
 ) {
-    let throughput = Throughput::of(facts, ranks, series, summary);
+    let throughput = Throughput::of(facts, ranks, series, summary, Extent::Whole);
     output.findings.extend(throughput.findings.iter().cloned());
+    let impossible = throughput.impossible.clone().map(|why| Finding::new("training-impossible", why));
+    output.findings.extend(impossible);
     let mut put = |spec: &MetricSpec, value: Option<f64>| {
         if let Some(value) = value.filter(|value| value.is_finite()) {
             output.metrics.push(spec.of(job.dims(), value));

@@ -15,6 +15,17 @@ pub struct Throughput {
     pub tflops_per_gpu: Option<f64>,
     pub mfu: Option<f64>,
     pub findings: Vec<Finding>,
+    /// Why the numbers of operations are none, where they cannot be.
+    pub impossible: Option<String>,
+}
+
+/// Of which steps the figures are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Of all of a run, but for its warm-up.
+    Whole,
+    /// Of some that somebody named: each of them counts.
+    Window,
 }
 
 /// Numbers that two accounts give farther apart than this are told.
@@ -26,6 +37,7 @@ impl Throughput {
         ranks: Option<u32>,
         series: &Series,
         summary: Option<&TrainerSummary>,
+        extent: Extent,
     ) -> Throughput {
         let mut made = Throughput::default();
         let mut reckoned: Vec<String> = Vec::new();
@@ -34,7 +46,7 @@ impl Throughput {
         let figures_of = |value: &dyn Fn(&StepLine) -> Option<f64>| {
             let points: Vec<(u64, f64)> =
                 (0..).zip(steps).filter_map(|(at, step)| Some((at, value(step)?))).collect();
-            figures(&points, true)
+            figures(&points, extent == Extent::Whole)
         };
         // Warm-up shows in times: who tells throughput alone is asked for its reciprocal.
         let told = |step: &StepLine| {
@@ -107,7 +119,7 @@ impl Throughput {
                 "no GPU computes {mfu:.2} times its peak: the stated model, the samples of a step or the peak are wrong, \
                  and TFLOP/s and MFU are not given"
             );
-            made.findings.push(Finding::new("training-impossible", why));
+            made.impossible = Some(why);
             (made.mfu, made.tflops_per_gpu) = (None, None);
         }
         if !reckoned.is_empty() {

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::metric::Metric;
+use crate::recipe::window::Asked;
 use std::path::Path;
 
-const FACTS: TrainingFacts = TrainingFacts {
+pub const FACTS: TrainingFacts = TrainingFacts {
     steps: Some(40),
     samples_per_rank: Some(1),
     samples: None,
@@ -15,6 +16,15 @@ const FACTS: TrainingFacts = TrainingFacts {
 
 /// A job of two nodes with eight ranks each that printed these texts.
 fn ran(facts: TrainingFacts, stdout: &str, stderr: &str) -> Output {
+    with(None, facts, stdout, stderr)
+}
+
+/// One of which these steps were to be watched.
+pub fn of_window((first, last): (u64, u64), facts: TrainingFacts, stdout: &str) -> Output {
+    with(Some(Asked { first, last, marks: BTreeMap::new() }), facts, stdout, "")
+}
+
+fn with(window: Option<Asked>, facts: TrainingFacts, stdout: &str, stderr: &str) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |role, name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -24,20 +34,20 @@ fn ran(facts: TrainingFacts, stdout: &str, stderr: &str) -> Output {
     let files = vec![file(FileRole::Stdout, "stdout", stdout), file(FileRole::Stderr, "stderr", stderr)];
     let workload = Workload::Training { facts, ranks: 16 };
     let blank = crate::recipe::testing::job(workload, &[], |_| "n1".into(), 0);
-    (SPEC.run)(&JobInput { files, nodes: vec!["n1".into(), "n2".into()], ..blank })
+    (SPEC.run)(&JobInput { files, nodes: vec!["n1".into(), "n2".into()], window, ..blank })
 }
 
-fn value(output: &Output, name: &str) -> Option<f64> {
+pub fn value(output: &Output, name: &str) -> Option<f64> {
     let of_name = |metric: &&Metric| &*metric.name == name;
     output.metrics.iter().find(of_name).map(|metric| metric.value)
 }
 
-fn told(output: &Output, code: &str) -> Option<String> {
+pub fn told(output: &Output, code: &str) -> Option<String> {
     output.findings.iter().find(|finding| finding.code == code).map(|finding| finding.message.clone())
 }
 
 /// The first steps take longer, as they do.
-fn fsdp(steps: u64, loss: impl Fn(u64) -> f64) -> String {
+pub fn fsdp(steps: u64, loss: impl Fn(u64) -> f64) -> String {
     let speed = |step: u64| if step < 2 { 4.0 } else { 16.0 + 0.01 * (step % 3) as f64 };
     let line = |step: u64| {
         format!(
@@ -51,7 +61,7 @@ fn fsdp(steps: u64, loss: impl Fn(u64) -> f64) -> String {
     (0..steps).map(line).collect()
 }
 
-fn falls(step: u64) -> f64 {
+pub fn falls(step: u64) -> f64 {
     10.0 - 0.05 * step as f64 + 0.01 * (step % 4) as f64
 }
 

@@ -1,9 +1,11 @@
 //! A window of steps held against what its reports show: which steps were watched on each rank, and whether these are the ones
 //! that were asked for. How a window is opened is told elsewhere; numbers of a window that is another one prove nothing.
 
+mod measured;
 #[cfg(test)]
 mod tests;
 
+use self::measured::{EFA_PER_STEP, EFA_UNKNOWN, STEP_TIME, Span, Spans, UNTIMED};
 use super::cuda_gpu_kern_sum::loss;
 use super::{Doubt, FileRole, InputFile, JobInput, LIST, Output, RecipeSpec};
 use crate::finding::Finding;
@@ -34,9 +36,9 @@ const LAST: MetricSpec = of("window.last", "the last step in it");
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "window",
     about: "which steps of a training were watched, held against those that were asked for",
-    metrics: &[OPENED, STEPS, FIRST, LAST],
+    metrics: &[OPENED, STEPS, FIRST, LAST, STEP_TIME, EFA_PER_STEP],
     tables: &[&KERNEL, &RUNTIME, &STRING_IDS, &GRAPH_TRACE, &NVTX_EVENTS, &DIAGNOSTIC_EVENT],
-    causes: &["events-dropped", "target-error", "report-unreadable", "window-unknown"],
+    causes: &["events-dropped", "target-error", "report-unreadable", "window-unknown", UNTIMED, EFA_UNKNOWN],
     run: &run,
 };
 
@@ -49,6 +51,13 @@ pub struct Asked {
     pub first: u64,
     pub last: u64,
     pub marks: BTreeMap<u32, Mark>,
+}
+
+impl Asked {
+    /// How many steps these are: both ends are in it.
+    pub fn count(&self) -> u64 {
+        self.last.saturating_sub(self.first) + 1
+    }
 }
 
 /// What a hook or a watcher tells of its window.
@@ -79,14 +88,16 @@ struct Shown {
     count: Option<u64>,
     /// What tells of these.
     by: String,
+    span: Option<Span>,
 }
 
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
     let Some(asked) = &job.window else { return output };
+    let mut spans = Spans::new();
     for file in job.files_of(FileRole::NsysExport) {
         let (Some(rank), Some(node)) = (file.rank, &file.node) else { continue };
-        let shown = match job.of_report(SPEC.name, file, || take(file)) {
+        let shown = match job.of_report(SPEC.name, file, || take(file, asked)) {
             Ok(shown) => shown,
             Err(finding) => {
                 output.findings.push(*finding);
@@ -107,21 +118,30 @@ fn run(job: &JobInput) -> Output {
         for (spec, value) in [(STEPS, seen.steps), (FIRST, seen.first), (LAST, seen.last)] {
             output.metrics.extend(value.map(|value| spec.of(dims.clone(), value as f64)));
         }
-        if let Some(why) = wrong {
-            doubt(&mut output, file, node, why);
+        match (wrong, shown.span) {
+            (Some(why), _) => doubt(&mut output, file, node, why),
+            (None, Some(span)) => drop(spans.entry(node.clone()).or_default().insert(rank, span)),
+            (None, None) => {
+                let why =
+                    "the report does not tell when its first step begins and its last one ends".to_owned();
+                output.findings.push(file.tells(UNTIMED, why));
+            }
         }
     }
+    measured::put(job, asked, &spans, &mut output);
     output
 }
 
-fn take(file: &InputFile) -> Result<Shown, (&'static str, String)> {
+fn take(file: &InputFile, asked: &Asked) -> Result<Shown, (&'static str, String)> {
     let unreadable = |error: ExportError| ("report-unreadable", error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;
     if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
         return Err((code, format!("the report says itself: {text}")));
     }
     let mut shown = Shown::default();
-    if let Some(ranges) = Ranges::read(&trace).map_err(unreadable)? {
+    let ranges = Ranges::read(&trace).map_err(unreadable)?;
+    let mut steps = None;
+    if let Some(ranges) = &ranges {
         let number = |row: usize| ranges.name(row).strip_prefix(MARKS)?.strip_prefix(' ')?.parse().ok();
         shown.marked = (0..ranges.len()).filter_map(number).collect();
     }
@@ -136,8 +156,10 @@ fn take(file: &InputFile) -> Result<Shown, (&'static str, String)> {
         }
         shown.count = Some(found.steps.len() as u64);
         shown.by = format!("{} `{}`", source.name(), found.by);
+        steps = Some(found);
         break;
     }
+    shown.span = Span::of(&trace, ranges.as_ref(), steps.as_ref(), asked).map_err(unreadable)?;
     Ok(shown)
 }
 
@@ -186,7 +208,7 @@ fn seen(asked: &Asked, mark: Option<&Mark>, shown: &Shown) -> Seen {
     // Processes of one session begin a step a moment apart: a window that one of them shows whole is whole.
     let is_asked = |numbers: &&BTreeSet<u64>| {
         let ends = (numbers.first().copied(), numbers.last().copied());
-        ends == (Some(asked.first), Some(asked.last)) && numbers.len() as u64 == asked.last - asked.first + 1
+        ends == (Some(asked.first), Some(asked.last)) && numbers.len() as u64 == asked.count()
     };
     let own =
         shown.numbers.iter().find(is_asked).or(shown.numbers.iter().max_by_key(|numbers| numbers.len()));
@@ -213,7 +235,7 @@ fn wrong(asked: &Asked, mark: Option<&Mark>, shown: &Shown, seen: &Seen) -> Resu
         return Err("nothing tells which steps its window holds: no range, no mark, and kernels in no order"
             .to_owned());
     };
-    let wanted = asked.last - asked.first + 1;
+    let wanted = asked.count();
     let without_numbers = seen.first.is_none();
     if without_numbers && steps > wanted + 1 {
         return Err(format!(

@@ -2,14 +2,20 @@
 
 use super::*;
 use crate::recipe::Workload;
+use crate::source::efa_counters::{self, Capture, Clock, Device, Phase, Reading};
+use crate::tables::SESSION_START;
 use crate::trace::testing::Made;
 
-fn output(made: &Made, asked: (u64, u64), mark: Option<Mark>) -> Output {
+fn job(made: &Made, asked: (u64, u64), mark: Option<Mark>) -> JobInput {
     let node = |rank| format!("n{rank}");
     let mut job = crate::recipe::testing::job(Workload::Command, &[made.path()], node, 1);
     let marks = mark.into_iter().map(|mark| (0, mark)).collect();
     job.window = Some(Asked { first: asked.0, last: asked.1, marks });
-    run(&job)
+    job
+}
+
+fn output(made: &Made, asked: (u64, u64), mark: Option<Mark>) -> Output {
+    run(&job(made, asked, mark))
 }
 
 fn mark(way: &str, opened: Option<u64>, closed: Option<u64>, steps: u64) -> Option<Mark> {
@@ -25,7 +31,8 @@ fn ranges(name: &str, numbers: std::ops::RangeInclusive<i64>) -> Made {
 }
 
 fn figures(output: &Output) -> Vec<(&str, f64)> {
-    output.metrics.iter().map(|row| (&*row.name, row.value)).collect()
+    let counted = output.metrics.iter().filter(|row| row.unit == Unit::Count);
+    counted.map(|row| (&*row.name, row.value)).collect()
 }
 
 fn told(output: &Output) -> (Vec<&str>, Vec<&str>) {
@@ -74,7 +81,9 @@ fn the_hook_s_word_counts_where_nobody_traced_its_ranges() {
     let own = ranges("step", 3..=4);
     let seen = output(&own, (3, 5), mark("hook", Some(3), Some(5), 20));
     assert_eq!(figures(&seen)[1], ("window.steps", 3.0));
-    assert_eq!(told(&seen), (vec![], vec![]));
+    // Where its last range is cut off nobody can say how long it took.
+    assert_eq!(told(&seen), (vec!["window-untimed"], vec![]));
+    assert_eq!(value(&seen, "window.step_time"), None);
     // A report that shows far more steps than it tells contradicts it.
     let contradicted = output(&ranges("step", 3..=14), (3, 5), mark("hook", Some(3), Some(5), 20));
     assert_eq!(told(&contradicted).1, ["window-not-as-asked"]);
@@ -107,6 +116,87 @@ fn a_window_of_which_nobody_can_tell_has_no_number_of_steps() {
     // A watcher that was late watched other steps.
     let late = output(&silent, (3, 5), mark("watch", Some(4), Some(6), 20));
     assert_eq!(told(&late).1, ["window-not-as-asked"]);
+}
+
+fn value(output: &Output, metric: &str) -> Option<f64> {
+    output.metrics.iter().find(|row| &*row.name == metric).map(|row| row.value)
+}
+
+#[test]
+fn steps_of_a_window_take_what_lies_between_the_first_one_s_begin_and_the_last_one_s_end() {
+    for (made, mark) in
+        [(ranges(MARKS, 3..=5), mark("hook", Some(3), Some(5), 20)), (ranges("step", 3..=5), None)]
+    {
+        let output = output(&made, (3, 5), mark);
+        assert_eq!(value(&output, "window.step_time"), Some(2900.0 / 1e9 / 3.0));
+    }
+    let few = output(&ranges("step", 4..=5), (3, 5), None);
+    assert_eq!(value(&few, "window.step_time"), None, "of another window nothing is measured");
+}
+
+/// A report whose steps take a second each, and a capture with a reading in every half of one; each grows by so much.
+fn with_counters(grows: u64, epoch_s: i64, interval_cs: u64) -> (Made, JobInput, tempfile::TempDir) {
+    let made = Made::begin();
+    for number in 3_i64..=8 {
+        let start = (number - 3) * 1_000_000_000;
+        made.range((start, start + 1_000_000_000), 3, &format!("{MARKS} {number}"));
+    }
+    made.put(&SESSION_START, &[("utcEpochNs", (epoch_s * 1_000_000_000).into())]);
+    let readings = (0..40_u64).map(|at| Reading {
+        phase: Phase::During,
+        uptime_cs: 500 + at * 50,
+        device: 0,
+        values: vec![Some(at * grows)],
+    });
+    let capture = Capture {
+        file: String::new(),
+        node: "n0".to_owned(),
+        root: "/sys".to_owned(),
+        interval_cs,
+        columns: vec!["tx_bytes".to_owned()],
+        begin: Clock { wall_us: 1_700_000_000_000_000, uptime_cs: 500 },
+        devices: vec![Device { name: "rdmap0s0".to_owned(), lifespan_ms: None }],
+        unreadable: Vec::new(),
+        missing: Vec::new(),
+        bad: Vec::new(),
+        not_quiet: Vec::new(),
+        readings: readings.collect(),
+        end: None,
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("counters.n0.txt");
+    std::fs::write(&path, efa_counters::render(&capture)).expect("written");
+    let mut job = job(&made, (3, 8), mark("hook", Some(3), Some(8), 20));
+    job.nics = vec!["rdmap0s0".to_owned()];
+    job.tx_counters = vec!["tx_bytes".to_owned()];
+    let shown = "raw/j/counters.n0.txt".to_owned();
+    let (node, part, rank) = (Some("n0".to_owned()), None, None);
+    job.files.push(InputFile { role: FileRole::Counters, path, shown, node, part, rank });
+    (made, job, folder)
+}
+
+#[test]
+fn what_a_node_sent_within_the_window_is_that_between_its_first_step_s_begin_and_its_last_one_s_end() {
+    let (_made, job, _folder) = with_counters(1000, 1_700_000_004, 50);
+    let output = run(&job);
+    assert_eq!(value(&output, "window.efa_bytes_per_step"), Some(2000.0), "{:?}", output.findings);
+    for (epoch_s, interval_cs, why) in [
+        (1_700_000_015, 50, "no reading on both sides"),
+        (1_699_999_999, 50, "no reading on both sides"),
+        (1_700_000_004, 400, "`counters = { interval_s = 3.0 }`"),
+    ] {
+        let (_made, job, _folder) = with_counters(1000, epoch_s, interval_cs);
+        let output = run(&job);
+        assert_eq!(value(&output, "window.efa_bytes_per_step"), None);
+        assert_eq!(told(&output).0, [EFA_UNKNOWN]);
+        assert!(output.findings[0].message.contains(why), "{:?}", output.findings);
+        assert!(value(&output, "window.step_time").is_some(), "times need no counters");
+    }
+    let (_made, mut job, _folder) = with_counters(1000, 1_700_000_004, 50);
+    std::fs::write(&job.files[1].path, "harness-counters 1\nnothing").expect("written");
+    assert_eq!(told(&run(&job)).0, [EFA_UNKNOWN]);
+    job.files.pop();
+    assert_eq!(told(&run(&job)).0, [] as [&str; 0], "where nobody read counters there is nothing to say");
 }
 
 #[test]

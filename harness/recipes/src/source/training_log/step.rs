@@ -37,6 +37,18 @@ impl Dialect {
         matches!(self, Dialect::Nemo1 | Dialect::Lightning)
     }
 
+    /// The number of its first step.
+    pub fn counts_from(self) -> u64 {
+        match self {
+            Dialect::Fsdp | Dialect::Nemo2 => 0,
+            Dialect::Megatron
+            | Dialect::Nemo1
+            | Dialect::Lightning
+            | Dialect::Torchtitan
+            | Dialect::Trainer => 1,
+        }
+    }
+
     /// What its lines call a step.
     pub fn word(self) -> &'static str {
         match self {

@@ -18,8 +18,10 @@ mod device;
 mod notes;
 #[cfg(test)]
 mod tests;
+mod within;
 
 pub use conservation::{DeviceConservation, JobConservation, Residual, residual};
+pub use within::sent_within;
 
 use self::conservation::Conservation;
 use self::device::{Columns, DeviceRead};

@@ -1,0 +1,162 @@
+//! What a node sent between two moments of its capture: the counters at either moment lie between two readings, and are taken
+//! to have grown evenly from the one to the other. Where that would be mostly a guess there is no number.
+
+use super::DirectionMap;
+use crate::source::efa_counters::{Capture, Reading, Step};
+
+/// So many intervals of the sampler must fit between the moments: of fewer, most is a guess.
+const FEWEST: f64 = 2.0;
+const NS_PER_CS: f64 = 1e7;
+
+/// By all of these devices together, from one moment of UTC to the other; or why nobody can tell.
+pub fn sent_within(
+    capture: &Capture,
+    devices: &[String],
+    map: &DirectionMap,
+    (from_ns, to_ns): (i64, i64),
+) -> Result<u64, String> {
+    let begin = capture.begin.utc_ns().ok_or("the capture begins at no time that a number holds")?;
+    let uptime = |ns: i64| capture.begin.uptime_cs as f64 + (ns as f64 - begin as f64) / NS_PER_CS;
+    let (from, to) = (uptime(from_ns), uptime(to_ns));
+    let interval_s = capture.interval_cs as f64 / 100.0;
+    let seconds = (to - from) / 100.0;
+    if seconds < FEWEST * interval_s {
+        return Err(format!(
+            "the window lasts {seconds:.2} s, and counters were read every {interval_s:.2} s: read them more often, by \
+             `counters = {{ interval_s = {:.1} }}`",
+            (seconds / FEWEST * 10.0).floor().max(2.0) / 10.0
+        ));
+    }
+    let columns: Option<Vec<usize>> =
+        map.sent.iter().map(|name| capture.columns.iter().position(|column| column == name)).collect();
+    let columns =
+        columns.filter(|columns| !columns.is_empty()).ok_or("counters of what was sent are not read")?;
+    let mut bytes = 0.0;
+    for name in devices {
+        let of_device = |why: &str| format!("{name}: {why}");
+        let device = capture.devices.iter().position(|device| device.name == *name);
+        let device = device.ok_or_else(|| of_device("no reading"))?;
+        let readings: Vec<&Reading> =
+            capture.readings.iter().filter(|reading| reading.device == device).collect();
+        let grown = grown(&readings, &columns).map_err(of_device)?;
+        let at = |moment: f64| at(&grown, moment).ok_or_else(|| of_device("no reading on both sides of it"));
+        bytes += at(to)? - at(from)?;
+    }
+    Ok(bytes.round() as u64)
+}
+
+/// How much the counters grew since the first reading, by moment.
+fn grown(readings: &[&Reading], columns: &[usize]) -> Result<Vec<(f64, f64)>, &'static str> {
+    let mut sum = 0_u128;
+    let mut all = Vec::with_capacity(readings.len());
+    for (at, reading) in readings.iter().enumerate() {
+        if let Some(before) = at.checked_sub(1).and_then(|before| readings.get(before)) {
+            let cs = reading.uptime_cs.saturating_sub(before.uptime_cs);
+            for column in columns {
+                let value = |reading: &Reading| reading.values.get(*column).copied().flatten();
+                let (Some(from), Some(to)) = (value(before), value(reading)) else {
+                    return Err("a counter gave no number");
+                };
+                match Step::of(from, to, cs) {
+                    Step::On(moved) | Step::Wrapped(moved) => sum += u128::from(moved),
+                    Step::Narrow | Step::Fell => return Err("a counter fell"),
+                }
+            }
+        }
+        all.push((reading.uptime_cs as f64, sum as f64));
+    }
+    Ok(all)
+}
+
+fn at(grown: &[(f64, f64)], moment: f64) -> Option<f64> {
+    let behind = grown.partition_point(|(cs, _)| *cs <= moment);
+    let (from, before) = *grown.get(behind.checked_sub(1)?)?;
+    let (to, after) = *grown.get(behind)?;
+    Some(before + (after - before) * ((moment - from) / (to - from)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::efa_counters::{Clock, Device, Phase};
+
+    const BEGIN_US: u64 = 1_700_000_000_000_000;
+
+    /// Readings of two devices, a second apart from the fifth second on; each grows by so much in the second before.
+    fn capture(grows: &[u64]) -> Capture {
+        let mut readings = Vec::new();
+        let mut value = 7_u64;
+        for (at, more) in (0_u64..).zip(grows) {
+            value = value.wrapping_add(*more);
+            for device in 0..2 {
+                let values = vec![Some(value), Some(3)];
+                readings.push(Reading { phase: Phase::During, uptime_cs: 1500 + at * 100, device, values });
+            }
+        }
+        let device = |name: &str| Device { name: name.to_owned(), lifespan_ms: None };
+        Capture {
+            file: "counters.n1.txt".to_owned(),
+            node: "n1".to_owned(),
+            root: "/sys".to_owned(),
+            interval_cs: 100,
+            columns: vec!["sent".to_owned(), "other".to_owned()],
+            begin: Clock { wall_us: BEGIN_US, uptime_cs: 1000 },
+            devices: vec![device("a"), device("b")],
+            unreadable: Vec::new(),
+            missing: Vec::new(),
+            bad: Vec::new(),
+            not_quiet: Vec::new(),
+            readings,
+            end: None,
+        }
+    }
+
+    fn sent(capture: &Capture, from_s: f64, to_s: f64) -> Result<u64, String> {
+        let map =
+            DirectionMap { sent: vec!["sent".to_owned()], received: Vec::new(), conservation_shown: true };
+        let ns = |seconds: f64| (BEGIN_US * 1000) as i64 + (seconds * 1e9) as i64;
+        sent_within(capture, &["a".to_owned(), "b".to_owned()], &map, (ns(from_s), ns(to_s)))
+    }
+
+    #[test]
+    fn what_was_sent_between_two_moments_is_that_of_all_devices_and_even_between_readings() {
+        let evenly = capture(&[0, 100, 100, 100, 400, 100]);
+        assert_eq!(sent(&evenly, 5.0, 8.0), Ok(600));
+        assert_eq!(sent(&evenly, 5.5, 8.5), Ok(2 * (50 + 200 + 200)));
+    }
+
+    #[test]
+    fn a_counter_that_passes_its_end_is_followed_and_one_that_falls_tells_nothing() {
+        let mut wrapped = capture(&[0, 100, 100, 100]);
+        for reading in &mut wrapped.readings {
+            reading.values[0] = reading.values[0].map(|value| value.wrapping_sub(107));
+        }
+        assert_eq!(sent(&wrapped, 5.0, 8.0).map_err(|_| ()), Err(()), "the last reading is at 8.0 itself");
+        assert_eq!(sent(&wrapped, 5.0, 7.5), Ok(500));
+        let mut fell = capture(&[0, 100, 100, 100]);
+        fell.readings[4].values[0] = Some(1);
+        assert_eq!(sent(&fell, 5.0, 7.5), Err("a: a counter fell".to_owned()));
+        let mut gone = capture(&[0, 100, 100, 100]);
+        gone.readings[3].values[0] = None;
+        assert_eq!(sent(&gone, 5.0, 7.5), Err("b: a counter gave no number".to_owned()));
+    }
+
+    #[test]
+    fn moments_without_readings_on_both_sides_or_nearer_than_two_intervals_tell_nothing() {
+        let few = capture(&[0, 100, 100, 100]);
+        for (from, to, told) in [
+            (4.0, 7.0, "a: no reading on both sides"),
+            (6.0, 9.0, "a: no reading on both sides"),
+            (
+                5.1,
+                6.6,
+                "lasts 1.50 s, and counters were read every 1.00 s: read them more often, by `counters = { interval_s = 0.7 }`",
+            ),
+        ] {
+            let why = sent(&few, from, to).expect_err(told);
+            assert!(why.contains(told), "{why}");
+        }
+        let none = DirectionMap { sent: Vec::new(), received: Vec::new(), conservation_shown: true };
+        assert!(sent_within(&few, &["a".to_owned()], &none, (0, i64::MAX)).is_err());
+    }
+}

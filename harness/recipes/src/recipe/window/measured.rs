@@ -1,0 +1,139 @@
+//! How long the steps of a window took by its report, and what each node sent in them by the counters of its NICs. Whether the
+//! window is the one that was asked for is told elsewhere: of another one nothing is measured.
+
+use super::{Asked, MARKS};
+use crate::finding::Finding;
+use crate::metric::{Dim, MetricSpec};
+use crate::recipe::efa_traffic::analysis::{DirectionMap, sent_within};
+use crate::recipe::{FileRole, JobInput, Output, bytes_of};
+use crate::source::efa_counters::{self, Capture};
+use crate::source::nsys_export::ExportError;
+use crate::steps::Found;
+use crate::trace::Trace;
+use crate::trace::nvtx::Ranges;
+use crate::unit::{Better, Unit};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+pub const STEP_TIME: MetricSpec = MetricSpec {
+    name: "window.step_time",
+    about: "how long a step of the window takes by a rank's report: the mean, from the first one's begin to the last one's end",
+    unit: Unit::Seconds,
+    better: Better::Lower,
+    dims: &[Dim::Rank, Dim::Node],
+};
+pub const EFA_PER_STEP: MetricSpec = MetricSpec {
+    name: "window.efa_bytes_per_step",
+    about: "bytes that a node sent through its NICs from the begin of the window's first step to the end of its last one, \
+            over its steps; counters grow evenly between two readings",
+    unit: Unit::Bytes,
+    better: Better::Neither,
+    dims: &[Dim::Node],
+};
+
+/// What stands in the code of the finding that says why a node's bytes within the window are not known.
+pub const EFA_UNKNOWN: &str = "window-efa-unknown";
+
+/// And of the one that says the same of its time.
+pub const UNTIMED: &str = "window-untimed";
+
+/// From the begin of the first step that was asked for to the end of the last one, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Span {
+    start: i64,
+    end: i64,
+    /// The report's time zero in UTC, by the clock of its node.
+    epoch: Option<i64>,
+}
+
+impl Span {
+    /// The hook's own ranges come first; of steps that have no numbers there must be as many as were asked for.
+    pub fn of(
+        trace: &Trace,
+        ranges: Option<&Ranges>,
+        found: Option<&Found>,
+        asked: &Asked,
+    ) -> Result<Option<Span>, ExportError> {
+        let marked = ranges.and_then(|ranges| marked(ranges, asked));
+        let Some((start, end)) = marked.or_else(|| stepped(found?, asked)) else { return Ok(None) };
+        Ok(Some(Span { start, end, epoch: trace.utc_epoch_ns()? }))
+    }
+
+    fn seconds(&self) -> f64 {
+        self.end.saturating_sub(self.start) as f64 / 1e9
+    }
+
+    fn in_utc(&self) -> Option<(i64, i64)> {
+        let at = |moment: i64| self.epoch?.checked_add(moment);
+        Some((at(self.start)?, at(self.end)?))
+    }
+}
+
+fn marked(ranges: &Ranges, asked: &Asked) -> Option<(i64, i64)> {
+    let of = |number: u64| {
+        let name = format!("{MARKS} {number}");
+        (0..ranges.len()).filter(move |row| ranges.name(*row) == name)
+    };
+    let start = of(asked.first).map(|row| ranges.start[row]).min()?;
+    Some((start, of(asked.last).map(|row| ranges.end[row]).max()?))
+}
+
+fn stepped(found: &Found, asked: &Asked) -> Option<(i64, i64)> {
+    let has_number = |number: Option<u64>| number.is_none_or(|it| (asked.first..=asked.last).contains(&it));
+    let numbered = found.steps.iter().all(|step| step.number.is_some());
+    let steps: Vec<_> =
+        found.steps.iter().filter(|step| step.is_whole() && (!numbered || has_number(step.number))).collect();
+    let (first, last) = (steps.first()?, steps.last()?);
+    let all = steps.len() as u64 == asked.count();
+    (all && last.has_end).then_some((first.start, last.end))
+}
+
+/// The spans of the reports of one node, by rank: those of windows that are as asked.
+pub type Spans = BTreeMap<String, BTreeMap<u32, Span>>;
+
+pub fn put(job: &JobInput, asked: &Asked, spans: &Spans, output: &mut Output) {
+    let count = asked.count() as f64;
+    for (node, of_rank) in spans {
+        for (rank, span) in of_rank {
+            let dims = job.dims().with(Dim::Rank, *rank).with(Dim::Node, node.as_str());
+            output.metrics.push(STEP_TIME.of(dims, span.seconds() / count));
+        }
+    }
+    if job.nics.is_empty() || job.files_of(FileRole::Counters).next().is_none() {
+        return;
+    }
+    let captures = captures(job);
+    let map = DirectionMap {
+        sent: job.tx_counters.clone(),
+        received: job.rx_counters.clone(),
+        conservation_shown: job.conservation_shown,
+    };
+    for (node, of_rank) in spans {
+        let Some(span) = of_rank.values().next() else { continue };
+        let sent = captures
+            .get(node)
+            .ok_or_else(|| "no capture of its counters can be read".to_owned())
+            .and_then(|capture| {
+                let utc = span.in_utc().ok_or("the report does not say when it began")?;
+                sent_within(capture, &job.nics, &map, utc)
+            });
+        match sent {
+            Ok(bytes) => {
+                let dims = job.dims().with(Dim::Node, node.as_str());
+                output.metrics.push(EFA_PER_STEP.of(dims, bytes as f64 / count));
+            }
+            Err(why) => {
+                let why =
+                    format!("what was sent within steps {}..{} is not known: {why}", asked.first, asked.last);
+                output.findings.push(Finding::new(EFA_UNKNOWN, why).node(node.as_str()));
+            }
+        }
+    }
+}
+
+/// By node. What cannot be read of them is told by `efa_traffic`, whose business they are.
+fn captures(job: &JobInput) -> BTreeMap<String, Capture> {
+    let read = |file| efa_counters::read(&bytes_of(file, &mut Output::default())?, &file.shown).ok();
+    let all = job.files_of(FileRole::Counters).filter_map(read);
+    all.map(|capture| (capture.node.clone(), capture)).collect()
+}
