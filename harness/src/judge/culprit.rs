@@ -25,7 +25,7 @@ fn named_by(data: &CaseData, assertion: &PlannedAssertion, verdict: &Verdict) ->
         return of_nan(data, assertion);
     }
     let Some(node) = &assertion.node else { return Vec::new() };
-    if assertion.metric == "straggler.late" {
+    if matches!(assertion.metric.as_str(), "straggler.late" | "straggler.late_share") {
         return stragglers(data, assertion, node);
     }
     let parts: Vec<(String, f64)> = match (&assertion.part, verdict.observed) {
@@ -151,7 +151,9 @@ fn slow_nodes(outcomes: &[JobOutcome], guilty_parts: &BTreeSet<&str>, told: &[Cu
         // work, and in which steps it does it, is the same on whatever nodes; and a loss is that of all ranks together.
         .filter(|metric| *metric != "nic.rate")
         .filter(|metric| {
-            !["straggler.", "gpu.", "step.", "train.loss"].iter().any(|own| metric.starts_with(own))
+            !["straggler.", "gpu.", "step.", "window.", "train.loss"]
+                .iter()
+                .any(|own| metric.starts_with(own))
         })
         .collect();
     for metric in metrics {

@@ -339,7 +339,7 @@ fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
         (_, "nccl.wrong") => {
             format!("take {nodes} out of service: its results cannot be trusted; run the gpu-each case")
         }
-        (_, "straggler.late") => format!(
+        (_, "straggler.late" | "straggler.late_share") => format!(
             "on {nodes}: look at clocks and temperature of the GPU that the finding names, and at what else runs there"
         ),
         (_, "gpu.exposed_comm_share") => {

@@ -5,14 +5,14 @@ use crate::artefact::Culprit;
 use recipes::finding::Finding;
 
 /// A rank of one of two nodes is late.
-fn late() -> World {
+fn late(metric: &str) -> World {
     let mut world = World::new(PlannedBound { at_most: Some(500.0), ..PlannedBound::default() });
     let asked = &mut world.case.assertions[0];
-    asked.metric = "straggler.late".into();
+    asked.metric = metric.into();
     asked.better = Better::Lower;
     asked.node = Some("n2".into());
     asked.dims.set(Dim::Node, "n2");
-    world.rows.push(row("straggler.late", 5000.0, &[(Dim::Node, "n2"), (Dim::Rank, "11")]));
+    world.rows.push(row(metric, 5000.0, &[(Dim::Node, "n2"), (Dim::Rank, "11")]));
     world
 }
 
@@ -24,7 +24,12 @@ fn told(world: &World) -> Vec<Culprit> {
 
 #[test]
 fn a_straggler_is_named_where_its_recipe_is_sure_of_it_and_nobody_else_is_suspected() {
-    let mut world = late();
+    for metric in ["straggler.late", "straggler.late_share"] {
+        named_by(late(metric));
+    }
+}
+
+fn named_by(mut world: World) {
     assert_eq!(world.status(), Status::Fail);
     assert_eq!(told(&world), [], "a number out of bounds alone names nobody");
     let finding = Finding::new("straggler", "rank 11 keeps the others waiting".to_owned());
@@ -45,7 +50,7 @@ fn a_straggler_is_named_where_its_recipe_is_sure_of_it_and_nobody_else_is_suspec
 
 #[test]
 fn how_a_program_uses_its_gpus_speaks_against_no_node() {
-    for metric in ["gpu.exposed_comm_share", "step.time_cv"] {
+    for metric in ["gpu.exposed_comm_share", "step.time_cv", "window.step_time"] {
         let mut world = World::new(PlannedBound { at_most: Some(0.3), ..PlannedBound::default() });
         world.case.assertions[0].metric = metric.into();
         world.rows.push(row(metric, 0.5, &[]));

@@ -36,6 +36,7 @@ fn what_to_try_next_depends_on_what_is_out_of_bounds() {
         (Status::Fail, "nic.rx_drops", "at the switch port"),
         (Status::Fail, "kernel.share", "look at `kernel.time`"),
         (Status::Fail, "straggler.late", "the GPU that the finding names"),
+        (Status::Fail, "straggler.late_share", "the GPU that the finding names"),
         (Status::Fail, "gpu.exposed_comm_share", "recipe nccl_gpu_overlap_trace"),
         (Status::Fail, "step.time_cv", "recipe steps"),
         (Status::Fail, "command.exit_code", "look at the evidence"),

@@ -10,7 +10,7 @@ use super::cuda_gpu_kern_sum::loss;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::finding::Finding;
 use crate::metric::{Dim, MetricSpec};
-use crate::stragglers::{Culprit, Evidence, Judgement, Limits, Verdict, Who, judge};
+use crate::stragglers::{Culprit, Evidence, Judgement, Limits, Rounds, Verdict, Who, judge};
 use crate::tables::{DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, RUNTIME, SESSION_START, STRING_IDS, SYSTEM_ENV};
 use crate::trace::Trace;
 use crate::unit::{Better, Unit};
@@ -20,6 +20,13 @@ const LATE: MetricSpec = MetricSpec {
     about: "how much longer than the others a rank takes in each round for what is not waiting; the median, and of \
             several GPUs in a report the latest",
     unit: Unit::Microseconds,
+    better: Better::Lower,
+    dims: &[Dim::Rank, Dim::Node],
+};
+const LATE_SHARE: MetricSpec = MetricSpec {
+    name: "straggler.late_share",
+    about: "the same in parts of a round: where all ranks wait for each other, so much of the throughput is lost by it",
+    unit: Unit::Ratio,
     better: Better::Lower,
     dims: &[Dim::Rank, Dim::Node],
 };
@@ -50,7 +57,7 @@ const RESIDUAL: MetricSpec = MetricSpec {
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "stragglers",
     about: "ranks and nodes that keep the others waiting, from the reports of nsys",
-    metrics: &[LATE, WAIT, OFFSET, RESIDUAL],
+    metrics: &[LATE, LATE_SHARE, WAIT, OFFSET, RESIDUAL],
     // Hosts are for who asks these reports by hand: which node a report is of is known to the run.
     tables: &[&KERNEL, &STRING_IDS, &RUNTIME, &NVTX_EVENTS, &SESSION_START, &SYSTEM_ENV, &DIAGNOSTIC_EVENT],
     causes: &[
@@ -197,7 +204,11 @@ fn numbers(job: &JobInput, evidence: &Evidence, judgement: &Judgement, output: &
     // The GPUs of one report stand together.
     for gpus in all.chunk_by(|(a, _), (b, _)| a.rank == b.rank) {
         let (rank, node) = (gpus[0].0.rank, gpus[0].0.node);
-        let late = gpus.iter().filter_map(|(_, result)| Some(result.rounds?.late_ns)).max();
+        let rounds = || gpus.iter().filter_map(|(_, result)| result.rounds);
+        let late = rounds().map(|rounds| rounds.late_ns).max();
+        let share =
+            |rounds: Rounds| (rounds.length_ns > 0).then(|| rounds.late_ns as f64 / rounds.length_ns as f64);
+        let share = rounds().filter_map(share).max_by(f64::total_cmp);
         let wait = gpus.iter().filter_map(|(_, result)| Some(result.arrived?.wait_ns)).max();
         let Ok(number) = u64::try_from(rank) else { continue };
         let dims = job.dims().with(Dim::Rank, number).with(Dim::Node, node);
@@ -208,6 +219,7 @@ fn numbers(job: &JobInput, evidence: &Evidence, judgement: &Judgement, output: &
                 output.findings.push(Finding::new("stragglers-untold", why).node(node));
             }
         }
+        output.metrics.extend(share.map(|share| LATE_SHARE.of(dims.clone(), share)));
         output.metrics.extend(wait.map(|wait| WAIT.of(dims, wait as f64 / 1e3)));
     }
     for clock in &judgement.clocks {

@@ -133,6 +133,10 @@ fn a_late_rank_is_named_with_its_node_and_gpu_and_the_others_wait() {
     assert!(finding.message.starts_with("rank 3 keeps the others waiting: late by "), "{}", finding.message);
     let late = of_rank(&output, "straggler.late");
     assert!(late[..3].iter().all(|us| us.abs() < 100.0) && (late[3] - 5000.0).abs() < 100.0, "{late:?}");
+    let round_us = finding.message.split("in each round of ").nth(1).and_then(|rest| rest.split(' ').next());
+    let round_us: f64 = round_us.and_then(|us| us.parse().ok()).expect("how long a round is");
+    let share = of_rank(&output, "straggler.late_share");
+    assert!((share[3] - late[3] / round_us).abs() < 1e-3, "{share:?} of {round_us} us");
     let wait = of_rank(&output, "straggler.wait");
     assert!(wait[..3].iter().all(|us| (us - 5000.0).abs() < 120.0) && wait[3] < 1.0, "{wait:?}");
     assert_eq!(of_rank(&output, "clock.offset"), [0.0, 30_000.0]);
