@@ -4,12 +4,13 @@
 //!
 //!     cargo bench --workspace --bench nccl_log
 //!
-//! `MIB=N` takes another size than 2048.
+//! `MIB=N` takes another size than 2048. `COMMUNICATORS=N` reads a log that begins so many communicators and ends none instead, such
+//! as 10000000: what memory that takes, and what is told of those that are too many.
 
 use recipes::source::nccl_debug::{EDGES, NcclLog, Operation, Reader};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufReader, BufWriter, Cursor, Read, Write};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -18,6 +19,9 @@ fn main() {
     // `cargo test --benches` calls it too; a benchmark is not a test.
     if !std::env::args().any(|arg| arg == "--bench") {
         return;
+    }
+    if let Some(many) = std::env::var("COMMUNICATORS").ok().and_then(|text| text.parse().ok()) {
+        return communicators(many);
     }
     let mib = std::env::var("MIB").ok().and_then(|text| text.parse().ok()).unwrap_or(2048_u64);
     let folder = tempfile::tempdir().expect("a folder");
@@ -52,6 +56,50 @@ fn main() {
         .collect();
     assert_eq!(ours(&log), theirs, "both make the same tables");
     println!("{} numbers are the same", theirs.len());
+}
+
+/// A log of a program that never lets go of a communicator, made while it is read.
+struct Endless {
+    begun: u64,
+    many: u64,
+    buffer: Cursor<Vec<u8>>,
+}
+
+impl Read for Endless {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            let bytes = self.buffer.read(into)?;
+            if bytes > 0 || self.begun == self.many {
+                return Ok(bytes);
+            }
+            let mut text = String::new();
+            for id in self.begun..self.many.min(self.begun + 4096) {
+                text += &format!(
+                    "a:1:2 [0] NCCL INFO ncclCommInitRank comm 0x5{id:x} rank 0 nranks 1 cudaDev 0 nvmlDev 0 busId 1 commId 0x{id:x} - Init \
+                     COMPLETE\na:1:2 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count 4 datatype 7 op 0 root 0 comm \
+                     0x5{id:x} [nranks=1] stream 0x5\n"
+                );
+            }
+            self.begun = self.many.min(self.begun + 4096);
+            self.buffer = Cursor::new(text.into_bytes());
+        }
+    }
+}
+
+fn communicators(many: u64) {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+    let mut reader = Reader::new(&EDGES);
+    let endless = Endless { begun: 0, many, buffer: Cursor::new(Vec::new()) };
+    let took = timed(|| reader.read(BufReader::with_capacity(256 << 10, endless), "nccl.log").expect("read"));
+    println!("{many} communicators: {took:.2} s, {}", memory());
+    let log = reader.finish();
+    let kept = log.communicators.len() as u64;
+    println!(
+        "{kept} in the table, {} beyond it, {} calls",
+        log.communicators_beyond, log.operations[0].calls
+    );
+    assert_eq!((kept + log.communicators_beyond, log.operations[0].calls), (many, many), "none is lost");
+    log.findings.iter().for_each(|finding| println!("{}: {}", finding.code, finding.message));
 }
 
 const TABLES: &str = r#"

@@ -131,7 +131,7 @@ fn left_out(reader: &Reader, all: &mut Vec<Finding>) {
         (tally.processes.beyond, "lines of processes", processes::MOST),
         (tally.distinct.beyond, "calls of kinds", distinct::MOST),
         (tally.communicators.beyond, "communicators, by their ranks 0,", communicators::MOST),
-        (tally.communicators.handles_beyond, "lines of ranks of communicators", communicators::MOST),
+        (tally.communicators.handles_beyond, "lines of ranks of communicators", communicators::MOST_HANDLES),
         (compared, "communicators whose last calls are not compared,", communicators::MOST_COMPARED),
         (tally.gpus_beyond, "calls of GPUs", tally::MOST),
         (tally.pairs_beyond, "messages of pairs of ranks", tally::MOST),

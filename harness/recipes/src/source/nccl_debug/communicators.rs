@@ -10,7 +10,7 @@ pub(super) const MOST: usize = 4096;
 /// Of communicators without an id, the first so many that lack ranks are tried.
 const MOST_TRIED: usize = 64;
 /// Ranks that live, of all communicators together.
-const MOST_HANDLES: usize = 1 << 17;
+pub(super) const MOST_HANDLES: usize = 1 << 17;
 /// Calls of all communicators that are kept, to compare other ranks with them: four bytes each.
 pub(super) const MOST_COMPARED: usize = 8 << 20;
 

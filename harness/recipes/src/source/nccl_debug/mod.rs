@@ -93,6 +93,7 @@ pub struct Reader {
     warnings: Warnings,
     timed_out: Vec<TimedOut>,
     reached: Vec<Reached>,
+    ends: training_log::Ends,
     /// What a line of another program tells of the whole.
     looks_like: Option<&'static str>,
     /// How many network cards each host is to have.
@@ -122,6 +123,7 @@ impl Reader {
             warnings: Warnings::default(),
             timed_out: Vec::new(),
             reached: Vec::new(),
+            ends: training_log::Ends::default(),
             looks_like: None,
             nics: None,
             clocks_back: 0,
@@ -202,7 +204,7 @@ impl Reader {
             self.reached.extend(watchdog::reached(text, line));
         }
         self.looks_like = self.looks_like.or_else(|| others::look(text));
-        if let Some(step) = training_log::iteration(text) {
+        if let Some(step) = self.ends.of(text) {
             self.tally.steps.ends(step, line);
         }
     }

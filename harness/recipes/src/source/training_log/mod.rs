@@ -88,14 +88,24 @@ pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
     Ok(TrainingLog { lines, of_steps, garbled, of_epochs, series, summary, findings })
 }
 
-/// The step that a line ends, of programs each of whose lines tells it.
-pub(super) fn iteration(text: &str) -> Option<u64> {
-    // Looked for in each line of logs that are not of trainings alone: most hold none of their words.
-    if !["teration", "Batch ", "step: ", "poch"].iter().any(|word| text.contains(word)) {
-        return None;
+/// The steps that lines end, in logs that are not of trainings alone. The Trainer of Hugging Face tells a step's number by its bar,
+/// before the line that ends it.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    bars: trainer::Bars,
+}
+
+impl Ends {
+    /// The step that a line ends.
+    pub fn of(&mut self, text: &str) -> Option<u64> {
+        // Most lines hold none of their words.
+        if !["teration", "Batch ", "step: ", "poch", "%|"].iter().any(|word| text.contains(word)) {
+            return None;
+        }
+        let parsed = pipes::parse(text).or_else(|| samples::fsdp(text)).or_else(|| samples::torchtitan(text));
+        let parsed = parsed.or_else(|| bar::parse(text)).or_else(|| self.bars.parse(text));
+        Some(parsed?.ok()?.step.iteration)
     }
-    let parsed = pipes::parse(text).or_else(|| samples::fsdp(text)).or_else(|| samples::torchtitan(text));
-    Some(parsed.or_else(|| bar::parse(text))?.ok()?.step.iteration)
 }
 
 #[derive(Default)]

@@ -99,6 +99,15 @@ fn calls_belong_to_the_step_whose_line_follows_them() {
     assert_eq!(log(&text).steps, expected);
     let other = "Epoch 0 Batch 7 Steps 7 Loss: 2.50000, Speed: 10.00 samples/sec, lr: 0.000100\n";
     assert_eq!(log(&(calls(1) + other)).steps, [row(7, 2, Operation::AllReduce, 1, 16)]);
+    // The Trainer of Hugging Face tells the number by its bar, and that the step has ended by the line behind it.
+    let trainer = |at: u64| {
+        format!(
+            "\r 12%|#2   | {at}/60 [00:01<00:02, 2.00it/s]\n{{'loss': 3.1, 'grad_norm': 1.0, 'epoch': 0.03}}\n"
+        )
+    };
+    let text = calls(2) + &trainer(1) + &calls(1) + &trainer(2) + &calls(5);
+    let expected = [row(1, 4, Operation::AllReduce, 2, 32), row(2, 7, Operation::AllReduce, 1, 16)];
+    assert_eq!(log(&text).steps, expected);
     assert_eq!(log(&calls(3)).steps, [], "a log without steps");
 }
 
