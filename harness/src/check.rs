@@ -121,12 +121,16 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
     report
 }
 
-/// The scripts of the project that a suite's commands start, each once.
+/// The scripts of the project that a suite's workloads start, each once.
 fn scripts(home: &Path, suite: &Suite) -> Vec<lint::Source> {
     let mut names: Vec<&String> = Vec::new();
     for case in &suite.cases {
-        if let Workload::Command(command) = &case.workload {
-            names.extend(std::iter::once(&command.program).chain(&command.args));
+        match &case.workload {
+            Workload::Command(command) => {
+                names.extend(std::iter::once(&command.program).chain(&command.args))
+            }
+            Workload::Training(training) => names.extend(training.words()),
+            Workload::NcclTests(_) | Workload::NicPairs(_) => {}
         }
     }
     names.retain(|name| {

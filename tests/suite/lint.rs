@@ -43,12 +43,21 @@ fn the_clean_files_have_nothing_told_of_them() {
 #[test]
 fn scripts_that_suites_start_are_looked_at_by_check() {
     let project = Project::new();
-    let suite = "instance = \"p5\"\nabout = \"starts a script\"\n\n[[case]]\nname = \"script\"\nabout = \"starts it\"\nplacement = \"all\"\nrecipes = [\"command\"]\n\
-                 [case.workload]\nkind = \"command\"\nprogram = \"bash\"\nargs = [\"jobs/train.sh\"]\n";
-    project.write("suites/own.toml", suite);
+    let case = "instance = \"p5\"\nabout = \"starts a script\"\n\n[[case]]\nname = \"script\"\nabout = \"starts it\"\nplacement = \"all\"\nrecipes = [\"command\"]\n\
+                [case.workload]\n";
     project.write("jobs/train.sh", "#!/bin/bash\nexport NCCL_DEBG=INFO\npython train.py --max_steps 10 --nsys_start_step 20 --nsys_end_step 25\n");
-    let ran = project.harness(&["check"]);
-    assert_eq!(ran.code, Some(2), "{}", ran.all());
-    assert!(ran.stdout.contains("jobs/train.sh:3:32: the window begins at step 20"), "{}", ran.all());
-    assert!(ran.stdout.contains("warning: jobs/train.sh:2:8: `NCCL_DEBG` is misspelt"), "{}", ran.all());
+    for workload in [
+        "kind = \"command\"\nprogram = \"bash\"\nargs = [\"jobs/train.sh\"]\n",
+        "kind = \"torchrun\"\nscript = \"jobs/train.sh\"\n",
+        "kind = \"mpi\"\nprogram = \"bash\"\nargs = [\"jobs/train.sh\"]\n",
+    ] {
+        project.write("suites/own.toml", &format!("{case}{workload}"));
+        let ran = project.harness(&["check"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.all());
+        let told = [
+            "jobs/train.sh:3:32: the window begins at step 20",
+            "warning: jobs/train.sh:2:8: `NCCL_DEBG` is misspelt",
+        ];
+        assert!(told.iter().all(|told| ran.stdout.contains(told)), "{workload}: {}", ran.all());
+    }
 }

@@ -50,6 +50,38 @@ fn in_each_way_exactly_the_steps_that_were_asked_for_are_watched_on_every_node()
     }
 }
 
+/// What the plan says is passed, what the recipe finds in the trace, and what the log tells of the same steps.
+#[test]
+fn nemo_2_is_told_by_the_callback_that_its_recipe_has_and_its_window_is_verified() {
+    let project = Project::new();
+    let text = |callback: &str| {
+        format!(
+            "instance = \"p5\"\nabout = \"x\"\n\n[[case]]\nname = \"train\"\nplacement = 2\nrecipes = [\"training_log\", \"window\"]\n\
+             [case.workload]\nkind = \"nemo\"\nform = \"nemo2\"\nrecipe = \"nemotron4_15b\"\nsteps = 12\nglobal_batch = 32\n\
+             {callback}model = {{ parameters = 15_600_000_000, layers = 32, hidden = 6144, sequence = 4096 }}\n\n[case.profile]\n\
+             ranks = \"one-per-node\"\nsteps = \"6..9\"\n\n[[case.assert]]\nmetric = \"window.steps\"\nper = \"node\"\nequals = 4\n\n\
+             [[case.assert]]\nmetric = \"window.last\"\nper = \"node\"\nequals = 9\n\n[[case.assert]]\nmetric = \"train.window_mfu\"\n\
+             at_least = \"25 %\"\nat_most = \"60 %\"\n\n[[case.assert]]\nmetric = \"window.efa_bytes_per_step\"\nper = \"node\"\n\
+             at_least = \"1GiB\"\n"
+        )
+    };
+    for (callback, way, told) in [
+        (
+            "nsys_callback = 1\n",
+            "options",
+            "trainer.callbacks[1].start_step=6 trainer.callbacks[1].end_step=10",
+        ),
+        ("", "hook", "adds none beside the recipe's other callbacks"),
+    ] {
+        project.write("suites/window.toml", &text(callback));
+        let ran = project.harness(&["--suite", "window", "-q"]);
+        assert_eq!(ran.code, Some(0), "{way}: {}", ran.all());
+        let window = &project.json("plan.json")["cases"][0]["jobs"][0]["profile"]["window"];
+        assert_eq!(window["way"], way, "{window}");
+        assert!(window["why"].as_str().is_some_and(|why| why.contains(told)), "{window}");
+    }
+}
+
 #[test]
 fn compat_stops_where_the_last_step_begins() {
     let (project, ran) = harness("steps = \"10..15\"\ncompat = true", &[]);
@@ -182,6 +214,16 @@ fn check_tells_of_windows_that_cannot_come_about() {
             "the program is told to call the profiler, and the case has no `profile`: `--nsys_start_step=3`",
         ),
         (
+            "silent",
+            suite("capture = \"cudaProfilerApi\"")
+                .replace("\"--steps\", \"30\"", "\"--nsys_start_step=3\"")
+                .split("[[case.assert]]")
+                .next()
+                .map(|text| format!("{text}[[case.assert]]\nmetric = \"step.count\"\nat_least = 1\n"))
+                .unwrap_or_default(),
+            "several sessions of nsys wait for the profiler, and `--nsys_start_step=3` calls it on rank 0 alone",
+        ),
+        (
             "both",
             suite("steps = \"10..14\"").replace("\"30\"", "\"30\", \"--nsys_start_step=3\""),
             "the program is told of a window of its own beside `steps`",
@@ -237,6 +279,16 @@ fn trainings_that_have_options_of_their_own_are_told_by_these() {
     for word in ["enabled=True", "start_step=70", "end_step=75", "ranks=[0,8]", "gen_shape=False"] {
         assert!(command.contains(&format!("++model.nsys_profile.{word}")), "{command}");
     }
+    let nemo2 = "{ kind = \"nemo\", form = \"nemo2\", recipe = \"mine\", steps = 100, global_batch = 32, nsys_callback = 1 }";
+    for (profile, ranks) in
+        [("ranks = \"one-per-node\"", "0,8"), ("ranks = \"all\"", "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15")]
+    {
+        let (window, command) = of_kind(nemo2, profile);
+        assert!(window.contains("by `options`"), "{window}");
+        for word in ["start_step=70", "end_step=76", &format!("ranks=[{ranks}]"), "gen_shape=False"] {
+            assert!(command.contains(&format!("trainer.callbacks[1].{word}")), "{command}");
+        }
+    }
     let megatron = "{ kind = \"command\", program = \"torchrun\", args = [\"--nproc_per_node=8\", \"pretrain_gpt.py\", \"--train-iters\", \"100\"] }";
     let (window, command) = of_kind(megatron, "ranks = \"one-per-node\"");
     assert!(window.contains("by `options`"), "{window}");
@@ -260,7 +312,12 @@ fn trainings_whose_options_would_not_do_are_hooked() {
         (
             "{ kind = \"command\", program = \"nemo\", args = [\"llm\", \"pretrain\", \"--factory\", \"llama3_8b\"] }",
             "",
-            "no options of the program are known",
+            "its command line adds none beside the recipe's other callbacks",
+        ),
+        (
+            "{ kind = \"nemo\", form = \"nemo2\", recipe = \"llama3_8b\", steps = 100, global_batch = 32 }",
+            "",
+            "`nsys_callback` says at which place",
         ),
         (
             "{ kind = \"command\", program = \"torchrun\", args = [\"run_clm.py\"] }",

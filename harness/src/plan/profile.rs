@@ -5,7 +5,8 @@ use crate::artefact::{PlannedProfile, ProfiledRank};
 use crate::inventory::Inventory;
 use crate::profile::{NsysVersion, Profile, Ranks, Window, nsys};
 use crate::script::{self, Step};
-use crate::suite::Case;
+use crate::suite::training::{Program, Training};
+use crate::suite::{Case, Workload};
 use crate::window::{self, Facts, PlannedWindow, Trigger, Watch, Way};
 use recipes::recipe;
 use recipes::tables::{SESSION_START, SYSTEM_ENV, TableSpec};
@@ -27,7 +28,7 @@ pub fn around(
     let tasks = per_node * nodes.len() as u32;
     let ranks = profiled(profile, tasks, per_node, nodes)?;
     let (export, tables) = export(case, version);
-    let windowed = windowed(profile, &ranks, run)?;
+    let windowed = windowed(profile, &ranks, nsys_callback(case), run)?;
     let words = nsys::words(&windowed.profile, version)?;
     let profile = &windowed.profile;
     run.profile = Some(script::Profile {
@@ -49,6 +50,14 @@ pub fn around(
     Ok(Some(PlannedProfile { version, ranks, delay_s, keep: profile.keep, window: windowed.planned }))
 }
 
+/// Where the recipe of NeMo 2 has its callback, as its suite says.
+fn nsys_callback(case: &Case) -> Option<u32> {
+    match &case.workload {
+        Workload::Training(Training { program: Program::Nemo(nemo), .. }) => nemo.nsys_callback,
+        _ => None,
+    }
+}
+
 /// A profile of which the window is one that nsys is told, or nothing that it need know.
 struct Windowed {
     profile: Profile,
@@ -57,14 +66,19 @@ struct Windowed {
 }
 
 /// Chooses the way in which a window of steps is opened, and puts the program's own options behind its words.
-fn windowed(profile: &Profile, ranks: &[ProfiledRank], run: &mut script::Run) -> Result<Windowed, String> {
+fn windowed(
+    profile: &Profile,
+    ranks: &[ProfiledRank],
+    callback: Option<u32>,
+    run: &mut script::Run,
+) -> Result<Windowed, String> {
     let mut profile = profile.clone();
     let Window::Steps(asked) = &profile.window else {
         return Ok(Windowed { profile, trigger: None, planned: None });
     };
     let processes = window::processes(&run.argv);
     let lowest: Vec<u32> = ranks.iter().map(|profiled| profiled.rank * processes).collect();
-    let (own, line) = (window::own(&run.argv, asked.steps), window::line(&run.argv));
+    let (own, line) = (window::own(&run.argv, asked.steps, callback), window::line(&run.argv));
     let facts = Facts { argv: &run.argv, own, line, lowest: &lowest };
     let chosen = window::choose(asked, &facts)?;
     let steps = asked.steps;

@@ -59,6 +59,8 @@ pub struct Nemo {
     /// Follows from the ranks where absent.
     pub data: Option<u32>,
     pub micro_batch: u32,
+    /// Of NeMo 2: where its recipe has an `NsysCallback` among the callbacks of its trainer, if it has one.
+    pub nsys_callback: Option<u32>,
     pub args: Vec<String>,
 }
 
@@ -222,9 +224,13 @@ fn nemo(table: &Table<'_>, args: Vec<String>) -> Option<Nemo> {
         Some(NemoForm::Megatron) => script(table, "pretrain_gpt.py"),
         None => {
             // Whichever it should have been, none of its keys is a mistake.
-            let _ = (table.get("recipe"), table.get("script"));
+            let _ = (table.get("recipe"), table.get("script"), table.get("nsys_callback"));
             None
         }
+    };
+    let nsys_callback = match form {
+        Some(NemoForm::Nemo2) => table.get("nsys_callback").map(|value| value.small(0..=1000)),
+        _ => None,
     };
     let parallel = |key| table.get(key).map_or(Some(1), |value| value.small(1..=1_000_000));
     let (tensor, pipeline) = (parallel("tensor_parallel"), parallel("pipeline_parallel"));
@@ -237,6 +243,7 @@ fn nemo(table: &Table<'_>, args: Vec<String>) -> Option<Nemo> {
         pipeline: pipeline?,
         data: data.unwrap_or_default(),
         micro_batch: micro_batch?,
+        nsys_callback: nsys_callback.unwrap_or_default(),
         args,
     })
 }

@@ -33,6 +33,8 @@ pub fn choose(asked: &StepWindow, facts: &Facts) -> Result<Chosen, String> {
                     (Way::Options, Some(own)) => own.words(asked.steps, facts.lowest),
                     _ => Vec::new(),
                 };
+                let why =
+                    if words.is_empty() { why } else { format!("{why}, told by `{}`", words.join(" ")) };
                 let why = match named {
                     Some(_) => format!("{why}; the suite names it"),
                     None => passed.into_iter().rev().fold(why, |all, why| format!("{all}; {why}")),
@@ -138,6 +140,8 @@ mod tests {
         let found = chosen(&asked(), "torchrun train.py", Some(fsdp()), &[0]).expect("a way");
         assert_eq!(found.way, Way::Options);
         assert_eq!(found.words, words("--nsys_start_step=70 --nsys_end_step=75"));
+        let why = "the program's own options open it, told by `--nsys_start_step=70 --nsys_end_step=75`";
+        assert_eq!(found.why, why);
         let mut own = asked();
         own.options = words("--start {first} --before {end} --ranks {ranks}");
         let found = chosen(&own, "./train", None, &[0, 8]).expect("a way");

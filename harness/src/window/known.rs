@@ -1,7 +1,7 @@
 //! The trainings whose own options open a window, by their scripts, and how their logs show that a step has ended. In their
 //! options all count from 0, whatever their logs do.
 
-use super::program::{last_step, name, value};
+use super::program::{CALLBACKS, last_step, name, of_callback, value};
 use super::{Own, Reaches, Steps};
 
 #[derive(Clone, Copy)]
@@ -27,8 +27,9 @@ fn known(argv: &[String]) -> Option<Known> {
     }
 }
 
-/// The program's options for this window; nothing where it has none, or none that its command line could say.
-pub fn own(argv: &[String], steps: Steps) -> Option<Own> {
+/// The program's options for this window; nothing where it has none. `callback` is the place of NeMo 2's `NsysCallback` among
+/// the callbacks of its trainer, where somebody says so.
+pub fn own(argv: &[String], steps: Steps, callback: Option<u32>) -> Option<Own> {
     let own = |words: &[&str], reaches| {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
         Own { words, reaches, unfit: None }
@@ -66,9 +67,23 @@ pub fn own(argv: &[String], steps: Steps) -> Option<Own> {
             ],
             Reaches::EachSession,
         )),
-        // Its counterpart is a plugin that python code puts onto an executor.
-        Known::Nemo2 => None,
+        Known::Nemo2 => Some(nemo2(callback)),
     }
+}
+
+/// Its command line reaches into what a recipe holds, and adds no callback to it: it puts the list as a whole, or one callback in
+/// the list's place, and with it goes the one that times the steps.
+fn nemo2(callback: Option<u32>) -> Own {
+    // It stops behind the step with which so many are done.
+    let values = ["start_step={first}", "end_step={end}", "ranks=[{ranks}]", "gen_shape=False"];
+    let place = callback.unwrap_or_default();
+    let words = values.map(|value| format!("{CALLBACKS}{place}].{value}")).to_vec();
+    let unfit = callback.is_none().then(|| {
+        "NeMo 2 is told by an `NsysCallback` that its recipe has, and its command line adds none beside the recipe's other \
+         callbacks; where it has one, `nsys_callback` says at which place"
+            .to_owned()
+    });
+    Own { words, reaches: Reaches::EachSession, unfit }
 }
 
 /// How a line of the log shows a step, and the number of the first.
@@ -84,13 +99,16 @@ pub fn line(argv: &[String]) -> Option<(&'static str, u32)> {
 /// The steps around which a command line tells its program to call the profiler, in whichever of these words.
 pub fn told(argv: &[String]) -> Option<Steps> {
     let number = |name: &str| value(argv, &[name]).map(|(number, _)| number);
-    let ends = |first: &str, last: &str, behind: u64| {
-        let (first, last) = (number(first)?, number(last)?.checked_sub(behind)?);
+    let callback = |field: &str| of_callback(argv, field).map(|(number, _)| number);
+    let steps = |first: Option<u64>, last: Option<u64>, behind: u64| {
+        let (first, last) = (first?, last?.checked_sub(behind)?);
         (first <= last).then_some(Steps { first, last })
     };
+    let ends = |first: &str, last: &str, behind: u64| steps(number(first), number(last), behind);
     ends("--nsys_start_step", "--nsys_end_step", 0)
         .or_else(|| ends("--profile-step-start", "--profile-step-end", 1))
         .or_else(|| ends("model.nsys_profile.start_step", "model.nsys_profile.end_step", 0))
+        .or_else(|| steps(callback("start_step"), callback("end_step"), 1))
 }
 
 #[cfg(test)]
@@ -102,26 +120,44 @@ mod tests {
     }
 
     #[test]
+    fn nemo_2_is_told_through_the_callback_that_its_recipe_has_and_through_none_that_nobody_names() {
+        let (argv, steps) = (words("nemo llm pretrain --factory llama3_8b"), Steps { first: 70, last: 75 });
+        let named = own(&argv, steps, Some(2)).expect("options");
+        assert_eq!(
+            named.words(steps, &[0, 8]),
+            words(
+                "trainer.callbacks[2].start_step=70 trainer.callbacks[2].end_step=76 trainer.callbacks[2].ranks=[0,8] \
+                 trainer.callbacks[2].gen_shape=False"
+            )
+        );
+        let unfit = own(&argv, steps, None).and_then(|own| own.unfit).expect("a reason");
+        assert!(unfit.contains("`nsys_callback` says at which place"), "{unfit}");
+    }
+
+    #[test]
     fn what_a_program_is_told_of_a_window_is_the_window() {
         let steps = Steps { first: 70, last: 75 };
         for line in [
             "torchrun train.py --sharding_strategy=full",
             "python /opt/NeMo/megatron_gpt_pretraining.py",
             "torchrun --nproc_per_node=8 pretrain_gpt.py --train-iters 100",
+            "nemo llm pretrain --factory mine --yes",
+            "torchrun --nproc_per_node=8 --no-python nemo llm pretrain --factory mine",
         ] {
             let mut argv = words(line);
-            let own = own(&argv, steps).expect(line);
+            let own = own(&argv, steps, Some(1)).expect(line);
             assert_eq!(own.unfit, None, "{line}");
             assert_eq!(told(&argv), None, "{line}");
             argv.extend(own.words(steps, &[0, 8]));
             assert_eq!(told(&argv), Some(steps), "{argv:?}");
         }
         assert_eq!(
-            own(&words("torchrun train.py"), steps),
+            own(&words("torchrun train.py"), steps, Some(1)),
             None,
             "any program may have a script of that name"
         );
-        assert_eq!(own(&words("nemo llm pretrain --factory llama3_8b"), steps), None);
+        let nowhere = "nemo llm pretrain trainer.callbacks[x].start_step=5 trainer.callbacks[x].end_step=7";
+        assert_eq!(told(&words(nowhere)), None);
         assert_eq!(told(&words("train.py --nsys_start_step=5 --nsys_end_step=3")), None);
         assert_eq!(line(&words("torchrun pretrain_gpt.py")), Some(("iteration +([0-9]+)/", 1)));
         assert_eq!(line(&words("torchrun train.py")), None);

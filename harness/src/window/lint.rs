@@ -1,9 +1,10 @@
 //! Windows that cannot come about as a suite says them, told before anything is launched: beyond the last step, closed only
-//! after the program's end, opened by a program that nobody profiles, or asked of ranks that each start a job of their own.
+//! after the program's end, opened by a program that nobody profiles or on one of many sessions alone, or asked of ranks that each
+//! start a job of their own.
 
-use super::program::{last_step, own_start};
+use super::program::{calls_on_rank_zero, last_step, own_start};
 use crate::mistake::Mistake;
-use crate::profile::Window;
+use crate::profile::{Ranks, Window};
 use crate::suite::training::Program;
 use crate::suite::{Case, Placement, Suite, Workload};
 
@@ -24,6 +25,7 @@ pub fn lint(suite: &Suite) -> Told {
         };
         told.mistakes.extend(beyond(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
         told.warnings.extend(unwatched(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
+        told.warnings.extend(silent(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
         told.warnings.extend(own_jobs(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
     }
     told
@@ -93,6 +95,27 @@ fn unwatched(case: &Case, argv: &[String]) -> Option<(String, &'static str)> {
             "write `capture = \"cudaProfilerApi\"`",
         )),
     }
+}
+
+/// Sessions of nsys that wait for a profiler which rank 0 alone calls: all but its own end without a report.
+fn silent(case: &Case, argv: &[String]) -> Option<(String, &'static str)> {
+    let profile = case.profile.as_ref().filter(|profile| profile.window == Window::CudaProfilerApi)?;
+    let one_node = matches!(case.placement, Placement::Each | Placement::Nodes(1));
+    let one_session = match &profile.ranks {
+        Ranks::None => true,
+        Ranks::OnePerNode => one_node,
+        Ranks::List(ranks) => ranks.len() == 1,
+        Ranks::All | Ranks::Every(_) => {
+            one_node && matches!(&case.workload, Workload::Command(command) if command.tasks_per_node == 1)
+        }
+    };
+    let words = calls_on_rank_zero(argv).filter(|_| !one_session)?;
+    Some((
+        format!(
+            "several sessions of nsys wait for the profiler, and `{words}` calls it on rank 0 alone: the others leave no report"
+        ),
+        "`steps` instead of `capture`, which opens the window of each session; or `ranks = \"rank0\"`",
+    ))
 }
 
 /// Tasks that each start processes of their own are as many jobs side by side, on the same GPUs.

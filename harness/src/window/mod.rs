@@ -12,7 +12,7 @@ mod trigger;
 pub use choice::{Chosen, Facts, choose};
 pub use known::{line, own, told};
 pub use lint::{Told, lint};
-pub use program::{Own, Reaches, last_step, processes};
+pub use program::{Own, Reaches, calls_on_rank_zero, last_step, processes};
 pub use steps::Steps;
 pub use trigger::{Trigger, Watch};
 

@@ -100,7 +100,43 @@ pub fn last_step(argv: &[String]) -> Option<(u64, String)> {
 
 /// The words by which a program is told to call the profiler.
 pub fn own_start(argv: &[String]) -> Option<(u64, String)> {
-    value(argv, &STARTS)
+    value(argv, &STARTS).or_else(|| of_callback(argv, "start_step"))
+}
+
+/// What stands in front of the place of one of NeMo 2's callbacks.
+pub(super) const CALLBACKS: &str = "trainer.callbacks[";
+
+/// The number that a command line gives a field of a callback, with the words that say so.
+pub(super) fn of_callback(argv: &[String], field: &str) -> Option<(u64, String)> {
+    let of = |word: &String| {
+        let (place, rest) = word.strip_prefix(CALLBACKS)?.split_once(']')?;
+        place.parse::<u32>().ok()?;
+        let number = rest.strip_prefix('.')?.strip_prefix(field)?.strip_prefix('=')?.parse().ok()?;
+        Some((number, word.clone()))
+    };
+    argv.iter().filter_map(of).next_back()
+}
+
+/// A program whose configuration says which ranks call the profiler, and rank 0 alone where it says nothing.
+const CONFIGURED: &str = "megatron_gpt_pretraining.py";
+
+/// The words by which a program comes to call the profiler on rank 0 alone: it is told of a window, and of no further rank.
+pub fn calls_on_rank_zero(argv: &[String]) -> Option<String> {
+    let configured = || argv.iter().find(|word| name(word) == CONFIGURED).map(|_| CONFIGURED.to_owned());
+    let words = own_start(argv).map(|(_, words)| words).or_else(configured)?;
+    (!argv.iter().enumerate().any(|(at, word)| names_further_ranks(word, &argv[at + 1..]))).then_some(words)
+}
+
+/// `--profile-ranks 0 8`, `model.nsys_profile.ranks=[0,8]`, and their likes.
+fn names_further_ranks(word: &str, behind: &[String]) -> bool {
+    let (key, glued) = word.split_once('=').map_or((word, None), |(key, value)| (key, Some(value)));
+    if !key.ends_with("ranks") {
+        return false;
+    }
+    let apart = behind.iter().map(String::as_str).take_while(|word| !word.starts_with('-'));
+    let lists: Vec<&str> = glued.map_or_else(|| apart.collect(), |value| vec![value]);
+    let numbers = lists.iter().flat_map(|list| list.split(|c: char| !c.is_ascii_digit()));
+    numbers.into_iter().any(|number| number.parse::<u64>().is_ok_and(|rank| rank > 0))
 }
 
 pub fn value(argv: &[String], names: &[&str]) -> Option<(u64, String)> {
@@ -140,6 +176,37 @@ mod tests {
             assert_eq!(takes_hook(&words(line)).ok(), program, "{line}");
         }
         assert!(takes_hook(&[]).is_err());
+    }
+
+    #[test]
+    fn who_names_no_further_rank_calls_the_profiler_on_rank_0_alone() {
+        for (line, alone) in [
+            ("torchrun train.py --nsys_start_step=70 --nsys_end_step=75", Some("--nsys_start_step=70")),
+            ("torchrun train.py --nsys_start_step=70 --nsys_ranks=0,8", None),
+            ("torchrun pretrain_gpt.py --profile --profile-step-start 5", Some("--profile-step-start 5")),
+            (
+                "torchrun pretrain_gpt.py --profile-step-start 5 --profile-ranks 0 --lr 1",
+                Some("--profile-step-start 5"),
+            ),
+            ("torchrun pretrain_gpt.py --profile-step-start 5 --profile-ranks 0 8 --lr 1", None),
+            (
+                "python -u /opt/megatron_gpt_pretraining.py --config-name x",
+                Some("megatron_gpt_pretraining.py"),
+            ),
+            (
+                "python megatron_gpt_pretraining.py ++model.nsys_profile.ranks=[0]",
+                Some("megatron_gpt_pretraining.py"),
+            ),
+            ("python megatron_gpt_pretraining.py ++model.nsys_profile.ranks=[0,8]", None),
+            (
+                "nemo llm pretrain trainer.callbacks[1].start_step=5",
+                Some("trainer.callbacks[1].start_step=5"),
+            ),
+            ("nemo llm pretrain trainer.callbacks[1].start_step=5 trainer.callbacks[1].ranks=[0,8]", None),
+            ("python train.py --max_steps=5", None),
+        ] {
+            assert_eq!(calls_on_rank_zero(&words(line)).as_deref(), alone, "{line}");
+        }
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! The rule about launchers that start each other: jobs within jobs, tasks that share a GPU, and tasks that write one report.
+//! The rule about launchers that start each other: jobs within jobs, tasks that share a GPU, tasks that write one report, and
+//! sessions of nsys that nobody tells to begin.
 
 use super::resolve::Values;
 use super::shell::{self, Word};
 use super::{Read, Told, assignment, base, number, option};
+use crate::window::calls_on_rank_zero;
 
 pub fn rule(file: &Read, all: &[Read], told: &mut Told) {
     let values = Values::of(&file.script);
@@ -121,6 +123,7 @@ impl Inside<'_> {
             }
             if base(&word.text) == "nsys" && rest.first().is_some_and(|word| word.text == "profile") {
                 self.report(&place(word), &by_file(word), rest, told);
+                self.silent(&place(word), (&by_file(word), within), rest, told);
             }
             if let Some(("CUDA_VISIBLE_DEVICES", gpus)) = assignment(word) {
                 self.gpus(gpus, &place(word), &by_file(word), told);
@@ -198,6 +201,28 @@ impl Inside<'_> {
         }
     }
 
+    /// Sessions that wait for a profiler which rank 0 alone calls.
+    fn silent(&self, place: &Word, (by_file, within): (&str, &Read), words: &[Word], told: &mut Told) {
+        let waits =
+            option(words, &["--capture-range", "-c"]).is_some_and(|(what, _)| what == "cudaProfilerApi");
+        if !waits || !self.launch.is_many() || chooses_ranks(within) {
+            return;
+        }
+        let argv: Vec<String> = words.iter().map(|word| word.text.clone()).collect();
+        let Some(by) = calls_on_rank_zero(&argv) else { return };
+        let message = format!(
+            "{} wait under `nsys`{by_file} for the profiler, and by `{}` rank 0 alone calls it: the other reports stay empty, or are \
+             never written",
+            self.launch.shown(),
+            by.escape_debug()
+        );
+        told.warn(
+            place,
+            message,
+            "name a rank of each session to the program, or run `nsys` where `SLURM_PROCID` is 0 alone",
+        );
+    }
+
     fn report(&self, place: &Word, by_file: &str, words: &[Word], told: &mut Told) {
         let Some((output, _)) = option(words, &["--output", "-o"]) else { return };
         if !self.launch.is_many() {
@@ -220,6 +245,18 @@ impl Inside<'_> {
             "put the rank into the name: `report_%q{SLURM_PROCID}`, or `%q{RANK}`, or `%h-%p`",
         );
     }
+}
+
+/// Whether a script looks at which rank it is: then not all tasks run the same.
+fn chooses_ranks(read: &Read) -> bool {
+    const RANKS: [&str; 5] =
+        ["SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"];
+    let tests = |word: &Word| matches!(word.text.as_str(), "[" | "[[" | "((" | "test" | "case" | "if");
+    let of_rank = |word: &Word| word.uses.iter().any(|it| RANKS.contains(&it.name.as_str()));
+    read.script
+        .commands
+        .iter()
+        .any(|command| command.words.iter().any(tests) && command.words.iter().any(of_rank))
 }
 
 fn is_shell(word: &Word) -> bool {

@@ -39,6 +39,7 @@ declare -a TRAINING_ARGS=(
     --max_steps=80       # five more than are profiled
     --nsys_start_step=70
     --nsys_end_step=75
+    --nsys_ranks=0,8
     --data="$DATA"
 )
 for try in 1 2; do
@@ -79,7 +80,7 @@ fn jobs_within_jobs_are_told_also_across_files() {
     let torchrun = CLEAN.replace("--ntasks-per-node=1", "--ntasks-per-node=8");
     only(
         &[("a.sbatch", &torchrun)],
-        "a.sbatch:26:9: `srun` starts 8 tasks on each node, and each starts 8 processes by `torchrun`: jobs of their own on the \
+        "a.sbatch:27:9: `srun` starts 8 tasks on each node, and each starts 8 processes by `torchrun`: jobs of their own on the \
          same GPUs, not one; start one task on each node (`--ntasks-per-node=1`)",
     );
     let manifest = "command:\n  - mpirun\n  - -np\n  - \"16\"\n  - /profile.sh\n";
@@ -114,7 +115,7 @@ fn nodes_that_nobody_told_of_each_other_are_told() {
     let alone = CLEAN.replace("    --nnodes=$SLURM_JOB_NUM_NODES\n", "");
     only(
         &[("a.sbatch", &alone)],
-        "a.sbatch:25:9: `srun` starts `torchrun` on 2 nodes, and it is told of one: each node is",
+        "a.sbatch:26:9: `srun` starts `torchrun` on 2 nodes, and it is told of one: each node is",
     );
 }
 
@@ -123,10 +124,34 @@ fn tasks_that_write_one_report_are_told() {
     let one = CLEAN.replace("report_job%q{SLURM_JOB_ID}_rank%q{SLURM_PROCID}", "report_$SLURM_JOB_ID");
     only(
         &[("a.sbatch", &one)],
-        "a.sbatch:24:10: one task on each node write one report, `report_$SLURM_JOB_ID`: the last one",
+        "a.sbatch:25:10: one task on each node write one report, `report_$SLURM_JOB_ID`: the last one",
     );
     let of_node = CLEAN.replace("_rank%q{SLURM_PROCID}", "_%h");
     assert_eq!(told(&[("a.sbatch", &of_node)]), [] as [&str; 0]);
+}
+
+#[test]
+fn sessions_of_which_one_alone_is_told_to_begin_are_told() {
+    let alone = CLEAN.replace("    --nsys_ranks=0,8\n", "");
+    only(
+        &[("a.sbatch", &alone)],
+        "warning: a.sbatch:24:10: one task on each node wait under `nsys` for the profiler, and by `--nsys_start_step=70` rank 0 \
+         alone calls it",
+    );
+    let one_node = alone.replace("--nodes=2", "--nodes=1");
+    assert_eq!(told(&[("a.sbatch", &one_node)]), [] as [&str; 0]);
+    let whole = alone.replace(" --capture-range=cudaProfilerApi --capture-range-end=stop", "");
+    assert_eq!(told(&[("a.sbatch", &whole)]), [] as [&str; 0], "who waits for nobody is told nothing");
+    // The one of NeMo's launcher: all sixteen under nsys, and the ranks in a configuration that nobody sees here.
+    let nemo = "#!/bin/bash\nsrun -N 2 --ntasks-per-node=8 nsys profile -o r_%q{SLURM_PROCID} -c cudaProfilerApi python -u \
+                megatron_gpt_pretraining.py --config-name=x";
+    only(&[("a.sh", nemo)], "warning: a.sh:2:31: 8 tasks on each node wait under `nsys`");
+    assert_eq!(told(&[("a.sh", &format!("{nemo} ++model.nsys_profile.ranks=[0,8]"))]), [] as [&str; 0]);
+    // A wrapper that profiles one rank and starts the others bare.
+    let wrapped = "#!/bin/bash\nif [ \"$SLURM_PROCID\" = 0 ]; then\n  nsys profile -o r_%q{SLURM_PROCID} -c cudaProfilerApi python \
+                   megatron_gpt_pretraining.py\nelse\n  python megatron_gpt_pretraining.py\nfi\n";
+    let by = "#!/bin/bash\nsrun -N 2 --ntasks-per-node=8 ./wrapped.sh\n";
+    assert_eq!(told(&[("a.sh", by), ("wrapped.sh", wrapped)]), [] as [&str; 0]);
 }
 
 #[test]
