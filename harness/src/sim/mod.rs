@@ -40,7 +40,7 @@
 //! | desync | as hang | as hang | as hang | training: all other ranks give up after ten minutes, exit 1 |
 //! | comm-exposed | - | - | - | training: nothing runs beside communication, steps are longer |
 //! | no-gdrdma | as if each NIC of the node were slow by half; its log says so | - | half the rate, both ways | - |
-//! | graph-launch | in its reports what is timed is launched by graphs | - | - | training: what it computes |
+//! | graph-launch | in its reports what is timed is launched by graphs | - | - | training: what it computes; where it trains a model, what it reduces |
 //! | clock-offset, clock-drift | the node's wall clock is off in reports and captures | the same | the same | the same |
 //! | connection-drops | over ssh: the answer to the start is lost, and 25 s in the middle of the job | the same | the same | the same |
 //! | host-unreachable | over ssh: no answer, ever; nothing starts there | the same | the same | the same |

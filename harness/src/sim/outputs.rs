@@ -100,9 +100,13 @@ fn stdout(cluster: &Cluster, over: &Over) -> Option<String> {
             let text = tables.iter().map(|table| table_text(cluster, over, table, breaks_off(ailments)));
             Some(text.collect::<String>() + &nsys::chatter(cluster, over))
         }
-        Work::Command { stdout, .. } if desync(over).is_some() => Some(until_stop(over, &stdout.concat())),
+        Work::Command { stdout, .. } if desync(over).is_some() => {
+            Some(until_stop(over, &nccl_debug::between(cluster, &over.course, None, &stdout.concat())))
+        }
         Work::Command { .. } if ailments.ending.is_some() => Some(String::new()),
-        Work::Command { stdout, .. } => Some(stdout.concat()),
+        Work::Command { stdout, .. } => {
+            Some(nccl_debug::between(cluster, &over.course, None, &stdout.concat()))
+        }
         // These write files of their own.
         Work::Gpus(_) | Work::Flows(..) => Some(String::new()),
     }
@@ -135,11 +139,13 @@ fn stdout_of(cluster: &Cluster, over: &Over, node: usize) -> Option<String> {
     match &over.course.work {
         _ if ailments.output_missing(node) => None,
         Work::Command { stdout, .. } if ailments.ending.is_none() => {
-            Some(stdout.get(node).cloned().unwrap_or_default())
+            let printed = stdout.get(node).map_or("", String::as_str);
+            Some(nccl_debug::between(cluster, &over.course, Some(node), printed))
         }
         Work::Tables(_) => stdout(cluster, over),
         Work::Command { stdout, .. } if desync(over).is_some() => {
-            Some(until_stop(over, stdout.get(node).map_or("", String::as_str)))
+            let printed = stdout.get(node).map_or("", String::as_str);
+            Some(until_stop(over, &nccl_debug::between(cluster, &over.course, Some(node), printed)))
         }
         Work::Command { .. } | Work::Gpus(_) | Work::Flows(..) => Some(String::new()),
     }

@@ -76,6 +76,8 @@ fn graph_of(part: Compute) -> i64 {
     }
 }
 
+/// Graphs of collectives have numbers of their own.
+const REPLAYED: i64 = 100;
 const COMPUTE_STREAM: i64 = 7;
 const TO_DEVICE: i64 = 1;
 const TO_HOST: i64 = 2;
@@ -137,10 +139,16 @@ pub fn events(training: &Training, process: &Process, placed: &[Placed]) -> Even
                     }
                     _ => (Of::Reduced { bytes, reduction }, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"),
                 };
+                let place = (process.device, stream(collective.who));
+                if training.is_replayed(process.rank, one.step) {
+                    let correlation = thread.call("cudaGraphLaunch_v10000", launch + 6_000, launch + 11_000);
+                    let node = Node { graph: REPLAYED + stream(collective.who), number: 1 };
+                    thread.kernel(kernel, (start, end), place, correlation, Some(node));
+                    continue;
+                }
                 let payload = Some(Payload::new(communicator, of));
                 thread.nccl(collective.function, (launch, launch + 12_000), payload);
                 let correlation = thread.call("cudaLaunchKernelExC_v11060", launch + 6_000, launch + 11_000);
-                let place = (process.device, stream(collective.who));
                 thread.kernel(kernel, (start, end), place, correlation, None);
             }
         }

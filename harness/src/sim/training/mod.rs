@@ -9,7 +9,7 @@ mod schedule;
 mod stopped;
 
 pub use program::{Program, is_script};
-pub use schedule::{Compute, Doing, Placed, Who};
+pub use schedule::{Collective, Compute, Doing, Placed, Who};
 pub use stopped::{WATCHDOG_S, waited};
 
 use super::ailments::Ailments;
@@ -192,6 +192,13 @@ impl Training {
 
     pub fn ranks(&self) -> u32 {
         self.nodes * self.ranks_per_node
+    }
+
+    /// Whether a collective of that step is launched by a graph that holds it, and not called anew. The plain program's graphs hold what
+    /// it computes alone.
+    pub fn is_replayed(&self, rank: u32, step: u32) -> bool {
+        let by_graphs = self.by_graphs.get(rank as usize).is_some_and(|by_graphs| *by_graphs);
+        by_graphs && step > 0 && self.program != Program::Plain
     }
 
     /// What the first rank prints, and how long all of it takes.
