@@ -68,6 +68,54 @@ fn accounts_of_one_job_that_disagree_are_red() {
     assert_eq!(told.map(|it| &it["node"]), Some(&serde_json::json!("p5-002")), "{findings}");
 }
 
+/// A training calls NCCL as nccl-tests do: its log, its reports and its counters are held against each other alike.
+#[test]
+fn accounts_of_one_training_are_held_against_each_other() {
+    let ran = |faults: &[&str]| {
+        let project = Project::new();
+        let mut words = vec!["--suite", "nemo-p5", "-q", "accounts"];
+        words.extend(faults.iter().flat_map(|fault| ["--sim-fault", fault]));
+        let ran = project.harness(&words);
+        (ran.code, ran.all(), project.json("cases/nemo-accounts/verdict.json"))
+    };
+    let (code, all, verdict) = ran(&[]);
+    assert_eq!(code, Some(0), "{all}");
+    let found = verdict["findings"].to_string();
+    assert!(!found.contains("crosscheck-") && !found.contains("nccl-"), "nothing is odd about them: {found}");
+    // What a graph launches again is called once, and every other rank calls it in each step.
+    let (code, all, verdict) = ran(&["p5-002:graph-launch"]);
+    assert_eq!(code, Some(1), "{all}");
+    let findings = verdict["findings"].as_array().expect("findings");
+    let told = findings.iter().find(|it| it["code"] == "crosscheck-kernels-without-calls");
+    assert_eq!(told.map(|it| &it["node"]), Some(&serde_json::json!("p5-002")), "{findings:?}");
+}
+
+/// Under Slurm all ranks write into one file, between the lines of the program; over ssh each node has its own.
+#[test]
+fn every_call_of_a_training_is_in_its_log_wherever_that_is_written() {
+    for (workload, of_step) in [
+        // Shards of eight layers gathered twice, reduced within a node and then across; and the norm of all gradients.
+        ("kind = \"fsdp\"\nsteps = 5\nmodel = { layers = 32, hidden = 4096, sequence = 4096 }", 33),
+        ("kind = \"ddp\"\nsteps = 5\nbatch = 4", 9),
+    ] {
+        for inventory in ["default", "sim-ssh"] {
+            let project = Project::new();
+            let text = format!(
+                "instance = \"p5\"\nabout = \"x\"\n[[case]]\nname = \"c\"\nplacement = 2\nrecipes = [\"training_log\", \"nccl_log\"]\n\
+                 [case.workload]\n{workload}\n[[case.assert]]\nmetric = \"nccl_log.collectives\"\nequals = {}\n\
+                 [[case.assert]]\nmetric = \"nccl_log.sequence_mismatches\"\nequals = 0\n\
+                 [[case.assert]]\nmetric = \"nccl_log.lines_not_understood\"\nequals = 0\n\
+                 [[case.assert]]\nmetric = \"nccl_log.processes\"\nequals = 16\n\
+                 [[case.assert]]\nmetric = \"train.steps_missing\"\nequals = 0\n",
+                of_step * 5 * 16
+            );
+            project.write("suites/own.toml", &text);
+            let ran = project.harness(&["--suite", "own", "--inventory", inventory, "-q"]);
+            assert_eq!(ran.code, Some(0), "{workload} {inventory}\n{}", ran.all());
+        }
+    }
+}
+
 #[test]
 fn what_would_leave_no_log_is_refused_before_anything_is_launched() {
     let table = [
