@@ -12,7 +12,7 @@ use super::efa_traffic;
 use super::{Failure, FileRole, InputFile, JobInput, Output, RecipeSpec, TrainingFacts, Workload};
 use crate::finding::Finding;
 use crate::metric::{Dim, MetricSpec};
-use crate::source::training_log::{self as source, Series, StepLine, TrainerSummary, figures};
+use crate::source::training_log::{self as source, Dialect, Series, StepLine, TrainerSummary, figures};
 use crate::unit::{Better, Unit};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -207,6 +207,14 @@ fn of_node(finding: Finding, file: &InputFile) -> Finding {
         Some(node) => finding.node(node.as_str()),
         None => finding,
     }
+}
+
+/// What follows from a step's time and what is stated of the training, where no log is asked.
+pub(super) fn by_step_time(facts: &TrainingFacts, ranks: u32, seconds: f64) -> Throughput {
+    let step = StepLine { seconds: Some(seconds), ..StepLine::default() };
+    let (dialect, who, restarts) = (Dialect::Lightning, String::new(), Vec::new());
+    let series = Series { dialect, who, run: 1, steps: vec![step], restarts };
+    Throughput::of(facts, Some(ranks), &series, None, Extent::Window)
 }
 
 /// What does not need time; gives the number of steps.

@@ -62,7 +62,7 @@ pub fn put(
     };
     let told = Throughput::of(facts, ranks, &steps, None, Extent::Window);
     // What is reckoned or contradicts itself in the whole run is so in a part of it, and told once.
-    output.findings.extend(told.impossible.map(|why| unknown(why)));
+    output.findings.extend(told.impossible.map(&unknown));
     if told.step_time.is_none() {
         output.findings.push(unknown(
             "its lines tell neither a step's time nor its throughput; `window.step_time` is the reports'"

@@ -1,11 +1,12 @@
-//! How long the steps of a window took by its report, and what each node sent in them by the counters of its NICs. Whether the
+//! How long the steps of a window took by its report, what the training reached in them, and what each node sent by the counters of its
+//! NICs. Whether the
 //! window is the one that was asked for is told elsewhere: of another one nothing is measured.
 
 use super::{Asked, MARKS};
 use crate::finding::Finding;
 use crate::metric::{Dim, MetricSpec};
 use crate::recipe::efa_traffic::analysis::{DirectionMap, sent_within};
-use crate::recipe::{FileRole, JobInput, Output, bytes_of};
+use crate::recipe::{FileRole, JobInput, Output, Workload, bytes_of, training_log};
 use crate::source::efa_counters::{self, Capture};
 use crate::source::nsys_export::ExportError;
 use crate::steps::Found;
@@ -22,6 +23,27 @@ pub const STEP_TIME: MetricSpec = MetricSpec {
     better: Better::Lower,
     dims: &[Dim::Rank, Dim::Node],
 };
+const fn of_job(name: &'static str, about: &'static str, unit: Unit) -> MetricSpec {
+    MetricSpec { name, about, unit, better: Better::Higher, dims: &[] }
+}
+const SAMPLES: MetricSpec = of_job(
+    "window.samples_per_s",
+    "samples per second of all ranks in the window, from `window.step_time` and a step's samples as they are stated",
+    Unit::PerSecond,
+);
+const TOKENS: MetricSpec =
+    of_job("window.tokens_per_s", "tokens per second of all ranks in the window, alike", Unit::PerSecond);
+const TFLOPS: MetricSpec = of_job(
+    "window.tflops_per_gpu",
+    "what each GPU computes in the window, from its tokens and the model's shape",
+    Unit::Teraflops,
+);
+const MFU: MetricSpec = of_job(
+    "window.mfu",
+    "the part of a GPU's peak that the model's operations take in the window, alike",
+    Unit::Ratio,
+);
+pub const REACHED: [MetricSpec; 4] = [SAMPLES, TOKENS, TFLOPS, MFU];
 pub const EFA_PER_STEP: MetricSpec = MetricSpec {
     name: "window.efa_bytes_per_step",
     about: "bytes that a node sent through its NICs from the begin of the window's first step to the end of its last one, \
@@ -99,6 +121,7 @@ pub fn put(job: &JobInput, asked: &Asked, spans: &Spans, output: &mut Output) {
             output.metrics.push(STEP_TIME.of(dims, span.seconds() / count));
         }
     }
+    reached(job, asked, spans, output);
     if job.nics.is_empty() || job.files_of(FileRole::Counters).next().is_none() {
         return;
     }
@@ -128,6 +151,26 @@ pub fn put(job: &JobInput, asked: &Asked, spans: &Spans, output: &mut Output) {
                 output.findings.push(Finding::new(EFA_UNKNOWN, why).node(node.as_str()));
             }
         }
+    }
+}
+
+/// What all ranks reached together, where every report that there must be shows the window.
+fn reached(job: &JobInput, asked: &Asked, spans: &Spans, output: &mut Output) {
+    let Workload::Training { facts, ranks } = &job.workload else { return };
+    let has =
+        |(rank, node): &(u32, String)| spans.get(node).is_some_and(|of_rank| of_rank.contains_key(rank));
+    let all: Vec<f64> = spans.values().flat_map(BTreeMap::values).map(Span::seconds).collect();
+    if all.is_empty() || !job.expected_exports.iter().all(has) {
+        return;
+    }
+    let seconds = all.iter().sum::<f64>() / all.len() as f64 / asked.count() as f64;
+    let reached = training_log::by_step_time(facts, *ranks, seconds);
+    output.findings.extend(reached.impossible.map(|why| Finding::new("training-impossible", why)));
+    let values = [reached.samples_per_s, reached.tokens_per_s, reached.tflops_per_gpu, reached.mfu];
+    for (spec, value) in REACHED.iter().zip(values) {
+        output
+            .metrics
+            .extend(value.filter(|value| value.is_finite()).map(|value| spec.of(job.dims(), value)));
     }
 }
 

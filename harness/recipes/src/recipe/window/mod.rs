@@ -5,7 +5,7 @@ mod measured;
 #[cfg(test)]
 mod tests;
 
-use self::measured::{EFA_PER_STEP, EFA_UNKNOWN, STEP_TIME, Span, Spans, UNTIMED};
+use self::measured::{EFA_PER_STEP, EFA_UNKNOWN, REACHED, STEP_TIME, Span, Spans, UNTIMED};
 use super::cuda_gpu_kern_sum::loss;
 use super::{Doubt, FileRole, InputFile, JobInput, LIST, Output, RecipeSpec};
 use crate::finding::Finding;
@@ -36,7 +36,18 @@ const LAST: MetricSpec = of("window.last", "the last step in it");
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "window",
     about: "which steps of a training were watched, held against those that were asked for",
-    metrics: &[OPENED, STEPS, FIRST, LAST, STEP_TIME, EFA_PER_STEP],
+    metrics: &[
+        OPENED,
+        STEPS,
+        FIRST,
+        LAST,
+        STEP_TIME,
+        REACHED[0],
+        REACHED[1],
+        REACHED[2],
+        REACHED[3],
+        EFA_PER_STEP,
+    ],
     tables: &[&KERNEL, &RUNTIME, &STRING_IDS, &GRAPH_TRACE, &NVTX_EVENTS, &DIAGNOSTIC_EVENT],
     causes: &["events-dropped", "target-error", "report-unreadable", "window-unknown", UNTIMED, EFA_UNKNOWN],
     run: &run,

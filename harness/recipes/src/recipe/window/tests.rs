@@ -1,7 +1,7 @@
 //! Windows of small reports: as asked, another one, and such of which nobody can tell.
 
 use super::*;
-use crate::recipe::Workload;
+use crate::recipe::{TrainingFacts, Workload};
 use crate::source::efa_counters::{self, Capture, Clock, Device, Phase, Reading};
 use crate::tables::SESSION_START;
 use crate::trace::testing::Made;
@@ -132,6 +132,34 @@ fn steps_of_a_window_take_what_lies_between_the_first_one_s_begin_and_the_last_o
     }
     let few = output(&ranges("step", 4..=5), (3, 5), None);
     assert_eq!(value(&few, "window.step_time"), None, "of another window nothing is measured");
+}
+
+#[test]
+fn what_was_reached_follows_from_the_step_s_time_and_what_is_stated_where_every_report_is_there() {
+    let facts = TrainingFacts {
+        samples: Some(32),
+        tokens_per_sample: Some(4096),
+        flops_per_token: Some(1e3),
+        peak_tflops: Some(989.0),
+        ..TrainingFacts::default()
+    };
+    let made = ranges(MARKS, 3..=5);
+    let mut job = job(&made, (3, 5), mark("hook", Some(3), Some(5), 20));
+    job.workload = Workload::Training { facts, ranks: 16 };
+    let output = run(&job);
+    let seconds = 2900.0 / 1e9 / 3.0;
+    let near = |name: &str, expected: f64| {
+        let value = value(&output, name).unwrap_or_else(|| panic!("no {name}: {:?}", output.findings));
+        assert!((value - expected).abs() < 1e-9 * expected, "{name}: {value}, not {expected}");
+    };
+    near("window.samples_per_s", 32.0 / seconds);
+    near("window.tokens_per_s", 32.0 * 4096.0 / seconds);
+    near("window.tflops_per_gpu", 32.0 * 4096.0 * 1e3 / seconds / 16.0 / 1e12);
+    near("window.mfu", 32.0 * 4096.0 * 1e3 / seconds / 16.0 / 989e12);
+    job.expected_exports.push((1, "n1".to_owned()));
+    assert_eq!(value(&run(&job), "window.mfu"), None, "another rank's report may show that it was slower");
+    job.workload = Workload::Command;
+    assert!(run(&job).metrics.iter().all(|row| !REACHED.iter().any(|spec| spec.name == &*row.name)));
 }
 
 /// A report whose steps take a second each, and a capture with a reading in every half of one; each grows by so much.
