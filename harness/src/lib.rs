@@ -11,8 +11,9 @@
 //!
 //! `pipeline` is where they meet, `replay` takes a stored run through the later ones again, `store` reads and writes what
 //! lies between them, `probe` asks nodes what they are before any of it, `isolate` finds by more runs who makes one slow,
-//! `drain` takes nodes out of Slurm's queue, `cli` is what a person calls. `standin` puts the pretend cluster's model behind
-//! real processes, `tasks` has reports read on the nodes of a cluster.
+//! `drain` takes nodes out of Slurm's queue, `history` looks at many stored runs, `compare` holds two against each other,
+//! `cli` is what a person calls. `standin` puts the pretend cluster's model behind real processes, `tasks` has reports read
+//! on the nodes of a cluster.
 //! Dependencies run one way: `cli -> pipeline -> stages -> launch -> reach <- sim`.
 //!
 //! What always holds, and what is absent on purpose:
@@ -31,10 +32,13 @@ pub mod check;
 pub mod clean;
 pub mod cli;
 pub mod collect;
+pub mod compare;
 pub mod digest;
 pub mod drain;
 pub mod envlint;
 pub mod exit_code;
+pub mod fingerprint;
+pub mod history;
 pub mod interrupt;
 pub mod inventory;
 pub mod isolate;

@@ -13,7 +13,7 @@ use crate::run::{Clock, Event, History, Runner};
 use crate::store::{self, Store, StoreError};
 use crate::summary::summarise;
 use crate::tasks::{self, Cluster};
-use crate::{analyze, collect, interrupt};
+use crate::{analyze, collect, fingerprint, interrupt};
 use recipes::metric::Metrics;
 use recipes::recipe::Kept;
 use std::sync::Arc;
@@ -167,7 +167,14 @@ pub fn analyze_case(
 ) -> Result<(Metrics, Analysis), StoreError> {
     let folder = store.case(&case.name);
     let Seen { jobs, collected, unfit } = *seen;
-    let (metrics, analysis) = analyze::analyze(case, &plan.instance, jobs, collected, unfit, &folder, kept);
+    let (metrics, mut analysis) =
+        analyze::analyze(case, &plan.instance, jobs, collected, unfit, &folder, kept);
+    let probe = store.probe()?;
+    for job in &case.jobs {
+        if let Some(of_job) = analysis.jobs.get_mut(&job.name) {
+            fingerprint::complete(&mut of_job.versions, job, probe.as_ref());
+        }
+    }
     let table = recipes::parquet::to_parquet(&metrics).map_err(|error| StoreError::other(&folder, &error))?;
     store.write(&folder.join("metrics.parquet"), &table)?;
     store.write_json(&folder.join("analysis.json"), &analysis)?;

@@ -105,6 +105,8 @@ impl Ready<'_> {
     ) -> Result<Finished, StoreError> {
         let Ready { parent, plan, from, record, cases } = self;
         store.write_json(&store.folder().join("plan.json"), &plan)?;
+        // What nodes told is part of what their numbers are of.
+        store.carry(parent.folder(), &|file| file == Path::new("probe.json"))?;
         if from > From::Collect {
             store.carry(parent.folder(), &|file| is_carried(file, from))?;
         }

@@ -331,3 +331,82 @@ fn the_lint_flags_every_mistake_that_others_have_shipped() {
     let told = project.harness(&["baseline", "lint"]);
     assert!(told.stdout.contains("a limit above what all_reduce can show here"), "{}", told.all());
 }
+
+#[test]
+fn what_a_probe_told_is_part_of_the_fingerprint_and_a_run_that_does_not_tell_it_is_not_comparable() {
+    let project = project();
+    run(&project, "11", &["--probe"]);
+    let first = id(&project);
+    let proposed = project.harness(&["baseline", "propose", "--run", &first]);
+    assert_eq!(proposed.code, Some(0), "{}", proposed.all());
+    let pending = read(&project, "baselines/sim-p5.pending.toml");
+    for part in ["nccl", "driver", "libfabric", "efa_installer", "ofi_nccl", "kernel"] {
+        assert!(pending.entries.iter().all(|entry| entry.fingerprint.contains_key(part)), "{part}");
+    }
+    assert!(pending.entries.iter().all(|entry| entry.key.placement.as_deref() == Some("pairs")));
+    // One run gives no bounds; those of the pretend cluster's own are as good.
+    for mut entry in pending.entries {
+        let median = entry.median();
+        entry.samples = vec![median; 5];
+        (entry.lower, entry.upper) = (Some(median * 0.8), Some(median * 1.2));
+        entry.state = State::Accepted;
+        let mut all = Baselines::none("sim-p5", true, "baselines/sim-p5.toml");
+        if project.path().join(&all.file).exists() {
+            all = read(&project, "baselines/sim-p5.toml");
+        }
+        all.entries.push(entry);
+        project.write("baselines/sim-p5.toml", &all.render());
+    }
+    let probed = run(&project, "12", &["--probe"]);
+    assert_eq!(probed.code, Some(0), "{}", probed.all());
+    // Gone through again, from the files alone, it tells the same.
+    for stage in ["collect", "analyze", "judge"] {
+        let again = project.harness(&["-q", "--run", "latest", "--from", stage]);
+        assert_eq!(again.code, Some(0), "{stage} {}", again.all());
+    }
+    let not_told = run(&project, "13", &[]);
+    assert_eq!(not_told.code, Some(3), "{}", not_told.all());
+    assert!(not_told.all().contains(" is not told here, "), "{}", not_told.all());
+    let other = run(&project, "14", &["--probe", "--sim-fault", "p5-001:driver-differs"]);
+    assert_eq!(other.code, Some(3), "{}", other.all());
+}
+
+#[test]
+fn an_expired_baseline_neither_passes_nor_fails() {
+    let project = project();
+    let expired = THREE.replace("\"accepted\"", "\"expired\"").replace("\"provisional\"", "\"expired\"");
+    let text = expired.replace("instance = \"p5\"", "instance = \"sim-p5\"\nsimulated = true");
+    let text = text.replace("all_reduce", "all_gather");
+    project.write("baselines/sim-p5.toml", &text);
+    for more in [&[][..], &["--sim-fault", "p5-002:nic-slow=0.4@rdmap113s0"]] {
+        let ran = run(&project, "1", more);
+        assert_eq!(ran.code, Some(3), "{}", ran.all());
+        assert!(ran.all().contains("has expired"), "{}", ran.all());
+    }
+}
+
+#[test]
+fn a_run_whose_cross_checks_disagree_is_no_baseline() {
+    let project = project();
+    let suite = SUITE.replace(
+        "\"all_gather\", from = \"1GiB\", to = \"2GiB\", factor = 2 }",
+        "\"all_reduce\", from = \"64MiB\", to = \"256MiB\", factor = 2, iterations = 5 }",
+    );
+    let suite = suite
+        .replace("[\"1GiB\", \"2GiB\"]", "\"64MiB\"")
+        .replace("[\"nccl_tests\"]", "[\"nccl_tests\", \"cross_checks\"]");
+    project.write("suites/own.toml", &format!(
+        "{suite}[[case.assert]]\nmetric = \"crosscheck.kernels_without_calls\"\nequals = 0\n[case.profile]\nranks = \"all\"\n"
+    ));
+    let ran = run(&project, "1", &["--sim-fault", "p5-002:graph-launch"]);
+    assert!(ran.code != Some(0) && ran.code != Some(2), "{}", ran.all());
+    // As if nobody knew why.
+    let path = project.latest().canonicalize().expect("a run").join("plan.json");
+    let mut plan: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&path).expect("read")).expect("JSON");
+    plan["sim_faults"] = serde_json::json!([]);
+    fs::write(&path, plan.to_string()).expect("written");
+    let proposed = project.harness(&["baseline", "propose", "--run", "latest"]);
+    assert_eq!(proposed.code, Some(3), "{}", proposed.all());
+    assert!(proposed.stderr.contains("its cross-checks disagree: "), "{}", proposed.all());
+}

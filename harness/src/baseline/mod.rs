@@ -77,6 +77,9 @@ pub struct BaselineKey {
     pub nodes: Option<u32>,
     /// Ranks of a communicator: all GPUs of the nodes, or fewer.
     pub ranks: Option<u32>,
+    /// How jobs lie beside each other: `all` (one alone), `pairs`, `groups`, `each`, `each gpu`. A baseline without one stands
+    /// for any.
+    pub placement: Option<String>,
     /// Which training, by the name of its case: another model is no comparison.
     pub training: Option<String>,
     /// Of the elements, where it is another than nccl-tests' own `float`.
@@ -124,6 +127,11 @@ impl Baselines {
         self.entries.iter().find(|baseline| baseline.metric == metric && baseline.key == *key)
     }
 
+    /// The one that stands for a key: its own, or the one for any placement.
+    pub fn find_for(&self, metric: &str, key: &BaselineKey) -> Option<&Baseline> {
+        self.find(metric, key).or_else(|| self.find(metric, &key.anywhere()))
+    }
+
     /// The TOML of it, in an order that does not hang on the order of the entries.
     pub fn render(&self) -> String {
         render::render(self)
@@ -134,6 +142,13 @@ impl Baseline {
     /// The middle of the samples.
     pub fn median(&self) -> f64 {
         bounds::median(&self.samples).unwrap_or(f64::NAN)
+    }
+}
+
+impl BaselineKey {
+    /// The same for any placement.
+    pub fn anywhere(&self) -> BaselineKey {
+        BaselineKey { placement: None, ..self.clone() }
     }
 }
 
@@ -154,6 +169,7 @@ impl fmt::Display for BaselineKey {
             self.size_bytes.map(size::show),
             self.nodes.map(|nodes| format!("{nodes} {}", if nodes == 1 { "node" } else { "nodes" })),
             self.ranks.map(|ranks| format!("{ranks} {}", if ranks == 1 { "rank" } else { "ranks" })),
+            self.placement.as_ref().map(|placement| format!("placement {placement}")),
             self.training.as_ref().map(|training| format!("training {training}")),
             self.dtype.clone(),
             self.algorithm.clone(),

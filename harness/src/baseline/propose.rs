@@ -40,6 +40,8 @@ pub struct Proposed {
     pub entries: Vec<Baseline>,
     /// By subject, then in the order of keys and runs.
     pub left_out: Vec<LeftOut>,
+    /// Parts of the software that some of the numbers tell and others do not: no fingerprint holds them.
+    pub told_in_part: BTreeSet<String>,
 }
 
 /// A number that lies off its peers of the same run.
@@ -73,7 +75,9 @@ struct Group<'a> {
     better: Better,
     /// By run.
     runs: PerRun<'a>,
-    software: BTreeMap<String, BTreeSet<String>>,
+    /// Each part with its versions, and how many numbers tell it.
+    software: BTreeMap<String, (BTreeSet<String>, usize)>,
+    numbers: usize,
 }
 
 pub fn propose(runs: &[RunNumbers], origin: &Origin) -> Proposed {
@@ -85,10 +89,14 @@ pub fn propose(runs: &[RunNumbers], origin: &Origin) -> Proposed {
                 better: number.better,
                 runs: BTreeMap::new(),
                 software: BTreeMap::new(),
+                numbers: 0,
             });
             for (part, version) in &number.software {
-                group.software.entry(part.clone()).or_default().insert(version.clone());
+                let (versions, times) = group.software.entry(part.clone()).or_default();
+                versions.insert(version.clone());
+                *times += 1;
             }
+            group.numbers += 1;
             group.runs.entry(&run.id).or_default().push((&number.subject, number.value));
         }
     }
@@ -105,6 +113,8 @@ pub fn propose(runs: &[RunNumbers], origin: &Origin) -> Proposed {
         let pool = spreads.get(metric).and_then(|all| Pool::of(all, floor / 4.0));
         proposed.entries.push(entry(metric, key, group, one, pool.as_ref(), origin));
         proposed.left_out.extend(group.left_out(metric, key, one));
+        let in_part = group.software.iter().filter(|(_, (_, times))| *times < group.numbers);
+        proposed.told_in_part.extend(in_part.map(|(part, _)| part.clone()));
     }
     proposed.left_out.sort_by(|a, b| {
         (&a.subject, &a.metric, &a.key, &a.run).cmp(&(&b.subject, &b.metric, &b.key, &b.run))
@@ -147,7 +157,7 @@ fn entry(
             judged,
         }),
         quantiles: Some([0.05, 0.25, 0.75, 0.95].map(quantile)),
-        fingerprint: fingerprint(&group.software),
+        fingerprint: group.fingerprint(),
         runs: group.runs.keys().map(|run| (*run).to_owned()).collect(),
         source: origin.source.clone(),
         accepted_by: None,
@@ -159,11 +169,13 @@ fn entry(
     }
 }
 
-fn fingerprint(software: &BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, Vec<String>> {
-    software.iter().map(|(part, those)| (part.clone(), those.iter().cloned().collect())).collect()
-}
-
 impl Group<'_> {
+    /// What all of its numbers tell.
+    fn fingerprint(&self) -> BTreeMap<String, Vec<String>> {
+        let by_all = self.software.iter().filter(|(_, (_, times))| *times == self.numbers);
+        by_all.map(|(part, (those, _))| (part.clone(), those.iter().cloned().collect())).collect()
+    }
+
     fn values(&self) -> Vec<Vec<f64>> {
         self.runs.values().map(|run| run.iter().map(|(_, value)| *value).collect()).collect()
     }

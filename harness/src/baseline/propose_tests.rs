@@ -70,3 +70,21 @@ fn what_is_proposed_reads_back_as_a_file() {
     let read = super::super::Baselines::read(&text, "baselines/p5.pending.toml");
     assert_eq!(read.map(|read| read.render()), Ok(text));
 }
+
+#[test]
+fn a_part_of_the_software_that_one_run_does_not_tell_is_in_no_fingerprint_and_said_so() {
+    let mut runs = runs(5);
+    for (at, run) in runs.iter_mut().enumerate() {
+        for number in &mut run.numbers {
+            number.software.insert("libfabric".to_owned(), "1.22".to_owned());
+            if at != 2 {
+                number.software.insert("driver".to_owned(), "560.35".to_owned());
+            }
+        }
+    }
+    let proposed = propose(&runs, &origin());
+    assert_eq!(proposed.told_in_part, BTreeSet::from(["driver".to_owned()]));
+    for entry in &proposed.entries {
+        assert_eq!(entry.fingerprint.keys().collect::<Vec<_>>(), ["libfabric", "nccl"], "{entry:?}");
+    }
+}

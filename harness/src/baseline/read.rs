@@ -2,6 +2,7 @@
 
 use super::{Baseline, BaselineKey, Baselines, FEWEST_ACCEPTED, PENDING, SpreadSaid, State};
 use crate::mistake::Mistakes;
+use crate::suite::PLACEMENTS;
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{self, Table, Value};
 use recipes::metric::{Dim, MetricSpec};
@@ -153,6 +154,9 @@ fn read_key(table: &Table<'_>, metric: Option<&MetricSpec>) -> BaselineKey {
     let size_bytes = size_value.as_ref().and_then(size_of);
     let nodes = table.get("nodes").and_then(|value| value.small(1..=100_000));
     let ranks = table.get("ranks").and_then(|value| value.small(1..=10_000_000));
+    let placement_value = table.get("placement");
+    let placements = PLACEMENTS.map(|name| (name, name));
+    let placement = placement_value.as_ref().and_then(|value| value.one_of(&placements)).map(str::to_owned);
     let training_value = table.get("training");
     let training = training_value.as_ref().and_then(|value| value.words());
     if let Some(metric) = metric.filter(|metric| metric.name.starts_with("train."))
@@ -168,7 +172,7 @@ fn read_key(table: &Table<'_>, metric: Option<&MetricSpec>) -> BaselineKey {
             table.mistake(format!("missing key, `{}` differs by it: `{key}`", metric.name));
         }
     }
-    BaselineKey { op, size_bytes, nodes, ranks, training, dtype, algorithm, protocol, kernel }
+    BaselineKey { op, size_bytes, nodes, ranks, placement, training, dtype, algorithm, protocol, kernel }
 }
 
 fn read_samples(value: &Value<'_>) -> Option<Vec<f64>> {

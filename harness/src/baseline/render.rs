@@ -46,6 +46,7 @@ fn render_one(text: &mut String, entry: &Baseline) {
         ("size", entry.key.size_bytes.map(|bytes| quoted(&size::show(bytes)))),
         ("nodes", entry.key.nodes.map(|nodes| nodes.to_string())),
         ("ranks", entry.key.ranks.map(|ranks| ranks.to_string())),
+        ("placement", word(&entry.key.placement)),
         ("training", word(&entry.key.training)),
         ("type", word(&entry.key.dtype)),
         ("algorithm", word(&entry.key.algorithm)),

@@ -49,6 +49,25 @@ pub fn bounds(middle: f64, n: u32, judged: u32, floor: f64, spread: Spread) -> B
     Bounds { lower: (middle * (1.0 - half)).max(0.0), upper: middle * half.exp() }
 }
 
+/// How far two runs may lie apart, as a fraction, where a run varies by what is declared: 99 of 100 do not.
+pub fn two_runs(floor: f64) -> f64 {
+    student::upper_quantile(RED_SUITES / 2.0, f64::INFINITY) * std::f64::consts::SQRT_2 * floor
+}
+
+/// How far the middles of two sets of numbers may lie apart, as a fraction, where so many pairs are compared at once: each
+/// side with how many numbers it has and how much they vary. Infinite where that is not known.
+pub fn between(a: (u32, Spread), b: (u32, Spread), pairs: u32) -> f64 {
+    let part = |(n, spread): (u32, Spread)| spread.relative.powi(2) * variance_of_median(n);
+    let (of_a, of_b) = (part(a), part(b));
+    if !(a.1.freedom > 0.0 && b.1.freedom > 0.0) {
+        return f64::INFINITY;
+    }
+    let freedom = (of_a + of_b).powi(2) / (of_a.powi(2) / a.1.freedom + of_b.powi(2) / b.1.freedom);
+    let freedom = if freedom.is_finite() { freedom } else { a.1.freedom + b.1.freedom };
+    let outside = RED_SUITES / (2.0 * f64::from(pairs.max(1)));
+    student::upper_quantile(outside, freedom) * (of_a + of_b).sqrt()
+}
+
 /// How much the bounds for so many numbers are to be widened where more are judged at once.
 pub fn widening(n: u32, freedom: f64, stated: u32, judged: u32) -> f64 {
     if judged <= stated { 1.0 } else { factor(n, judged, freedom) / factor(n, stated, freedom) }

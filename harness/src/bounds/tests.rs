@@ -50,6 +50,17 @@ fn a_number_just_out_of_bounds_needs_more() {
 }
 
 #[test]
+fn two_sets_of_numbers_lie_apart_by_chance_as_far_as_they_vary() {
+    let spread = |relative| Spread { relative, freedom: 15.0 };
+    let of = |relative, n, pairs| between((n, spread(relative)), (n, spread(relative)), pairs);
+    assert!((two_runs(0.02) - 2.576 * 2f64.sqrt() * 0.02).abs() < 1e-4, "{}", two_runs(0.02));
+    assert!(of(0.05, 16, 1) > of(0.05, 64, 1) && of(0.05, 16, 100) > of(0.05, 16, 1));
+    assert!((0.04..0.08).contains(&of(0.05, 16, 1)), "{}", of(0.05, 16, 1));
+    let unknown = Spread { relative: 0.0, freedom: 0.0 };
+    assert!(between((1, unknown), (16, spread(0.01)), 1).is_infinite());
+}
+
+#[test]
 fn outliers_leave_one_after_the_other_and_the_middle_follows() {
     let values = [100.0, 101.0, 99.0, 100.5, 99.5, 60.0, 20.0, f64::NAN];
     assert_eq!(outliers::kept(&values, 0.01), [true, true, true, true, true, false, false, false]);

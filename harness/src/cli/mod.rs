@@ -4,6 +4,9 @@
 mod baseline;
 mod bundle;
 mod clean;
+mod columns;
+mod compare;
+mod history;
 mod inventory;
 mod isolate;
 mod load;
@@ -42,7 +45,9 @@ Verbs (the first word; anything else there is a filter of assertion names):
                         what runs say the baselines should be; `review`: decide on it; `show`, `lint`, `diff`, `export`
   bundle --run ID       a run as one file, which opens on any machine
   check                 lint every suite, inventory and baseline, offline
+  compare A B           what is worse in run B than in run A, and whether they can be compared
   explain CODE          what the code of a culprit means, and what to do next
+  history METRIC        how a number went from run to run, and where it changed; `--suspects`: parts that were blamed
   inventory discover    write an inventory of the nodes that Slurm has
   inventory probe       ask the nodes what they are and have; `diff`: which are unlike the others
   isolate --suite S     find the part that makes a suite red, with as few runs as it takes
@@ -205,6 +210,14 @@ pub fn main(args: Vec<OsString>) -> i32 {
         },
         Some("check") => match parse::<CheckArgs>(verb_args(args)) {
             Ok(CheckArgs {}) => run_check(),
+            Err(code) => code,
+        },
+        Some("compare") => match parse::<compare::CompareArgs>(verb_args(args)) {
+            Ok(args) => compare::run(&args),
+            Err(code) => code,
+        },
+        Some("history") => match parse::<history::HistoryArgs>(verb_args(args)) {
+            Ok(args) => history::run(&args),
             Err(code) => code,
         },
         Some("inventory") => match parse::<inventory::InventoryArgs>(verb_args(args)) {

@@ -4,7 +4,8 @@ use super::isolate::after;
 use super::preflight::{self, Again, Stopped};
 use super::reached::Reached;
 use super::{RunArgs, home, load, no_home, settings, usage};
-use crate::artefact::Plan;
+use crate::artefact::{Plan, Summary};
+use crate::history::{past, suspects};
 use crate::inventory::Kind;
 use crate::mistake::Mistake;
 use crate::pipeline::{self, Finished, World};
@@ -161,7 +162,7 @@ fn holds_none(plan: &Plan, secrets: &Secrets) -> Result<(), String> {
 pub fn close(plan: &Plan, finished: &Finished, store: &Store, args: &RunArgs) -> i32 {
     match write(plan, finished, store, args) {
         Ok(code) => {
-            print(plan, finished, args);
+            print(plan, finished, &before(&finished.summary, store), args);
             code
         }
         Err(code) => code,
@@ -392,7 +393,21 @@ pub fn execute(
     finished
 }
 
-fn print(plan: &Plan, finished: &Finished, args: &RunArgs) {
+/// So many runs are looked through for those that blamed the same parts.
+const LOOKED_THROUGH: usize = 30;
+
+/// What runs beside this one said of the parts that it blames.
+fn before(summary: &Summary, store: &Store) -> Vec<String> {
+    if summary.culprits.is_empty() {
+        return Vec::new();
+    }
+    let folder = store.folder();
+    let but = [Some(summary.run_id.as_str()), summary.parent.as_deref()];
+    let past = folder.parent().map(|runs| past::newest(runs, LOOKED_THROUGH, &but)).unwrap_or_default();
+    suspects::before(&past, summary.simulated, &summary.inventory, &summary.culprits)
+}
+
+fn print(plan: &Plan, finished: &Finished, before: &[String], args: &RunArgs) {
     let report = Report { plan, cases: &finished.cases, summary: &finished.summary };
     let color = match args.libtest.color {
         Some(ColorSetting::Always) => true,
@@ -414,7 +429,7 @@ fn print(plan: &Plan, finished: &Finished, args: &RunArgs) {
     face.skip = Vec::new();
     face.color = Some(if color { ColorSetting::Always } else { ColorSetting::Never });
     match report::face(&report, face) {
-        Ok(_) => print_quietly(&report::closing(&report, color)),
+        Ok(_) => print_quietly(&report::closing(&report, before, color)),
         Err(Unprinted::Closed) => {}
         Err(error) => eprintln!("error: {error}"),
     }

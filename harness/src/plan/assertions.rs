@@ -336,6 +336,7 @@ impl One<'_> {
                 }
                 _ => None,
             },
+            placement: Some(self.case.placement.kind().to_owned()),
             training: match &self.case.workload {
                 Workload::Training(_) => Some(self.case.name.clone()),
                 _ => None,

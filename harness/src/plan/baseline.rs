@@ -18,7 +18,7 @@ pub fn rebaseline(plan: &mut Plan, baselines: &Baselines) -> Vec<String> {
     for assertion in plan.cases.iter_mut().flat_map(|case| &mut case.assertions) {
         let Some(was) = &mut assertion.bound.baseline else { continue };
         let key = key(was).to_owned();
-        *was = match by_key.get(&key) {
+        *was = match stands_for(&by_key, &key) {
             Some(found) => planned(key, found),
             None => between_shown(baselines, &assertion.metric, key),
         };
@@ -38,6 +38,16 @@ pub fn rebaseline(plan: &mut Plan, baselines: &Baselines) -> Vec<String> {
     changed
 }
 
+/// Of baselines by their shown keys, the one that stands for a shown key: its own, or the one for any placement.
+fn stands_for<'a>(by_key: &BTreeMap<String, &'a Baseline>, key: &str) -> Option<&'a Baseline> {
+    let anywhere = || {
+        let (metric, parsed) = read_shown(key)?;
+        let instance = key.split(' ').next()?;
+        by_key.get(&shown(instance, &metric, &parsed.anywhere()))
+    };
+    by_key.get(key).or_else(anywhere).copied()
+}
+
 /// The numbers for a key: its own, or, where the file allows it, those drawn between two sizes; or that there are none.
 pub fn look_up(
     baselines: Option<&Baselines>,
@@ -47,7 +57,7 @@ pub fn look_up(
 ) -> PlannedBaseline {
     let shown = shown(instance, metric, key);
     let Some(baselines) = baselines else { return PlannedBaseline::None { key: shown } };
-    match baselines.find(metric, key) {
+    match baselines.find_for(metric, key) {
         Some(found) => planned(shown, found),
         None => between(baselines, metric, key, shown),
     }
@@ -83,15 +93,16 @@ fn between(baselines: &Baselines, metric: &str, key: &BaselineKey, shown: String
     let (true, Some(bytes)) = (baselines.between_sizes, key.size_bytes) else { return none };
     let alike = |entry: &&Baseline| {
         let but_for_size = BaselineKey { size_bytes: key.size_bytes, ..entry.key.clone() };
-        entry.metric == metric && but_for_size == *key && entry.state != State::Expired
+        let is_it = but_for_size == *key || but_for_size == key.anywhere();
+        entry.metric == metric && is_it && entry.state != State::Expired
     };
     let sizes =
         || baselines.entries.iter().filter(alike).filter_map(|entry| Some((entry.key.size_bytes?, entry)));
     let below = sizes().filter(|(size, _)| *size < bytes).max_by_key(|(size, _)| *size);
     let above = sizes().filter(|(size, _)| *size > bytes).min_by_key(|(size, _)| *size);
     let (Some((low, small)), Some((high, large))) = (below, above) else { return none };
-    // Two kinds of software give no number of either.
-    if small.fingerprint != large.fingerprint {
+    // Two kinds of software, or of placement, give no number of either.
+    if small.fingerprint != large.fingerprint || small.key.placement != large.key.placement {
         return none;
     }
     let ln = |bytes: u64| (bytes as f64).ln();
@@ -137,7 +148,7 @@ pub fn widen(cases: &mut [PlannedCase], baselines: Option<&Baselines>) {
         .count() as u32;
     for assertion in cases.iter_mut().flat_map(|case| &mut case.assertions) {
         let Some(PlannedBaseline::Accepted(numbers)) = &mut assertion.bound.baseline else { continue };
-        let Some(spread) = stated.get(&numbers.key).and_then(|entry| entry.spread) else { continue };
+        let Some(spread) = stands_for(&stated, &numbers.key).and_then(|entry| entry.spread) else { continue };
         if judged <= spread.judged {
             continue;
         }
@@ -156,6 +167,7 @@ pub fn shown(instance: &str, metric: &str, key: &BaselineKey) -> String {
         key.size_bytes.map(size::show),
         key.nodes.map(|nodes| format!("{nodes} nodes")),
         key.ranks.map(|ranks| format!("{ranks} ranks")),
+        key.placement.as_ref().map(|placement| format!("placement {placement}")),
         key.training.as_ref().map(|training| format!("training {training}")),
         key.dtype.as_ref().map(|dtype| format!("type {dtype}")),
         key.algorithm.as_ref().map(|one| format!("algorithm {one}")),
@@ -182,6 +194,7 @@ pub fn read_shown(text: &str) -> Option<(String, BaselineKey)> {
         match word.split_once(' ') {
             Some((n, "nodes")) => key.nodes = Some(n.parse().ok()?),
             Some((n, "ranks")) => key.ranks = Some(n.parse().ok()?),
+            Some(("placement", name)) => key.placement = Some(name.to_owned()),
             Some(("training", name)) => key.training = Some(name.to_owned()),
             Some(("type", name)) => key.dtype = Some(name.to_owned()),
             Some(("algorithm", name)) => key.algorithm = Some(name.to_owned()),

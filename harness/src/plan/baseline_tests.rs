@@ -88,9 +88,26 @@ fn what_tells_keys_apart_is_looked_up_exactly() {
 }
 
 #[test]
+fn a_baseline_without_a_placement_stands_for_any_and_one_with_it_for_no_other() {
+    let placed = |placement: &str| BaselineKey { placement: Some(placement.into()), ..key(1 << 30, 2) };
+    let any = read(TWO_SIZES);
+    assert!(matches!(found(&any, &placed("pairs")), PlannedBaseline::Accepted(_)));
+    let drawn = found(&any, &BaselineKey { size_bytes: Some(2 << 30), ..placed("pairs") });
+    assert!(matches!(drawn, PlannedBaseline::Provisional(_)), "{drawn:?}");
+    let pairs = read(&TWO_SIZES.replacen("ranks = 16", "ranks = 16\nplacement = \"pairs\"", 1));
+    assert!(matches!(found(&pairs, &placed("pairs")), PlannedBaseline::Accepted(_)));
+    for other in [placed("all"), key(1 << 30, 2)] {
+        assert!(matches!(found(&pairs, &other), PlannedBaseline::None { .. }), "{other:?}");
+    }
+    let mixed = found(&pairs, &BaselineKey { size_bytes: Some(2 << 30), ..placed("pairs") });
+    assert!(matches!(mixed, PlannedBaseline::None { .. }), "never between two placements: {mixed:?}");
+}
+
+#[test]
 fn a_shown_key_is_read_back_the_same() {
     let whole = BaselineKey {
         dtype: Some("half".into()),
+        placement: Some("each gpu".into()),
         training: Some("fsdp-llama2-7b".into()),
         algorithm: Some("NVLSTree".into()),
         protocol: Some("Simple".into()),

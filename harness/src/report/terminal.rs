@@ -15,14 +15,17 @@ const MOST: usize = 9;
 const MOST_PARTS: usize = 4;
 
 /// The end of the output of a run. In a run that does not exit 0 it begins with one line per guilty part, as plain
-/// text in the first column, for those who look for it with a program.
-pub fn closing(report: &Report, color: bool) -> String {
+/// text in the first column, for those who look for it with a program; `before` is what other runs said of those parts.
+pub fn closing(report: &Report, before: &[String], color: bool) -> String {
     let summary = report.summary;
     let paint = Paint { color };
     let mut text = String::new();
     if summary.exit_code != exit_code::PASSED {
         for culprit in &summary.culprits {
             line(&mut text, &paint.red(&show(&culprit.to_string())));
+        }
+        for told in before {
+            line(&mut text, &show(told));
         }
         gap(&mut text);
         reds(&mut text, report, &paint);
@@ -286,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_red_run_ends_with_culprits_then_what_is_red_then_counts() {
-        insta::assert_snapshot!(closing(&fixture::red().report(), false), @r#"
+        insta::assert_snapshot!(closing(&fixture::red().report(), &[], false), @r#"
         culprit p5-003 rdmap113s0: 4.1 GB/s with p5-002 and with p5-004, the other 31 at 11.9
         suspects p5-001 p5-002: hang\x1b[0m; needs another partner
 
@@ -323,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_green_run_ends_with_counts_and_coverage() {
-        insta::assert_snapshot!(closing(&fixture::green().report(), false), @r#"
+        insta::assert_snapshot!(closing(&fixture::green().report(), &[], false), @r#"
         2 assertions: 2 pass
         coverage: nodes 3/4, NICs 96/128
         SIMULATED: nothing in this run was measured on real hardware; seed: 1
@@ -340,7 +343,7 @@ mod tests {
             let (node, nic) = (format!("p5-{:03}", n / 32 + 1), format!("rdmap{}s0", n % 32));
             case.verdicts.push(fixture::verdict("nics", "rate", &node, &nic, Status::Fail));
         }
-        let text = closing(&Made::of(vec![case]).report(), false);
+        let text = closing(&Made::of(vec![case]).report(), &[], false);
         assert!(text.contains("fail nic.rate: 512 of 512, on p5-[001-016]\n"), "{text}");
         assert!(text.lines().count() < 15, "{text}");
     }
@@ -354,7 +357,7 @@ mod tests {
             case.verdicts.push(verdict);
             case.findings.push(Finding::new(&format!("code-{n}"), "odd"));
         }
-        let text = closing(&Made::of(vec![case]).report(), false);
+        let text = closing(&Made::of(vec![case]).report(), &[], false);
         assert!(text.contains("21 assertions more are red: `junit.xml`\n"), "{text}");
         assert!(text.contains("21 more kinds of findings: `summary.json`\n"), "{text}");
     }
@@ -365,8 +368,10 @@ mod tests {
             assert_ne!(meaning(code), meaning(99), "{code}");
         }
         let report = fixture::red();
-        assert!(!closing(&report.report(), false).contains('\x1b'));
-        let painted = closing(&report.report(), true);
+        assert!(!closing(&report.report(), &[], false).contains('\x1b'));
+        let told = closing(&report.report(), &["before: p5-003 x\x1b: named".to_owned()], false);
+        assert!(told.contains("\nbefore: p5-003 x\\x1b: named\n"), "{told}");
+        let painted = closing(&report.report(), &[], true);
         assert!(painted.contains("\x1b[31mculprit p5-003 rdmap113s0: "), "{painted}");
     }
 

@@ -15,7 +15,7 @@ pub use whole::{write_private_by, write_whole, write_whole_by};
 
 use self::held::{Held, hold};
 use self::journal::Appender;
-use crate::artefact::FORMAT;
+use crate::artefact::{FORMAT, Probe};
 use crate::redact::{Redactor, Secrets};
 use rand::Rng;
 use serde::Serialize;
@@ -212,6 +212,11 @@ impl Store {
     /// Appends one line to `pretend.jsonl`: what the pretend cluster was asked.
     pub fn pretend<T: Serialize>(&self, entry: &T) -> Result<(), StoreError> {
         self.append("pretend.jsonl", entry)
+    }
+
+    /// What the nodes told before the run, where they were asked.
+    pub fn probe(&self) -> Result<Option<Probe>, StoreError> {
+        stored::optional(&self.folder().join("probe.json"))
     }
 
     /// The lines of a file that is only appended to.

@@ -3,7 +3,7 @@
 
 use super::{StoreError, read_json};
 use crate::artefact::{
-    Analyses, Analysis, CaseJobs, CaseOutcomes, CaseVerdict, Collected, Kept, Plan, RunRecord,
+    Analyses, Analysis, CaseJobs, CaseOutcomes, CaseVerdict, Collected, Kept, Plan, RunRecord, Summary,
 };
 use recipes::metric::Metrics;
 use serde::de::DeserializeOwned;
@@ -42,6 +42,10 @@ impl Stored {
     /// Where tasks of a cluster read its reports, where any did.
     pub fn analyses(&self) -> Result<Option<Analyses>, StoreError> {
         optional(&self.folder.join("analyses.json"))
+    }
+
+    pub fn summary(&self) -> Result<Option<Summary>, StoreError> {
+        optional(&self.folder.join("summary.json"))
     }
 
     pub fn jobs(&self, case: &str) -> Result<Option<CaseJobs>, StoreError> {
@@ -136,7 +140,7 @@ fn odd_name(plan: &Plan) -> Option<&str> {
     single.or_else(|| files.find(|name| !is_inside(name)))
 }
 
-fn optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StoreError> {
+pub(super) fn optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StoreError> {
     match bytes(path)? {
         Some(_) => read_json(path).map(Some),
         None => Ok(None),

@@ -183,6 +183,22 @@ pub enum Placement {
     Groups(u32),
 }
 
+/// The words by which keys tell placements apart. How many nodes a job has stands beside them.
+pub const PLACEMENTS: [&str; 5] = ["all", "pairs", "groups", "each", "each gpu"];
+
+impl Placement {
+    /// Jobs that lie alike are one kind: one alone, or several side by side.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Placement::Nodes(_) | Placement::All => "all",
+            Placement::Pairs => "pairs",
+            Placement::Groups(_) => "groups",
+            Placement::Each => "each",
+            Placement::EachGpu => "each gpu",
+        }
+    }
+}
+
 /// How the counters are read while a job runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Counters {

@@ -3,6 +3,7 @@
 use super::files;
 use crate::baseline::review::{name, percent};
 use crate::baseline::{Baseline, Baselines, PENDING};
+use crate::cli::columns::{columns, comma_separated};
 use crate::cli::usage;
 use crate::store::Home;
 use crate::{bounds, check, exit_code};
@@ -44,7 +45,9 @@ pub fn show(home: &Home, args: &ShowArgs) -> i32 {
         Err(why) => return usage(&why),
     };
     let mut rows = vec![
-        ["baseline", "state", "n", "median", "MAD", "spread", "lower", "upper", "from"].map(str::to_owned),
+        ["baseline", "state", "n", "median", "MAD", "spread", "lower", "upper", "from"]
+            .map(str::to_owned)
+            .to_vec(),
     ];
     for (of, entry) in all.iter().flat_map(|of| of.entries.iter().map(move |entry| (of, entry))) {
         let name = format!("{} {}", of.instance, name(&entry.metric, &entry.key));
@@ -57,7 +60,7 @@ pub fn show(home: &Home, args: &ShowArgs) -> i32 {
             (true, None) => format!("proposed {}", entry.state.name()),
             (false, _) => entry.state.name().to_owned(),
         };
-        rows.push([
+        rows.push(vec![
             name,
             state,
             entry.samples.len().to_string(),
@@ -80,20 +83,6 @@ fn origin(entry: &Baseline) -> String {
         (Some(by), Some(reason)) => format!("{source}; {}: {}", by.escape_debug(), reason.escape_debug()),
         _ => source,
     }
-}
-
-/// Texts to the left, and the last as long as it is.
-fn columns(rows: &[[String; 9]]) -> String {
-    let wide = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or_default();
-    let widths: Vec<usize> = (0..8).map(wide).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}  "));
-        text.push_str(&cells.collect::<String>());
-        text.push_str(&row[8]);
-        text.push('\n');
-    }
-    text
 }
 
 /// What `harness check` tells, of baselines and of what suites ask.
@@ -173,7 +162,7 @@ pub fn export(home: &Home, args: &ExportArgs) -> i32 {
         return exit_code::PASSED;
     }
     println!(
-        "instance,metric,op,size_bytes,nodes,ranks,type,algorithm,protocol,kernel,unit,better,state,n,median,lower,upper,simulated"
+        "instance,metric,op,size_bytes,nodes,ranks,placement,type,algorithm,protocol,kernel,unit,better,state,n,median,lower,upper,simulated"
     );
     for (of, entry) in entries {
         let row = object(of, entry);
@@ -184,6 +173,7 @@ pub fn export(home: &Home, args: &ExportArgs) -> i32 {
             "size_bytes",
             "nodes",
             "ranks",
+            "placement",
             "type",
             "algorithm",
             "protocol",
@@ -199,13 +189,10 @@ pub fn export(home: &Home, args: &ExportArgs) -> i32 {
         ];
         let cells = names.map(|name| match &row[name] {
             serde_json::Value::Null => String::new(),
-            serde_json::Value::String(text) if text.contains([',', '"', '\n']) => {
-                format!("\"{}\"", text.replace('"', "\"\""))
-            }
             serde_json::Value::String(text) => text.clone(),
             other => other.to_string(),
         });
-        println!("{}", cells.join(","));
+        println!("{}", comma_separated(cells.iter().map(String::as_str)));
     }
     exit_code::PASSED
 }
@@ -219,6 +206,7 @@ fn object(of: &Baselines, entry: &Baseline) -> serde_json::Value {
         "size_bytes": key.size_bytes,
         "nodes": key.nodes,
         "ranks": key.ranks,
+        "placement": key.placement,
         "type": key.dtype,
         "algorithm": key.algorithm,
         "protocol": key.protocol,

@@ -7,13 +7,11 @@ use crate::baseline::review::{name, shown};
 use crate::baseline::{Baselines, PENDING};
 use crate::cli::{stored, usage};
 use crate::exit_code;
+use crate::fingerprint::COMPARABLE;
 use crate::plan;
 use crate::store::{Home, Stored};
 use clap::Args;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The parts of the software that a bandwidth hangs on, of those that workloads tell.
-const COMPARABLE: [&str; 1] = ["nccl"];
 
 #[derive(Debug, Args)]
 pub struct ProposeArgs {
@@ -119,6 +117,9 @@ fn read(run: &Stored) -> Result<Read, String> {
     if !plan.sim_faults.is_empty() {
         return Ok(Read::Unfit(format!("it ran with faults: {}", plan.sim_faults.join(", "))));
     }
+    if let Some(why) = disagreement(run)? {
+        return Ok(Read::Unfit(why));
+    }
     for case in plan.cases.iter().filter(|case| case.skip.is_none() && case.sim_faults.is_empty()) {
         let asks = case.assertions.iter().any(|one| one.bound.baseline.is_some());
         if !asks {
@@ -174,6 +175,35 @@ fn read(run: &Stored) -> Result<Read, String> {
         true => Ok(Read::Unfit("nothing in it is held against a baseline".to_owned())),
         false => Ok(Read::Fit { runs, versions: versions.collect() }),
     }
+}
+
+/// The metrics of recipe `cross_checks`, and the one of them that is no account of a run that is right.
+const CROSS_CHECKS: &str = "crosscheck.";
+const DISAGREE: &str = "crosscheck.sizes_disagree";
+
+/// Whether accounts of one thing cannot all be right, wherever in the run that is: the other numbers are not believed either.
+fn disagreement(run: &Stored) -> Result<Option<String>, String> {
+    let told = |error: crate::store::StoreError| error.to_string();
+    for case in run.plan.cases.iter().filter(|case| case.skip.is_none() && case.sim_faults.is_empty()) {
+        let verdicts =
+            run.verdict(&case.name).map_err(told)?.map(|judged| judged.verdicts).unwrap_or_default();
+        let is_red = |one: &&Verdict| {
+            one.metric.starts_with(CROSS_CHECKS) && !matches!(one.status, Status::Pass | Status::Skipped)
+        };
+        if let Some(one) = verdicts.iter().find(is_red) {
+            return Ok(Some(format!("case `{}`: its cross-checks disagree: {}", case.name, one.message)));
+        }
+        let metrics = run.metrics(&case.name).map_err(told)?.unwrap_or_default();
+        let disagree = metrics.rows().iter().find(|row| row.name.as_ref() == DISAGREE && row.value > 0.0);
+        if let Some(row) = disagree {
+            let calls = row.unit.show(row.value);
+            return Ok(Some(format!(
+                "case `{}`: its cross-checks disagree: two accounts of {calls} calls of a rank tell another size",
+                case.name
+            )));
+        }
+    }
+    Ok(None)
 }
 
 fn why_unfit(plan: &Plan, verdict: &CaseVerdict, doubt: Option<String>) -> Option<String> {
@@ -250,6 +280,9 @@ fn write(home: &Home, made: &Made) -> i32 {
             left.run,
             left.unit.show(left.middle)
         );
+    }
+    for part in &made.proposed.told_in_part {
+        eprintln!("in no fingerprint, for some of the runs do not tell it: {part}");
     }
     if let Err(why) = files::write(&path, &pending) {
         return usage(&why);

@@ -32,7 +32,10 @@ fn a_baseline_judges_by_its_state() {
         (PlannedBaseline::Provisional(both()), 100.0, Status::Pass, true),
         (PlannedBaseline::Provisional(both()), 94.0, Status::Inconclusive, true),
         (PlannedBaseline::Provisional(both()), 106.0, Status::Inconclusive, true),
+        // An expired one neither passes nor fails.
         (PlannedBaseline::Expired(both()), 100.0, Status::Inconclusive, false),
+        (PlannedBaseline::Expired(both()), 1.0, Status::Inconclusive, false),
+        (PlannedBaseline::Expired(both()), 1000.0, Status::Inconclusive, false),
         (PlannedBaseline::None { key: "k".into() }, 100.0, Status::Inconclusive, false),
     ];
     for (baseline, value, status, provisional) in table {

@@ -1,0 +1,45 @@
+//! Rows of words for a person and for programs: in columns as wide as they must be, or with commas between.
+
+/// Texts to the left, and the last as long as it is.
+pub fn columns(rows: &[Vec<String>]) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let wide = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..count).map(|at| wide(at).unwrap_or_default()).collect();
+    let mut text = String::new();
+    for row in rows {
+        let last = row.len().saturating_sub(1);
+        for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            if at == last { text.push_str(cell) } else { text.push_str(&format!("{cell:<width$}  ")) }
+        }
+        text.truncate(text.trim_end_matches(' ').len());
+        text.push('\n');
+    }
+    text
+}
+
+/// One line, with quotation marks where a cell needs them.
+pub fn comma_separated<'a>(cells: impl IntoIterator<Item = &'a str>) -> String {
+    let quoted = |cell: &str| match cell.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell.to_owned(),
+    };
+    cells.into_iter().map(quoted).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_they_must_be_and_the_last_is_open() {
+        let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+        let text = columns(&[row(["a", "▁▂", "x y"]), row(["long", "1", ""])]);
+        assert_eq!(text, "a     ▁▂  x y\nlong  1\n");
+        assert_eq!(columns(&[]), "");
+    }
+
+    #[test]
+    fn a_cell_with_a_comma_or_a_quotation_mark_is_quoted() {
+        assert_eq!(comma_separated(["a", "b,c", "d\"e", ""]), "a,\"b,c\",\"d\"\"e\",");
+    }
+}

@@ -1,0 +1,90 @@
+//! What `--where` says: dimensions of a metric, and what they are not.
+
+use crate::history::series::Asked;
+use crate::suggest;
+use crate::toml_reader::quantity;
+use recipes::metric::{Dim, DimValue};
+use recipes::recipe;
+
+/// The words that are no dimension, and the short one for a size.
+const OTHERS: [&str; 4] = ["suite", "instance", "nodes", "size"];
+
+pub fn read(metric: &str, only: &[(String, String)]) -> Result<Asked, String> {
+    let mut asked = Asked { metric: metric.to_owned(), ..Asked::default() };
+    for (key, value) in only {
+        let odd = |why: &str| format!("--where {key}: {why}: `{}`", value.escape_debug());
+        match key.as_str() {
+            "suite" => asked.suite = Some(value.clone()),
+            "instance" => asked.instance = Some(value.clone()),
+            "nodes" => asked.nodes = Some(value.parse().map_err(|_| odd("a number of nodes is needed"))?),
+            "size" | "size_bytes" => {
+                asked.dims.set(Dim::SizeBytes, quantity::size(value).map_err(|why| odd(&why))?);
+            }
+            other => {
+                let dim =
+                    Dim::ALL.into_iter().find(|dim| dim.name() == other).ok_or_else(|| unknown(other))?;
+                let value = match dim.is_number() {
+                    true => DimValue::Number(value.parse().map_err(|_| odd("a whole number is needed"))?),
+                    false => DimValue::from(value.as_str()),
+                };
+                asked.dims.set(dim, value);
+            }
+        }
+    }
+    Ok(asked)
+}
+
+fn unknown(key: &str) -> String {
+    let known: Vec<&str> = Dim::ALL.iter().map(|dim| dim.name()).chain(OTHERS).collect();
+    match suggest::nearest(key, known.iter().copied()) {
+        Some(near) => format!("--where: no such key, did you mean `{near}`? `{}`", key.escape_debug()),
+        None => format!("--where: there are {}, not: `{}`", known.join(", "), key.escape_debug()),
+    }
+}
+
+/// A metric that no run has may still be one that somebody can measure; a slip of the pen is told as such.
+pub fn is_known(metric: &str) -> Result<(), String> {
+    let known = || recipe::all().flat_map(|recipe| recipe.metrics).map(|metric| metric.name);
+    if known().any(|name| name == metric) {
+        return Ok(());
+    }
+    match suggest::nearest(metric, known()) {
+        Some(near) => {
+            Err(format!("no run has such a metric, did you mean `{near}`? `{}`", metric.escape_debug()))
+        }
+        None => {
+            Err(format!("no run has such a metric, and no recipe gives one: `{}`", metric.escape_debug()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(words: &[&str]) -> Result<Asked, String> {
+        let pairs: Vec<_> =
+            words.iter().map(|word| crate::cli::key_and_value(word).expect("a pair")).collect();
+        read("nccl.busbw", &pairs)
+    }
+
+    #[test]
+    fn dimensions_are_words_or_numbers_and_a_size_has_its_unit() {
+        let read = asked(&["op=all_reduce", "size=1GiB", "gpu=3", "nodes=2", "suite=own"]).expect("good");
+        assert_eq!(read.dims.number(Dim::SizeBytes), Some(1 << 30));
+        assert_eq!((read.dims.word(Dim::Op), read.dims.number(Dim::Gpu)), (Some("all_reduce"), Some(3)));
+        assert_eq!((read.nodes, read.suite.as_deref()), (Some(2), Some("own")));
+    }
+
+    #[test]
+    fn what_is_no_key_or_no_number_is_told() {
+        let why = |word: &str| asked(&[word]).expect_err("refused");
+        assert!(why("opp=x").contains("did you mean `op`?"), "{}", why("opp=x"));
+        assert!(why("quux=x").contains("there are case, job, op"), "{}", why("quux=x"));
+        assert!(why("gpu=x").contains("a whole number is needed: `x`"), "{}", why("gpu=x"));
+        assert!(why("nodes=-1").contains("a number of nodes"), "{}", why("nodes=-1"));
+        assert!(why("size=1Gb/s").starts_with("--where size"), "{}", why("size=1Gb/s"));
+        assert!(is_known("nccl.buswb").expect_err("a slip").contains("did you mean `nccl.busbw`?"));
+        assert_eq!(is_known("nccl.busbw"), Ok(()));
+    }
+}

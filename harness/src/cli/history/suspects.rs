@@ -1,0 +1,116 @@
+//! `harness history --suspects`: the record of every part that a run has blamed.
+
+use crate::artefact::FORMAT;
+use crate::cli::columns::{columns, comma_separated};
+use crate::exit_code;
+use crate::history::past::{Past, Run};
+use crate::history::suspects::{LOOKED_BACK, Suspect, suspects};
+use crate::report::text::show;
+use crate::suggest;
+use serde_json::{Value, json};
+
+const KEYS: [&str; 3] = ["node", "part", "inventory"];
+
+pub fn told(past: &Past, only: &[(String, String)], format: &str) -> Result<(String, i32), String> {
+    if let Some((odd, _)) = only.iter().find(|(key, _)| !KEYS.contains(&key.as_str())) {
+        let hint =
+            suggest::nearest(odd, KEYS).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+        return Err(format!("--where: with --suspects {hint}there are {}, not: `{odd}`", KEYS.join(", ")));
+    }
+    let is_meant = |suspect: &Suspect| {
+        only.iter().all(|(key, value)| match key.as_str() {
+            "node" => suspect.whose.node == *value,
+            "part" => suspect.whose.part == *value,
+            _ => suspect.whose.inventory == *value,
+        })
+    };
+    let all: Vec<Suspect> = suspects(past).into_iter().filter(is_meant).collect();
+    let text = match format {
+        "json" => json(past, &all),
+        "csv" => csv(past, &all),
+        _ => text(past, &all),
+    };
+    Ok((text, exit_code::PASSED))
+}
+
+const HEAD: [&str; 10] =
+    ["node", "part", "named", "suspected", "lately", "cleared", "last seen", "now", "codes", "said last"];
+
+fn cells(past: &Past, suspect: &Suspect) -> [String; 10] {
+    let (of, times) = suspect.lately(LOOKED_BACK);
+    let last = suspect.blamed().last().and_then(|at| past.runs.get(*at));
+    [
+        suspect.whose.node.clone(),
+        suspect.whose.part.clone(),
+        suspect.culprit.len().to_string(),
+        suspect.suspect.len().to_string(),
+        format!("{times} of {of}"),
+        suspect.cleared.len().to_string(),
+        last.map(|run| run.id().to_owned()).unwrap_or_default(),
+        if suspect.is_open() { "open" } else { "cleared" }.to_owned(),
+        suspect.codes.iter().copied().collect::<Vec<_>>().join(" "),
+        suspect.evidence.clone(),
+    ]
+}
+
+fn text(past: &Past, all: &[Suspect]) -> String {
+    let mut text = String::new();
+    if all.is_empty() {
+        text.push_str(&format!("no part was blamed in {} runs\n", past.runs.len()));
+    } else {
+        let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
+        rows.extend(all.iter().map(|suspect| cells(past, suspect).map(|cell| show(&cell)).to_vec()));
+        text.push_str(&columns(&rows));
+    }
+    let partial = past.runs.iter().filter(|run| !run.partial.is_empty());
+    for run in partial {
+        text.push_str(&format!("not whole: {}: {}\n", show(run.id()), show(&run.partial.join("; "))));
+    }
+    for passed in &past.passed {
+        text.push_str(&format!("not counted: {}: {}\n", show(&passed.name), show(&passed.why)));
+    }
+    if past.runs.iter().any(Run::is_simulated) {
+        let (n, of) = (past.runs.iter().filter(|run| run.is_simulated()).count(), past.runs.len());
+        text.push_str(&format!(
+            "SIMULATED: nothing in {n} of these {of} runs was measured on real hardware\n"
+        ));
+    }
+    text
+}
+
+fn json(past: &Past, all: &[Suspect]) -> String {
+    let ids = |places: &mut dyn Iterator<Item = &usize>| -> Vec<String> {
+        places.filter_map(|at| past.runs.get(*at)).map(|run| run.id().to_owned()).collect()
+    };
+    let one = |suspect: &Suspect| -> Value {
+        let (of, times) = suspect.lately(LOOKED_BACK);
+        json!({
+            "node": suspect.whose.node, "part": suspect.whose.part, "inventory": suspect.whose.inventory,
+            "simulated": suspect.whose.simulated, "named_in": ids(&mut suspect.culprit.iter()),
+            "suspected_in": ids(&mut suspect.suspect.iter()), "cleared_in": ids(&mut suspect.cleared.iter()),
+            "runs_with_it": ids(&mut suspect.with.iter()), "lately": { "blamed": times, "of": of },
+            "last_seen": ids(&mut suspect.blamed().iter().next_back().into_iter()).first(),
+            "open": suspect.is_open(), "codes": suspect.codes, "evidence": suspect.evidence,
+        })
+    };
+    let partial = past.runs.iter().filter(|run| !run.partial.is_empty());
+    let document = json!({
+        "format": FORMAT,
+        "simulated": past.runs.iter().any(Run::is_simulated),
+        "suspects": all.iter().map(one).collect::<Vec<_>>(),
+        "not_whole": partial.map(|run| json!({ "run": run.id(), "why": run.partial })).collect::<Vec<_>>(),
+        "not_counted": past.passed.iter().map(|passed| json!({ "run": passed.name, "why": passed.why })).collect::<Vec<_>>(),
+    });
+    format!("{document:#}\n")
+}
+
+fn csv(past: &Past, all: &[Suspect]) -> String {
+    let mut text = format!("{}\n", comma_separated(HEAD.map(|word| word).into_iter().chain(["simulated"])));
+    for suspect in all {
+        let cells = cells(past, suspect);
+        let simulated = suspect.whose.simulated.to_string();
+        text.push_str(&comma_separated(cells.iter().map(String::as_str).chain([simulated.as_str()])));
+        text.push('\n');
+    }
+    text
+}

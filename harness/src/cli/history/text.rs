@@ -1,0 +1,173 @@
+//! A history for a person: one series as a table with its changes, several as one line each.
+
+use crate::cli::columns::columns;
+use crate::history::change::Shape;
+use crate::history::past::Past;
+use crate::history::series::{Found, Point, Series};
+use crate::history::spark;
+use crate::report::text::show;
+use std::fmt::Write;
+
+/// So many are told one by one.
+const MOST: usize = 12;
+
+pub fn text(past: &Past, metric: &str, found: &Found) -> String {
+    let mut text = String::new();
+    match found.series.as_slice() {
+        // Writing to a string cannot fail, here and below.
+        [] => _ = writeln!(text, "{}: measured in none of {} runs", show(metric), past.runs.len()),
+        [one] => table(&mut text, past, metric, one),
+        several => lines(&mut text, past, metric, several),
+    }
+    if found.series.len() > 1 {
+        for run in past.runs.iter().filter(|run| !run.partial.is_empty()) {
+            let _ = writeln!(text, "not whole: {}: {}", show(run.id()), show(&run.partial.join("; ")));
+        }
+    }
+    for (at, why) in &found.unread {
+        let id = past.runs.get(*at).map(|run| run.id()).unwrap_or_default();
+        let _ = writeln!(text, "not counted: {}: {}", show(id), show(why));
+    }
+    for passed in &past.passed {
+        let _ = writeln!(text, "not counted: {}: {}", show(&passed.name), show(&passed.why));
+    }
+    if !found.without.is_empty() && !found.series.is_empty() {
+        let ids = found.without.iter().filter_map(|at| past.runs.get(*at)).map(|run| show(run.id()));
+        let told: Vec<String> = ids.take(MOST).collect();
+        let n = found.without.len();
+        let more = if n > MOST { format!(" and {} more", n - MOST) } else { String::new() };
+        let _ = writeln!(text, "measured nothing of it: {n} runs: {}{more}", told.join(", "));
+    }
+    if past.runs.iter().any(|run| run.is_simulated()) {
+        let (n, of) = (past.runs.iter().filter(|run| run.is_simulated()).count(), past.runs.len());
+        let _ = writeln!(text, "SIMULATED: nothing in {n} of these {of} runs was measured on real hardware");
+    }
+    text
+}
+
+fn table(text: &mut String, past: &Past, metric: &str, series: &Series) {
+    let _ = writeln!(text, "{} {}", show(metric), show(&series.key.to_string()));
+    let mut rows =
+        vec![["run", "made", "value", "spread", "n", "verdict", "state"].map(str::to_owned).to_vec()];
+    rows.extend(series.points.iter().map(|point| row(past, series, point)));
+    text.push_str(&columns(&rows));
+    let values: Vec<Option<f64>> = series.points.iter().map(|point| point.value).collect();
+    let known = || values.iter().flatten().copied();
+    let show_value = |value: f64| series.unit.show(value);
+    if known().next().is_some() {
+        let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
+        let _ = writeln!(
+            text,
+            "{}  {} to {}, the newest to the right",
+            spark(&values),
+            show_value(low),
+            show_value(high)
+        );
+    }
+    changes(text, past, series);
+}
+
+fn row(past: &Past, series: &Series, point: &Point) -> Vec<String> {
+    let Some(run) = past.runs.get(point.run) else { return Vec::new() };
+    let none = || "-".to_owned();
+    let verdict = point.verdict.map_or_else(none, |status| status.name().to_owned());
+    let against = match point.baseline {
+        Some("accepted") | None => String::new(),
+        Some("none") => " (no baseline)".to_owned(),
+        Some(state) => format!(" ({state} baseline)"),
+    };
+    let doubt = point.doubt.as_ref().map(|why| format!("not counted: {}, ", show(why))).unwrap_or_default();
+    vec![
+        show(run.id()),
+        run.made.clone(),
+        point.value.map_or_else(none, |value| series.unit.show(value)),
+        point.spread.map_or_else(none, |spread| format!("{:.1} %", spread * 100.0)),
+        point.n.to_string(),
+        format!("{verdict}{against}"),
+        format!("{doubt}{}", show(&run.state())),
+    ]
+}
+
+fn changes(text: &mut String, past: &Past, series: &Series) {
+    let show_value = |value: f64| series.unit.show(value);
+    let percent = |from: f64, to: f64| match from == 0.0 {
+        true => String::new(),
+        false => format!(", {:+.1} %", (to - from) / from.abs() * 100.0),
+    };
+    let n = series.points.iter().filter(|point| point.counted().is_some()).count();
+    let changed = series.changed(past);
+    let id = |at: usize| past.runs.get(at).map(|run| show(run.id())).unwrap_or_default();
+    match &series.shape {
+        Shape::Level => _ = writeln!(text, "no change that chance would not make of {n} runs"),
+        Shape::Drift(drift) => {
+            let (from, to) = (drift.from, drift.to);
+            let _ = writeln!(
+                text,
+                "drift: {} -> {}{} over {n} runs",
+                show_value(from),
+                show_value(to),
+                percent(from, to)
+            );
+        }
+        Shape::Steps(_) => {}
+    }
+    let steps = match &series.shape {
+        Shape::Steps(steps) => steps.as_slice(),
+        _ => &[],
+    };
+    for (nth, changed) in changed.iter().enumerate() {
+        if let Some(step) = steps.get(nth) {
+            let (from, to) = (step.before, step.after);
+            let _ = writeln!(
+                text,
+                "step: {} -> {}{} from {} on",
+                show_value(from),
+                show_value(to),
+                percent(from, to),
+                id(changed.after)
+            );
+        }
+        if changed.software.is_empty() {
+            let _ = writeln!(text, "  nothing else that these runs tell of changed there");
+        }
+        for difference in &changed.software {
+            let _ = writeln!(text, "  {}", show(&difference.to_string()));
+        }
+    }
+    if let Some(bounds) = series.newest_off {
+        let _ = writeln!(
+            text,
+            "the newest run lies out of what those before it predict, {} to {}: one run does not tell whether it changed",
+            show_value(bounds.lower),
+            show_value(bounds.upper)
+        );
+    }
+}
+
+fn lines(text: &mut String, past: &Past, metric: &str, several: &[Series]) {
+    let _ =
+        writeln!(text, "{}: {} things are measured; --where chooses among them", show(metric), several.len());
+    let mut rows = Vec::new();
+    for series in several {
+        let values: Vec<Option<f64>> = series.points.iter().map(|point| point.value).collect();
+        let newest = values.iter().rev().flatten().next();
+        let id = |at: usize| past.runs.get(at).map(|run| show(run.id())).unwrap_or_default();
+        let changed = series.changed(past);
+        let after = changed.last().map(|changed| id(changed.after)).unwrap_or_default();
+        let what = match (&series.shape, series.newest_off) {
+            (Shape::Steps(steps), _) if steps.len() == 1 => format!("a step, from {after} on"),
+            (Shape::Steps(steps), _) => format!("{} steps, the last from {after} on", steps.len()),
+            (Shape::Drift(_), _) => "a drift".to_owned(),
+            (Shape::Level, Some(_)) => "the newest run lies off".to_owned(),
+            (Shape::Level, None) => "no change".to_owned(),
+        };
+        rows.push(vec![
+            show(&series.key.to_string()),
+            spark(&values),
+            newest.map_or_else(|| "-".to_owned(), |newest| series.unit.show(*newest)),
+            format!("{} runs", series.points.len()),
+            what,
+        ]);
+    }
+    text.push_str(&columns(&rows));
+}

@@ -1,0 +1,32 @@
+//! What many stored runs tell together: how a number went over time and where it changed, and which parts were suspected
+//! before. All of it is read from the runs' own folders; nothing is kept beside them.
+
+pub mod change;
+pub mod past;
+pub mod series;
+pub mod suspects;
+
+/// A line of numbers in one row of blocks, the lowest to the highest; a number that is none is a blank.
+pub fn spark(values: &[Option<f64>]) -> String {
+    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let known = || values.iter().flatten().copied().filter(|value| value.is_finite());
+    let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
+    let block = |value: f64| match high > low {
+        true => BLOCKS[((value - low) / (high - low) * 7.0).round() as usize],
+        false => BLOCKS[3],
+    };
+    let shown = |value: &Option<f64>| value.filter(|value| value.is_finite()).map_or(' ', block);
+    values.iter().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spark;
+
+    #[test]
+    fn a_line_of_numbers_is_a_row_of_blocks_and_what_is_none_is_blank() {
+        assert_eq!(spark(&[Some(1.0), Some(8.0), None, Some(f64::NAN), Some(4.5)]), "▁█  ▅");
+        assert_eq!(spark(&[Some(2.0), Some(2.0)]), "▄▄");
+        assert_eq!(spark(&[]), "");
+    }
+}

@@ -1,0 +1,240 @@
+//! `harness history`: numbers over many runs whose truth is known, and the record of parts that were blamed.
+
+use crate::project::Project;
+use recipes::metric::Metrics;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+const SUITE: &str = r#"
+instance = "p5"
+about = "pairs"
+[[case]]
+name = "pairs"
+placement = "pairs"
+workload = { kind = "nccl-tests", op = "all_gather", from = "1GiB", to = "2GiB", factor = 2 }
+recipes = ["nccl_tests"]
+[[case.assert]]
+metric = "nccl.busbw"
+size = ["1GiB", "2GiB"]
+at_least = "100 GB/s"
+"#;
+
+const ONE: [&str; 5] = ["history", "nccl.busbw", "--where", "size=1GiB", "place=out"];
+
+fn edit(path: &Path, change: impl Fn(&mut Value)) {
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut value = serde_json::from_str(&text).expect("JSON");
+    change(&mut value);
+    fs::write(path, value.to_string()).expect("written");
+}
+
+/// Copies of one run, as if each had been made on a day of its own: with its numbers by this factor, and on this NCCL.
+fn runs(factors: &[f64], nccl: impl Fn(usize) -> &'static str) -> (Project, Vec<String>) {
+    let project = Project::new();
+    project.write("suites/own.toml", SUITE);
+    let ran = project.harness(&["-q", "--suite", "own", "--nodes", "p5-[001-004]"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    let first = project.latest().canonicalize().expect("a run");
+    let metrics = fs::read(first.join("cases/pairs/metrics.parquet")).expect("read");
+    let metrics = recipes::parquet::from_parquet(&metrics).expect("a table");
+    let mut ids = Vec::new();
+    for (at, factor) in factors.iter().enumerate() {
+        let id = format!("202601{:02}T031000Z-own-{at:04}", at + 1);
+        let folder = project.path().join("runs").join(&id);
+        copy(&first, &folder);
+        edit(&folder.join("plan.json"), |plan| plan["run_id"] = id.as_str().into());
+        edit(&folder.join("cases/pairs/verdict.json"), |verdict| {
+            verdict["versions"]["nccl"] = vec![nccl(at)].into();
+        });
+        let rows = metrics.rows().iter().cloned().map(|mut row| {
+            row.value *= factor;
+            row
+        });
+        let table = recipes::parquet::to_parquet(&Metrics::from_rows(rows.collect())).expect("a table");
+        fs::write(folder.join("cases/pairs/metrics.parquet"), table).expect("written");
+        ids.push(id);
+    }
+    fs::remove_dir_all(&first).expect("removed");
+    (project, ids)
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("made");
+    for entry in fs::read_dir(from).expect("read").flatten() {
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).expect("copied");
+        }
+    }
+}
+
+/// Healthy noise of less than one per cent.
+fn noise(at: usize) -> f64 {
+    [1.0, 0.996, 1.003, 0.999, 1.005, 0.998, 1.001][at % 7]
+}
+
+#[test]
+fn a_step_is_told_with_its_run_and_the_software_that_changed_there() {
+    let factors: Vec<f64> = (0..16).map(|at| noise(at) * if at < 8 { 1.0 } else { 0.8 }).collect();
+    let (project, ids) = runs(&factors, |at| if at < 8 { "2.18.5" } else { "2.23.4" });
+    let told = project.harness(&ONE);
+    assert_eq!(told.code, Some(0), "{}", told.all());
+    let step = told
+        .stdout
+        .lines()
+        .find(|line| line.starts_with("step: "))
+        .unwrap_or_else(|| panic!("{}", told.all()));
+    assert!(step.ends_with(&format!("from {} on", ids[8])) && step.contains(", -20."), "{}", told.all());
+    assert!(told.stdout.contains("\n  nccl 2.18.5 -> 2.23.4\n"), "{}", told.all());
+    assert!(told.stdout.contains("SIMULATED"), "{}", told.all());
+    assert!(told.stdout.starts_with("nccl.busbw sim-p5 own::pairs all_gather, 1GiB, "), "{}", told.all());
+    let rows = told.stdout.lines().filter(|line| line.contains("  pass  ")).count();
+    assert_eq!(rows, 16, "{}", told.all());
+    // Both sizes are two things, and each has a line.
+    let both = project.harness(&["history", "nccl.busbw"]);
+    assert!(both.stdout.contains("things are measured; --where chooses"), "{}", both.all());
+    assert!(both.stdout.contains(&format!("a step, from {} on", ids[8])), "{}", both.all());
+}
+
+#[test]
+fn programs_are_told_the_same_as_json_and_csv() {
+    let factors: Vec<f64> = (0..12).map(|at| noise(at) * if at < 6 { 1.0 } else { 0.7 }).collect();
+    let (project, ids) = runs(&factors, |_| "2.23.4");
+    let json = project.harness(&[&ONE[..], &["--format", "json"]].concat());
+    let document: Value = serde_json::from_str(&json.stdout).unwrap_or_else(|_| panic!("{}", json.all()));
+    let series = &document["series"][0];
+    assert_eq!(series["points"].as_array().map(Vec::len), Some(12));
+    assert_eq!((series["nodes"].as_u64(), series["unit"].as_str()), (Some(2), Some("GB/s")));
+    assert_eq!(series["points"][3]["run"], ids[3].as_str());
+    let change = &series["changes"][0];
+    assert_eq!((change["kind"].as_str(), change["after"].as_str()), (Some("step"), Some(ids[6].as_str())));
+    assert_eq!(change["software"].as_array().map(Vec::len), Some(0));
+    let csv = project.harness(&[&ONE[..], &["--format", "csv"]].concat());
+    let lines: Vec<&str> = csv.stdout.lines().collect();
+    let commas = lines[0].matches(',').count();
+    assert_eq!(lines.len(), 13, "{}", csv.all());
+    assert!(lines[7].contains(&ids[6]) && lines[7].ends_with(",true"), "{}", csv.all());
+    assert!(lines.iter().all(|line| line.matches(',').count() >= commas), "{}", csv.all());
+}
+
+#[test]
+fn a_level_a_drift_and_a_newest_run_that_lies_off_are_told_apart() {
+    let level: Vec<f64> = (0..14).map(noise).collect();
+    let told = runs(&level, |_| "2.23.4").0.harness(&ONE);
+    assert!(told.stdout.contains("no change that chance would not make of 14 runs"), "{}", told.all());
+    let drift: Vec<f64> = (0..14).map(|at| noise(at) * (1.0 - 0.02 * at as f64)).collect();
+    let told = runs(&drift, |_| "2.23.4").0.harness(&ONE);
+    assert!(told.stdout.contains("\ndrift: ") && !told.stdout.contains("\nstep: "), "{}", told.all());
+    let mut off = level;
+    off[13] = 0.7;
+    let told = runs(&off, |_| "2.23.4").0.harness(&ONE);
+    assert!(
+        told.stdout.contains("no change") && told.stdout.contains("the newest run lies out of"),
+        "{}",
+        told.all()
+    );
+}
+
+#[test]
+fn runs_that_are_broken_partial_or_judged_again_are_told_and_not_left_out_in_silence() {
+    let (project, ids) = runs(&[1.0; 7], |_| "2.23.4");
+    let path = |at: usize, file: &str| project.path().join("runs").join(&ids[at]).join(file);
+    fs::write(path(0, "plan.json"), "{\"format\": 1, ").expect("written");
+    edit(&path(1, "run.json"), |record| record["ended"] = Value::Null);
+    fs::remove_file(path(2, "cases/pairs/metrics.parquet")).expect("removed");
+    fs::write(path(3, "cases/pairs/metrics.parquet"), "no table").expect("written");
+    edit(&path(4, "plan.json"), |plan| {
+        plan["replayed_from"] = "judge".into();
+        plan["parent"] = ids[5].as_str().into();
+    });
+    fs::create_dir_all(project.path().join("runs/notes")).expect("made");
+    let told = project.harness(&ONE);
+    assert_eq!(told.code, Some(0), "{}", told.all());
+    let line = |word: &str| {
+        let mut lines = told.stdout.lines().filter(|line| line.contains(word));
+        lines.next().unwrap_or_else(|| panic!("{word}: {}", told.all())).to_owned()
+    };
+    assert!(
+        line(&ids[0]).starts_with("not counted: ") && line(&ids[0]).contains("plan.json"),
+        "{}",
+        told.all()
+    );
+    assert!(line(&ids[1]).contains("partial: it did not come to its end"), "{}", told.all());
+    assert!(line(&ids[2]).contains("not counted: not measured"), "{}", told.all());
+    assert!(told.stdout.contains(&format!("not counted: {}: ", ids[3])), "{}", told.all());
+    assert!(line(&ids[4]).contains("the same jobs as another run"), "{}", told.all());
+    assert!(line("notes").contains("it has no `plan.json`"), "{}", told.all());
+    let json = project.harness(&[&ONE[..], &["--format", "json"]].concat());
+    let document: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert_eq!(document["not_counted"].as_array().map(Vec::len), Some(4), "{}", json.all());
+}
+
+#[test]
+fn no_run_a_slip_of_the_pen_and_what_nobody_measured_are_no_history() {
+    let project = Project::new();
+    fs::create_dir_all(project.path().join("runs")).expect("made");
+    let none = project.harness(&ONE);
+    assert_eq!(none.code, Some(2), "{}", none.all());
+    assert!(none.stderr.contains("no run is there"), "{}", none.all());
+    let (project, ids) = runs(&[1.0, 1.0], |_| "2.23.4");
+    for (args, code, word) in [
+        (&["history", "nccl.buswb"][..], 2, "did you mean `nccl.busbw`?"),
+        (&["history", "nccl.busbw", "--where", "opp=x"], 2, "did you mean `op`?"),
+        (&["history", "nccl.busbw", "--where", "op=all_reduce"], 3, "measured in none of 2 runs"),
+        (&["history", "train.step_time"], 3, "measured in none of 2 runs"),
+        (&["history"], 2, "METRIC"),
+        (&["history", "nccl.busbw", "--runs", "nowhere"], 2, "nowhere"),
+        (&["history", "--suspects", "--where", "nodes=2"], 2, "did you mean `node`?"),
+    ] {
+        let told = project.harness(args);
+        assert_eq!(told.code, Some(code), "{args:?} {}", told.all());
+        assert!(told.all().contains(word), "{args:?} {}", told.all());
+    }
+    let one = project.harness(&["history", "nccl.busbw", "--runs", &format!("runs/{}", ids[0])]);
+    assert!(one.code == Some(2) && one.stderr.contains("that is one run"), "{}", one.all());
+}
+
+#[test]
+fn a_part_that_was_blamed_is_remembered_cleared_and_told_of_when_it_is_blamed_again() {
+    let project = Project::new();
+    let args = |fault: bool| {
+        let mut args = vec!["-q", "--suite", "nccl-p5", "nic-pairs", "--nodes", "p5-[001-004]"];
+        if fault {
+            args.extend(["--sim-fault", "p5-002:nic-slow=0.4@rdmap113s0"]);
+        }
+        args
+    };
+    let first = project.harness(&args(true));
+    assert_eq!(first.blamed(), ["culprit p5-002 rdmap113s0"], "{}", first.all());
+    assert!(!first.stdout.contains("\nbefore: "), "{}", first.all());
+    let green = project.harness(&args(false));
+    assert_eq!(green.code, Some(0), "{}", green.all());
+    let suspects = |format: &str| project.harness(&["history", "--suspects", "--format", format]);
+    let cleared: Value = serde_json::from_str(&suspects("json").stdout).expect("JSON");
+    let one = &cleared["suspects"][0];
+    assert_eq!(
+        (one["node"].as_str(), one["part"].as_str()),
+        (Some("p5-002"), Some("rdmap113s0")),
+        "{cleared}"
+    );
+    assert_eq!((one["open"].as_bool(), one["cleared_in"].as_array().map(Vec::len)), (Some(false), Some(1)));
+    assert_eq!((&one["codes"][0], &one["simulated"]), (&Value::from("HRN-NIC-SLOW"), &Value::from(true)));
+    let again = project.harness(&args(true));
+    let before = again.stdout.lines().find(|line| line.starts_with("before: "));
+    let told = "before: p5-002 rdmap113s0: named in 1 of the last 2 runs with it, last ";
+    assert!(before.is_some_and(|line| line.starts_with(told)), "{}", again.all());
+    let text = suspects("text");
+    let line = text.stdout.lines().nth(1).unwrap_or_default();
+    assert!(
+        line.starts_with("p5-002  rdmap113s0") && line.contains("2 of 3") && line.contains("open"),
+        "{}",
+        text.all()
+    );
+    assert!(text.stdout.contains("SIMULATED"), "{}", text.all());
+    assert_eq!(suspects("csv").stdout.lines().count(), 2);
+    let other = project.harness(&["history", "--suspects", "--where", "node=p5-001"]);
+    assert!(other.stdout.contains("no part was blamed in 3 runs"), "{}", other.all());
+}
