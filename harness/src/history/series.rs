@@ -120,10 +120,13 @@ pub fn find(past: &Past, asked: &Asked) -> Found {
         }
     }
     let judged = points.len().max(1) as u32;
-    let series = points
+    let series: Vec<Series> = points
         .into_iter()
         .map(|(key, (unit, better, runs))| series(past, asked, key, (unit, better), runs, judged))
         .collect();
+    // A run that was to measure it stands among the points.
+    let is_point = |at: usize| series.iter().any(|one| one.points.iter().any(|point| point.run == at));
+    without.retain(|at| !is_point(*at));
     Found { series, unread, without }
 }
 
