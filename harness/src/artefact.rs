@@ -3,6 +3,7 @@
 //! Every artefact carries `format`, the version of its own layout; a reader refuses a newer one by name.
 //! No artefact holds an absolute path of the machine that the harness runs on, nor where outputs were sent to.
 
+pub mod acceptance;
 mod analyses;
 mod bound;
 mod culprit;

@@ -12,6 +12,7 @@
 //! `pipeline` is where they meet, `replay` takes a stored run through the later ones again, `store` reads and writes what
 //! lies between them, `probe` asks nodes what they are before any of it, `isolate` finds by more runs who makes one slow,
 //! `drain` takes nodes out of Slurm's queue, `history` looks at many stored runs, `compare` holds two against each other,
+//! `accept` says of new nodes by several runs whether they are good,
 //! `cli` is what a person calls. `standin` puts the pretend cluster's model behind real processes, `tasks` has reports read
 //! on the nodes of a cluster.
 //! Dependencies run one way: `cli -> pipeline -> stages -> launch -> reach <- sim`.
@@ -23,6 +24,7 @@
 //! - Real and pretend worlds are never mixed in one run, and every output of a pretend run says so.
 //! - Only `store` asks the machine's clock, once per run; all waiting is tokio's.
 
+pub mod accept;
 pub mod analyze;
 pub mod artefact;
 pub mod baseline;

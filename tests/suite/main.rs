@@ -4,6 +4,7 @@
 // Tests wait for real processes by the machine's clock; what they test must not.
 #![allow(clippy::disallowed_methods)]
 
+mod accept;
 mod allocation_script;
 mod analyze_on;
 mod baselines;

@@ -1,6 +1,7 @@
 //! What a person types: the verbs, and the flags of the default verb, which runs suites.
 //! libtest-mimic's arguments are flattened in, so that its vocabulary works as everywhere.
 
+mod accept;
 mod baseline;
 mod bundle;
 mod clean;
@@ -41,6 +42,7 @@ const ABOUT: &str =
 
 const VERBS: &str = "\
 Verbs (the first word; anything else there is a filter of assertion names):
+  accept --nodes RANGE  say of new nodes whether they are good, stage by stage, with a certificate
   baseline propose --run ID...
                         what runs say the baselines should be; `review`: decide on it; `show`, `lint`, `diff`, `export`
   bundle --run ID       a run as one file, which opens on any machine
@@ -200,6 +202,10 @@ enum LogKind {
 pub fn main(args: Vec<OsString>) -> i32 {
     let verb = args.get(1).and_then(|word| word.to_str()).map(str::to_owned);
     match verb.as_deref() {
+        Some("accept") => match parse::<accept::AcceptArgs>(verb_args(args)) {
+            Ok(args) => accept::run(&args),
+            Err(code) => code,
+        },
         Some("baseline") => match parse::<baseline::BaselineArgs>(verb_args(args)) {
             Ok(args) => baseline::run(&args),
             Err(code) => code,

@@ -76,7 +76,8 @@ pub fn before(
     Ok((crate::plan::leave_out(plan, rest, left_out), made))
 }
 
-fn made(
+/// What the nodes of a plan told.
+pub fn made(
     plan: &Plan,
     inventory: &Inventory,
     reached: Option<&Reached>,

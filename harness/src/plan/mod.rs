@@ -18,7 +18,7 @@ mod training;
 pub use allocations::{name_of_allocation, share};
 pub use baseline::{key, look_up, read_shown, rebaseline};
 pub use left_out::leave_out;
-pub use placement::Placed;
+pub use placement::{Placed, place, ring};
 pub use select::{Selection, select};
 pub use settings::{SETTINGS, apply_settings};
 

@@ -260,7 +260,7 @@ fn if_red(isolation: &PlannedIsolation) -> String {
 }
 
 /// Rounds follow one another; the jobs of one round run side by side.
-fn estimate_s(case: &PlannedCase) -> u64 {
+pub fn estimate_s(case: &PlannedCase) -> u64 {
     let mut rounds: BTreeMap<u32, u64> = BTreeMap::new();
     for job in first(case) {
         let longest = rounds.entry(job.round).or_default();
@@ -269,7 +269,7 @@ fn estimate_s(case: &PlannedCase) -> u64 {
     rounds.values().sum()
 }
 
-fn node_hours(case: &PlannedCase) -> f64 {
+pub fn node_hours(case: &PlannedCase) -> f64 {
     let node_seconds: u64 = first(case).map(|job| job.nodes.len() as u64 * job.estimate_s).sum();
     node_seconds as f64 / 3600.0
 }

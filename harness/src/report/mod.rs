@@ -12,7 +12,7 @@ mod terminal;
 pub mod text;
 mod trials;
 
-pub use dry_run::dry_run;
+pub use dry_run::{dry_run, estimate_s, node_hours};
 pub use junit::junit;
 pub use list::{ListFormat, list};
 pub use progress::{Mode, Progress};

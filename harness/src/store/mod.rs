@@ -2,6 +2,7 @@
 //! id carries both, everything else of a run is told the time.
 
 mod carry;
+mod checksums;
 mod find;
 mod held;
 mod journal;
@@ -9,6 +10,7 @@ mod stored;
 mod whole;
 
 pub use carry::files;
+pub use checksums::{CHECKSUMS, checksums};
 pub use find::Named;
 pub use stored::{Stored, is_inside};
 pub use whole::{write_private_by, write_whole, write_whole_by};

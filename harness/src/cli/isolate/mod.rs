@@ -4,11 +4,11 @@
 pub mod after;
 mod chase;
 mod drained;
-mod fleet;
+pub(super) mod fleet;
 mod fleetwide;
 mod rounds;
 mod seen;
-mod told;
+pub(super) mod told;
 mod voice;
 
 use super::{home, load, no_home, usage};
@@ -125,7 +125,7 @@ fn drained_nodes(home: &Home, args: &IsolateArgs) -> Result<(Inventory, Vec<Stri
     Ok((inventory, nodes.map_err(|why| vec![why])?))
 }
 
-fn hours(text: &str) -> Result<f64, String> {
+pub(super) fn hours(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(hours) if hours > 0.0 && hours.is_finite() => Ok(hours),
         _ => Err("node-hours are a number above 0".to_owned()),

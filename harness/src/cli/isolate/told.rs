@@ -170,10 +170,15 @@ pub fn sum(voice: Voice, culprits: usize, runs: usize, nodes: usize, node_hours:
 }
 
 fn line(isolation: &Isolation, named: &Named) -> Line {
-    let node = |node: usize| isolation.asked.nodes.get(node).cloned().unwrap_or_default();
-    let group =
-        |group: usize| isolation.asked.groups.get(group).cloned().unwrap_or_else(|| format!("group {group}"));
-    let nic = |nic: usize| isolation.inventory.instance.nics.get(nic).cloned().unwrap_or_default();
+    let asked = &isolation.asked;
+    line_of(&asked.nodes, &asked.groups, &isolation.inventory.instance.nics, named)
+}
+
+/// What is named by number, by name.
+pub fn line_of(nodes: &[String], groups: &[String], nics: &[String], named: &Named) -> Line {
+    let node = |node: usize| nodes.get(node).cloned().unwrap_or_default();
+    let group = |group: usize| groups.get(group).cloned().unwrap_or_else(|| format!("group {group}"));
+    let nic = |nic: usize| nics.get(nic).cloned().unwrap_or_default();
     let (subject, part) = match named.place {
         Place::Node(at) | Place::Somewhere(at) => (node(at), "node".to_owned()),
         Place::Gpu(at, gpu) => (node(at), format!("gpu{gpu}")),

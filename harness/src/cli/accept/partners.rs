@@ -1,0 +1,61 @@
+//! Which nodes are taken for good: those that somebody names, or those that the last passing run was on.
+
+use crate::inventory::Inventory;
+use crate::nodeset;
+use crate::store::{self, Home, Stored};
+
+const NONE: &str = "none";
+
+/// The partners, and who says that they are good.
+pub fn of(
+    home: &Home,
+    inventory: &Inventory,
+    nodes: &[String],
+    named: Option<&str>,
+) -> Result<(Vec<String>, String), String> {
+    let among = || (Vec::new(), "each other: no node is known to be good".to_owned());
+    let others: Vec<String> = inventory.nodes.iter().filter(|node| !nodes.contains(node)).cloned().collect();
+    match named {
+        Some(NONE) => Ok(among()),
+        Some(range) => {
+            let partners = inventory.select(Some(range), None).map_err(|why| format!("--partners: {why}"))?;
+            match partners.iter().find(|node| nodes.contains(node)) {
+                Some(both) => Err(format!("--partners: a node cannot be new and known to be good: `{both}`")),
+                None => {
+                    let told = format!("{}, which were named as known to be good", nodeset::fold(&partners));
+                    Ok((partners, told))
+                }
+            }
+        }
+        None if others.is_empty() => Ok(among()),
+        None => vouched_for(home, inventory, &others).ok_or_else(|| {
+            format!(
+                "no passing run here is on any other node of `{}`: give those that are known to be good, `--partners RANGE`, or \
+                 hold new nodes against each other, `--partners none`: {}",
+                inventory.name,
+                nodeset::fold(&others)
+            )
+        }),
+    }
+}
+
+/// By the newest run on this cluster in which all passed.
+fn vouched_for(home: &Home, inventory: &Inventory, others: &[String]) -> Option<(Vec<String>, String)> {
+    home.runs().iter().rev().find_map(|folder| {
+        let stored = Stored::open(folder).ok()?;
+        let summary: crate::artefact::Summary = store::read_json(&folder.join("summary.json")).ok()?;
+        let has_passed = summary.exit_code == crate::exit_code::PASSED && summary.counts.pass > 0;
+        if summary.inventory != inventory.name || !has_passed || stored.plan.replayed_from.is_some() {
+            return None;
+        }
+        let took_part = |node: &&String| {
+            let mut jobs = stored.plan.cases.iter().flat_map(|case| &case.jobs);
+            jobs.any(|job| job.nodes.contains(node))
+        };
+        let good: Vec<String> = others.iter().filter(took_part).cloned().collect();
+        (!good.is_empty()).then(|| {
+            let told = format!("{}, which passed run {}", nodeset::fold(&good), summary.run_id);
+            (good, told)
+        })
+    })
+}

@@ -1,0 +1,385 @@
+//! `harness accept` on pretend clusters: who is accepted, who is rejected at which stage, and what the certificate holds.
+//! The rules by themselves are tested beside them (`harness/src/accept/tests.rs`).
+
+use crate::project::{Project, Ran, ran};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Thirty-two new nodes, and eight that are known to be good.
+const DELIVERY: [&str; 4] = ["--nodes", "p5-[033-064]", "--partners", "p5-[001-008]"];
+/// Four of each.
+const FEW: [&str; 4] = ["--nodes", "p5-[033-036]", "--partners", "p5-[001-004]"];
+/// A GPU that the driver does not list, NVLink that is slow, a NIC that is slow.
+const THREE: [&str; 6] = [
+    "--sim-fault",
+    "p5-040:gpu-missing@3",
+    "--sim-fault",
+    "p5-047:nvlink-slow=0.6",
+    "--sim-fault",
+    "p5-059:nic-slow=0.4@rdmap113s0",
+];
+
+fn accept(project: &Project, out: &str, more: &[&[&str]]) -> Ran {
+    let args = ["accept", "--inventory", "sim-64", "--out", out];
+    project.harness(&[&args[..], &more.concat()].concat())
+}
+
+fn certificate(project: &Project, out: &str) -> Value {
+    let path = project.path().join(out).join("acceptance.json");
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// The same without what each delivery is called.
+fn nameless(project: &Project, out: &str) -> String {
+    let certificate = certificate(project, out);
+    let id = certificate["delivery"].as_str().expect("an id");
+    serde_json::to_string_pretty(&certificate).expect("JSON").replace(id, "ID")
+}
+
+fn listed(certificate: &Value, list: &str) -> Vec<(String, String)> {
+    let word = |one: &Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
+    let all = certificate[list].as_array().expect("a list").iter();
+    all.map(|one| (word(one, "node"), word(one, "stage"))).collect()
+}
+
+fn last(ran: &Ran) -> &str {
+    ran.stdout.lines().last().unwrap_or_default()
+}
+
+/// Of each run of a delivery, in their order: its name, and the nodes that its jobs are on.
+fn runs(folder: &Path) -> Vec<(String, BTreeSet<String>)> {
+    let entries = fs::read_dir(folder.join("runs")).expect("runs").flatten();
+    let mut folders: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|path| !path.is_symlink()).collect();
+    folders.sort();
+    let of = |path: PathBuf| {
+        let text = fs::read_to_string(path.join("plan.json")).expect("a plan");
+        let plan: harness::artefact::Plan = serde_json::from_str(&text).expect("a plan");
+        let nodes = plan.cases.iter().flat_map(|case| &case.jobs).flat_map(|job| job.nodes.clone()).collect();
+        (path.file_name().expect("a name").to_string_lossy().into_owned(), nodes)
+    };
+    folders.into_iter().map(of).collect()
+}
+
+fn checked(folder: &Path) -> Ran {
+    let sums = ["--check", "--strict", "--quiet", "SHA256SUMS"];
+    ran(Command::new("sha256sum").args(sums).current_dir(folder).output().expect("coreutils"))
+}
+
+#[test]
+fn of_thirty_two_nodes_with_three_faults_exactly_those_three_are_rejected() {
+    let project = Project::new();
+    let first = accept(&project, "one", &[&DELIVERY, &THREE]);
+    assert_eq!(first.code, Some(1), "{}", first.all());
+    let told = certificate(&project, "one");
+    let wanted = [("p5-040", "preflight"), ("p5-047", "single node"), ("p5-059", "pairs")];
+    let wanted: Vec<(String, String)> = wanted.map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec();
+    assert_eq!(listed(&told, "rejected"), wanted, "{}", first.all());
+    assert_eq!((told["accepted"].as_array().map(Vec::len), listed(&told, "undecided").len()), (Some(29), 0));
+    for line in [
+        "rejected at preflight: HRN-NODE-UNFIT configure p5-040 node: ",
+        "rejected at single node: HRN-NVLINK-SLOW reset p5-047 nvlink: ",
+        "rejected at pairs: HRN-NIC-SLOW replace p5-059 rdmap113s0: 4.8 GB/s with p5-00",
+        "SIMULATED: ",
+        "expected: runs 4 to ",
+    ] {
+        assert!(first.stdout.contains(line), "{line} {}", first.all());
+    }
+    let hours = told["node_hours"].as_f64().expect("node-hours");
+    assert!(hours > 1.0 && last(&first).ends_with(&format!("node-hours {hours:.2}")), "{}", last(&first));
+    // Whoever has failed costs nothing any more.
+    let of_runs = runs(&project.path().join("one"));
+    assert_eq!(of_runs.len(), 4, "{of_runs:?}");
+    for (node, after) in [("p5-040", "-00-"), ("p5-047", "-01-single"), ("p5-059", "-02-pairs")] {
+        for (name, nodes) in &of_runs {
+            let is_after = name.rsplit("-p5-").next().map(|rest| &rest[4..]) > Some(after);
+            assert!(!(is_after && nodes.contains(node)), "{node} after {after}: {name}");
+        }
+    }
+    // The same seed gives the same certificate.
+    let second = accept(&project, "two", &[&DELIVERY, &THREE]);
+    assert_eq!(second.code, Some(1), "{}", second.all());
+    assert_eq!(nameless(&project, "one"), nameless(&project, "two"));
+    // What is sealed stays as it is, or that is seen.
+    let folder = project.path().join("one");
+    assert_eq!(checked(&folder).code, Some(0));
+    let verdict = folder.join("runs").join(&of_runs[1].0).join("cases/nic-pairs/verdict.json");
+    let mut bytes = fs::read(&verdict).expect("read");
+    bytes[100] ^= 1;
+    fs::write(&verdict, bytes).expect("written");
+    let changed = checked(&folder);
+    assert!(
+        changed.code == Some(1) && changed.stdout.contains("cases/nic-pairs/verdict.json"),
+        "{}",
+        changed.all()
+    );
+}
+
+#[test]
+fn thirty_two_healthy_nodes_are_accepted_and_the_certificate_says_by_which_limits() {
+    let project = Project::new();
+    let healthy = accept(&project, "out", &[&DELIVERY]);
+    assert_eq!(healthy.code, Some(0), "{}", healthy.all());
+    assert!(
+        last(&healthy).starts_with("accepted 32, rejected 0, not decided 0, runs 4, "),
+        "{}",
+        last(&healthy)
+    );
+    let told = certificate(&project, "out");
+    let limits = told["limits"].as_array().expect("limits");
+    let stages: BTreeSet<&str> = limits.iter().filter_map(|limit| limit["stage"].as_str()).collect();
+    assert_eq!(stages, BTreeSet::from(["single node", "pairs", "groups", "all"]));
+    for limit in limits {
+        let state = limit["state"].as_str().expect("a state");
+        assert!(
+            ["accepted", "stated"].contains(&state) && limit["failed"] == 0 && limit["open"] == 0,
+            "{limit}"
+        );
+        assert!(
+            limit["passed"].as_u64() > Some(0) && !limit["source"].as_str().expect("a source").is_empty(),
+            "{limit}"
+        );
+    }
+    let markdown = fs::read_to_string(project.path().join("out/acceptance.md")).expect("read");
+    for part in [
+        "**SIMULATED: ",
+        "| accepted | 32: p5-[033-064] |",
+        "| held against | p5-[001-008], which were named as known to be good |",
+        "| all | all-all_gather | busbw/8GiB | ",
+        "sim-p5 nccl.busbw all_gather, 8GiB, 32 nodes, 256 ranks",
+        "| driver | 570.133.20-SIMULATED | p5-[033-064] |",
+        "## What was not measured",
+    ] {
+        assert!(markdown.contains(part), "{part}: {markdown}");
+    }
+    // Each is an ordinary run.
+    let run = fs::read_link(project.path().join("out/runs/latest")).expect("a link");
+    let run = project.path().join("out/runs").join(run).display().to_string();
+    let judged = project.harness(&["--run", &run, "--from", "judge", "-q"]);
+    assert_eq!(judged.code, Some(0), "{}", judged.all());
+}
+
+#[test]
+fn what_could_not_be_told_is_never_accepted() {
+    let project = Project::new();
+    let garbled = accept(&project, "garbled", &[&FEW, &["--sim-fault", "p5-034:garbled"]]);
+    assert_eq!(garbled.code, Some(3), "{}", garbled.all());
+    let told = certificate(&project, "garbled");
+    assert_eq!(
+        listed(&told, "undecided"),
+        [("p5-034".to_owned(), "single node".to_owned())],
+        "{}",
+        garbled.all()
+    );
+    assert_eq!(told["accepted"].as_array().map(Vec::len), Some(3), "{}", garbled.all());
+    // Without a baseline nothing can be told of anybody.
+    fs::remove_file(project.path().join("baselines/sim-p5.toml")).expect("removed");
+    let bare = accept(&project, "bare", &[&FEW]);
+    assert_eq!(bare.code, Some(3), "{}", bare.all());
+    assert!(last(&bare).starts_with("accepted 0, rejected 0, not decided 4, runs 1, "), "{}", bare.all());
+}
+
+#[test]
+fn a_budget_is_kept_and_a_delivery_goes_on_with_a_larger_one() {
+    let project = Project::new();
+    let poor = accept(&project, "out", &[&FEW, &["--budget", "0.1"]]);
+    assert_eq!(poor.code, Some(3), "{}", poor.all());
+    assert!(
+        poor.stdout.contains("not decided at pairs: p5-[033-036]: the next run needs about "),
+        "{}",
+        poor.all()
+    );
+    assert!(certificate(&project, "out")["node_hours"].as_f64() <= Some(0.1));
+    let rich = project.harness(&["accept", "--resume", "out", "--budget", "9"]);
+    assert_eq!(rich.code, Some(0), "{}", rich.all());
+    assert!(last(&rich).starts_with("accepted 4, rejected 0, not decided 0, runs 4, "), "{}", last(&rich));
+    assert_eq!(checked(&project.path().join("out")).code, Some(0));
+}
+
+#[test]
+fn a_delivery_whose_process_is_killed_goes_on_and_comes_to_the_same() {
+    let project = Project::new();
+    let fault = ["--sim-fault", "p5-034:nic-slow=0.4@rdmap113s0"];
+    let whole = accept(&project, "whole", &[&FEW, &fault]);
+    assert_eq!(whole.code, Some(1), "{}", whole.all());
+    let args = [&["accept", "--inventory", "sim-64", "--out", "killed"][..], &FEW, &fault].concat();
+    let mut child = project.command(&args).stdout(std::process::Stdio::null()).spawn().expect("started");
+    let is_there = |name: &str| {
+        let entries = fs::read_dir(project.path().join("killed/runs")).into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.path())
+            .any(|path| path.to_string_lossy().ends_with(name) && path.join("events.jsonl").exists())
+    };
+    while !is_there("-02-pairs") && child.try_wait().expect("waited").is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    assert!(!project.path().join("killed/acceptance.json").exists(), "it had ended before");
+    let resumed = project.harness(&["accept", "--resume", "killed"]);
+    assert_eq!(resumed.code, Some(1), "{}", resumed.all());
+    // But for how long the run took that was gone on with.
+    let but_for_time = |out: &str| {
+        let text = nameless(&project, out);
+        let is_time = |line: &&str| ["node_hours", "seconds", "ended"].iter().any(|word| line.contains(word));
+        text.lines().filter(|line| !is_time(line)).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(but_for_time("killed"), but_for_time("whole"));
+    assert_eq!(checked(&project.path().join("killed")).code, Some(0));
+    // Where files were changed meanwhile nothing of it fits together.
+    project.write(
+        "inventory/sim-64.toml",
+        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-064]\"\n\n[reach]\nvia = \"slurm\"\n",
+    );
+    let changed = project.harness(&["accept", "--resume", "killed"]);
+    assert!(changed.code == Some(3) && changed.stderr.contains("were changed since"), "{}", changed.all());
+}
+
+#[test]
+fn a_partner_that_is_bad_itself_is_withdrawn_and_costs_no_new_node_its_place() {
+    let project = Project::new();
+    let ran = accept(
+        &project,
+        "out",
+        &[&DELIVERY[..2], &["--partners", "p5-[001-004]", "--sim-fault", "p5-003:port-slow=0.5"]],
+    );
+    let told = certificate(&project, "out");
+    let withdrawn: Vec<&str> =
+        told["withdrawn"].as_array().expect("a list").iter().filter_map(|one| one["node"].as_str()).collect();
+    assert_eq!(withdrawn, ["p5-003"], "{}", ran.all());
+    assert_eq!((ran.code, told["accepted"].as_array().map(Vec::len)), (Some(0), Some(32)), "{}", ran.all());
+}
+
+#[test]
+fn new_nodes_without_partners_are_held_against_each_other_and_the_bad_one_is_told_apart() {
+    let project = Project::new();
+    let args = ["--nodes", "p5-[033-040]", "--partners", "none", "--sim-fault", "p5-036:port-slow=0.5"];
+    let ran = accept(&project, "out", &[&args]);
+    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    let told = certificate(&project, "out");
+    assert_eq!(listed(&told, "rejected"), [("p5-036".to_owned(), "pairs".to_owned())], "{}", ran.all());
+    assert!(ran.stdout.contains("HRN-PORT-SLOW replace p5-036 fabric: all 32 of its NICs"), "{}", ran.all());
+    // There are numbers for eight and for four at once, and none for seven.
+    assert_eq!(told["accepted"].as_array().map(Vec::len), Some(7), "{}", ran.all());
+    assert!(
+        ran.stdout.contains("not measured: all 7 at once: `all-all_gather` was run on 4 at a time"),
+        "{}",
+        ran.all()
+    );
+}
+
+#[test]
+fn a_slow_way_between_nodes_rejects_none_of_them_and_accepts_none() {
+    let project = Project::new();
+    let args = ["--nodes", "p5-[033-036,057-060]", "--partners", "p5-[001-008]"];
+    let ran = accept(&project, "out", &[&args, &["--sim-fault", "p5-033:link-slow=0.5@p5-057"]]);
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    let line = "not decided at all: p5-[033-036,057-060]: no node is named, but HRN-LINK-SLOW watch ";
+    assert!(ran.stdout.contains(line), "{}", ran.all());
+    assert!(last(&ran).starts_with("accepted 0, rejected 0, not decided 8, "), "{}", last(&ran));
+}
+
+#[test]
+fn a_copy_for_the_vendor_names_nobody() {
+    let project = Project::new();
+    let inventory = "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"ACME-east-h[001-012]\"\n\n[groups]\n\
+                     hall-seven = \"ACME-east-h[001-006]\"\nhall-eight = \"ACME-east-h[007-012]\"\n\n[reach]\nvia = \"slurm\"\n\
+                     partition = \"secret-queue\"\naccount = \"project-blue\"\n\n[paths]\nshared = \"/fsx/jdoe/harness\"\n";
+    project.write("inventory/acme-prod.toml", inventory);
+    let args = [
+        "accept",
+        "--inventory",
+        "acme-prod",
+        "--out",
+        "out",
+        "--nodes",
+        "ACME-east-h[009-012]",
+        "--partners",
+        "ACME-east-h[001-004]",
+        "--sanitise",
+        "--sim-fault",
+        "ACME-east-h010:nic-slow=0.4@rdmap113s0",
+    ];
+    let mut command = project.command(&args);
+    command.env("USER", "jdoe").env("HOME", "/home/jdoe");
+    let ran = ran(command.output().expect("started"));
+    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    let vendor = project.path().join("out/vendor");
+    let markdown = fs::read_to_string(vendor.join("acceptance.md")).expect("read");
+    assert!(markdown.contains("| rejected | 1: node-010 |") && markdown.contains("rdmap113s0"), "{markdown}");
+    let planted =
+        ["acme", "jdoe", "hall-seven", "hall-eight", "secret-queue", "project-blue", "/fsx", "10.0.0.1"];
+    let own = project.path().display().to_string();
+    let mut texts = 0;
+    for file in harness::store::files(&vendor).expect("read") {
+        let text = fs::read_to_string(vendor.join(&file)).expect("a text");
+        let all = format!("{}\n{text}", file.display()).to_lowercase();
+        for word in planted.iter().copied().chain([own.as_str()]) {
+            assert!(!all.contains(&word.to_lowercase()), "{word} in {}", file.display());
+        }
+        texts += 1;
+    }
+    assert!(texts > 100, "only {texts} files");
+    assert_eq!(checked(&vendor).code, Some(0));
+    // The delivery itself keeps its names.
+    assert!(
+        fs::read_to_string(project.path().join("out/acceptance.md"))
+            .expect("read")
+            .contains("ACME-east-h010")
+    );
+}
+
+#[test]
+fn good_nodes_are_those_that_are_named_or_that_the_last_passing_run_was_on() {
+    let project = Project::new();
+    let nodes = ["--nodes", "p5-[033-036]"];
+    let nobody = accept(&project, "out", &[&nodes, &["--dry-run"]]);
+    assert!(nobody.code == Some(2) && nobody.stderr.contains("`--partners RANGE`"), "{}", nobody.all());
+    let passing = [
+        "--suite",
+        "acceptance-p5",
+        "--inventory",
+        "sim-64",
+        "--nodes",
+        "p5-[001-004]",
+        "-q",
+        "pair-all_gather",
+    ];
+    assert_eq!(project.harness(&passing).code, Some(0));
+    let vouched = accept(&project, "out", &[&nodes, &["--dry-run"]]);
+    assert!(vouched.stdout.contains("held against p5-[001-004], which passed run "), "{}", vouched.all());
+    assert!(vouched.code == Some(0) && !project.path().join("out").exists(), "{}", vouched.all());
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused_before_anything_is_launched() {
+    let project = Project::new();
+    project.write("full/file", "x");
+    for (more, told) in [
+        (
+            &["--nodes", "p5-[033-034]", "--partners", "p5-[034-036]"][..],
+            "a node cannot be new and known to be good: `p5-034`",
+        ),
+        (
+            &["--nodes", "p5-[033-034]", "--partners", "none", "--suite", "canary"],
+            "no case to accept nodes by",
+        ),
+        (&["--nodes", "p5-[033-034]", "--partners", "none", "--suite", "nccl-p4de"], "is for `p4de`"),
+        (&["--nodes", "p5-[033-099]"], "unknown node"),
+        (&["--nodes", "p5-033", "--partners", "none", "--sim-fault", "p5-033:nothing"], "--sim-fault: "),
+        (&["--nodes", "p5-033", "--partners", "none", "--budget=-1"], "above 0"),
+    ] {
+        let ran = accept(&project, "out", &[more]);
+        assert!(ran.code == Some(2) && ran.stderr.contains(told), "{told}: {}", ran.all());
+    }
+    let full = accept(&project, "full", &[&["--nodes", "p5-033", "--partners", "none"]]);
+    assert!(full.code == Some(2) && full.stderr.contains("it is not empty"), "{}", full.all());
+    let none = project.harness(&["accept", "--resume", "full"]);
+    assert!(none.code == Some(2) && none.stderr.contains("no folder of a delivery"), "{}", none.all());
+    assert!(!project.path().join("out").exists() && project.runs() == 0);
+}
