@@ -1,30 +1,17 @@
 //! `harness baseline` from runs to decisions: proposed by pretend runs, decided in a real terminal, and linted against
 //! what others have shipped.
 
+use crate::little::pairs;
 use crate::project::{Project, Ran};
 use harness::baseline::{Baselines, State};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::process::Stdio;
 
-const SUITE: &str = r#"
-instance = "p5"
-about = "pairs, against a baseline"
-[[case]]
-name = "pairs"
-placement = "pairs"
-workload = { kind = "nccl-tests", op = "all_gather", from = "1GiB", to = "2GiB", factor = 2 }
-recipes = ["nccl_tests"]
-[[case.assert]]
-metric = "nccl.busbw"
-size = ["1GiB", "2GiB"]
-against = "baseline"
-"#;
-
 /// A project whose only baselines are those that its own runs will make.
 fn project() -> Project {
     let project = Project::new();
-    project.write("suites/own.toml", SUITE);
+    project.write("suites/own.toml", &pairs("pairs", "against = \"baseline\""));
     fs::remove_file(project.path().join("baselines/sim-p5.toml")).expect("removed");
     project
 }
@@ -388,7 +375,7 @@ fn an_expired_baseline_neither_passes_nor_fails() {
 #[test]
 fn a_run_whose_cross_checks_disagree_is_no_baseline() {
     let project = project();
-    let suite = SUITE.replace(
+    let suite = pairs("pairs", "against = \"baseline\"").replace(
         "\"all_gather\", from = \"1GiB\", to = \"2GiB\", factor = 2 }",
         "\"all_reduce\", from = \"64MiB\", to = \"256MiB\", factor = 2, iterations = 5 }",
     );

@@ -1,22 +1,9 @@
 //! `harness compare`: runs that are alike, worse, partial, or about other things.
 
+use crate::little::pairs;
 use crate::project::Project;
 use serde_json::Value;
 use std::fs;
-
-const SUITE: &str = r#"
-instance = "p5"
-about = "pairs"
-[[case]]
-name = "CASE"
-placement = "pairs"
-workload = { kind = "nccl-tests", op = "all_gather", from = "1GiB", to = "2GiB", factor = 2 }
-recipes = ["nccl_tests"]
-[[case.assert]]
-metric = "nccl.busbw"
-size = ["1GiB", "2GiB"]
-at_least = "300 GB/s"
-"#;
 
 fn run(project: &Project, suite: &str, more: &[&str]) -> String {
     let mut args = vec!["-q", "--suite", suite, "--nodes", "p5-[001-004]"];
@@ -27,8 +14,8 @@ fn run(project: &Project, suite: &str, more: &[&str]) -> String {
 
 fn project() -> Project {
     let project = Project::new();
-    project.write("suites/own.toml", &SUITE.replace("CASE", "pairs"));
-    project.write("suites/other.toml", &SUITE.replace("CASE", "others"));
+    project.write("suites/own.toml", &pairs("pairs", "at_least = \"300 GB/s\""));
+    project.write("suites/other.toml", &pairs("others", "at_least = \"300 GB/s\""));
     project
 }
 

@@ -1,24 +1,11 @@
 //! `harness history`: numbers over many runs whose truth is known, and the record of parts that were blamed.
 
+use crate::little::pairs;
 use crate::project::Project;
 use recipes::metric::Metrics;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-
-const SUITE: &str = r#"
-instance = "p5"
-about = "pairs"
-[[case]]
-name = "pairs"
-placement = "pairs"
-workload = { kind = "nccl-tests", op = "all_gather", from = "1GiB", to = "2GiB", factor = 2 }
-recipes = ["nccl_tests"]
-[[case.assert]]
-metric = "nccl.busbw"
-size = ["1GiB", "2GiB"]
-at_least = "100 GB/s"
-"#;
 
 const ONE: [&str; 5] = ["history", "nccl.busbw", "--where", "size=1GiB", "place=out"];
 
@@ -32,7 +19,7 @@ fn edit(path: &Path, change: impl Fn(&mut Value)) {
 /// Copies of one run, as if each had been made on a day of its own: with its numbers by this factor, and on this NCCL.
 fn runs(factors: &[f64], nccl: impl Fn(usize) -> &'static str) -> (Project, Vec<String>) {
     let project = Project::new();
-    project.write("suites/own.toml", SUITE);
+    project.write("suites/own.toml", &pairs("pairs", "at_least = \"100 GB/s\""));
     let ran = project.harness(&["-q", "--suite", "own", "--nodes", "p5-[001-004]"]);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     let first = project.latest().canonicalize().expect("a run");

@@ -56,6 +56,25 @@ metric = "command.exit_code"
 equals = 0
 "#;
 
+/// Pairs of nodes, two sizes, and this bound on their bandwidth: a run of it is over at once.
+pub fn pairs(case: &str, bound: &str) -> String {
+    format!(
+        r#"
+instance = "p5"
+about = "pairs"
+[[case]]
+name = "{case}"
+placement = "pairs"
+workload = {{ kind = "nccl-tests", op = "all_gather", from = "1GiB", to = "2GiB", factor = 2 }}
+recipes = ["nccl_tests"]
+[[case.assert]]
+metric = "nccl.busbw"
+size = ["1GiB", "2GiB"]
+{bound}
+"#
+    )
+}
+
 pub const PAIR: &str = "p5-001+p5-002";
 /// One NIC moved nothing: one node's share fails.
 pub const ARGS: [&str; 6] =

@@ -77,8 +77,10 @@ impl Unit {
                     0
                 } else if value.abs() >= 100.0 {
                     1
-                } else {
+                } else if value.abs() >= 1.0 || value == 0.0 {
                     2
+                } else {
+                    4
                 };
                 format!("{value:.digits$} {}", unit.name())
             }

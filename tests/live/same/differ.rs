@@ -53,6 +53,23 @@ const MUST: &[(&str, &[&str], &str)] = &[
     ("junit.xml", &["text"], CLOCK),
     ("pretend.jsonl", &["only one has it"], PRETEND),
     ("probe.json", &["only one has it"], PROBED),
+    ("cases/*/analysis.json", OF_NODES, PROBED),
+    ("cases/*/verdict.json", OF_NODES, PROBED),
+];
+
+/// What a probe adds to the software that a job's own log tells.
+const OF_NODES: &[&str] = &[
+    "versions.cuda",
+    "versions.driver",
+    "versions.efa",
+    "versions.efa_installer",
+    "versions.environment",
+    "versions.gdrdrv",
+    "versions.gpu_clocks",
+    "versions.kernel",
+    "versions.libfabric",
+    "versions.ofi_nccl",
+    "versions.os",
 ];
 
 pub fn between(one: &Path, two: &Path) -> Seen {
@@ -74,6 +91,9 @@ pub fn between(one: &Path, two: &Path) -> Seen {
 impl Seen {
     fn take(&mut self, name: &str, field: &str) {
         let pattern = pattern(name);
+        // Of whichever job.
+        let part = field.split_once("versions.").map(|(_, part)| format!("versions.{part}"));
+        let field = part.as_deref().unwrap_or(field);
         let is = |(file, fields, _): &&(&str, &[&str], &str)| fits(&pattern, file) && fields.contains(&field);
         match MUST.iter().find(is) {
             Some((file, _, why)) => *self.told.entry(format!("{file} {field} ({why})")).or_default() += 1,

@@ -18,7 +18,7 @@ pub const FACTS: &[Fact] = &[
     ),
 ];
 
-fn inventory(project: &Project, nodes: &str, programs: &StandIns) {
+pub(super) fn inventory(project: &Project, nodes: &str, programs: &StandIns) {
     let (shared, state) = (project.path().join("shared"), programs.state());
     let (shared, state) = (shared.display(), state.display());
     project.write(

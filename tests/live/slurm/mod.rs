@@ -1,6 +1,7 @@
 //! Runs over a real Slurm cluster, and what becomes of them when jobs, nodes, the controller or the harness fail: the
 //! right verdict, the right culprit, the other cases unharmed, nothing left.
 
+mod accepted;
 mod analysis;
 mod analysis_left;
 mod bench;
@@ -33,6 +34,7 @@ pub fn tests() -> Vec<Trial> {
         analysis::FACTS,
         analysis_left::FACTS,
         isolated::FACTS,
+        accepted::FACTS,
     ]
     .concat();
     let mut all = trials("slurm", &facts, slurm_cluster::absent());

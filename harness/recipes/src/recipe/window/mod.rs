@@ -196,7 +196,8 @@ struct Seen {
 }
 
 /// The hook's ranges come first, for they are in the report itself; then, where a hook opened it, the hook's word, since what
-/// it closes cuts the program's own ranges; then the program's numbers, with which the watcher's word may agree but for its two ends, that word, and the order of kernels.
+/// it closes cuts the program's own ranges; then the program's numbers, with which the watcher's word may agree but for its two
+/// ends, that word, and the order of kernels.
 fn seen(asked: &Asked, mark: Option<&Mark>, shown: &Shown) -> Seen {
     let of_set = |numbers: &BTreeSet<u64>, by: &str| Seen {
         steps: Some(numbers.len() as u64),
