@@ -1,5 +1,5 @@
 //! The software and settings that a job's numbers hang on: what its own log tells, what a probe of its nodes told before,
-//! and the image that it ran in. What follows where two fingerprints differ is decided by whoever compares.
+//! the image that it ran in, and the variables that its script sets. What follows where two fingerprints differ is decided by whoever compares.
 
 use crate::artefact::{CaseVerdict, Plan, PlannedJob, Probe};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +16,14 @@ pub const COMPARABLE: [&str; 9] =
 const TOLD: [&str; 6] = ["nccl-tests", "efa", "os", "gdrdrv", "environment", "gpu_clocks"];
 
 const IMAGE: &str = "image";
+
+/// The part of a baseline's fingerprint that stands in a job's plan, and that nothing has to tell.
+pub const VARIABLES: &str = "variables";
+
+/// How variables begin that change what a transfer costs.
+const MATTERING: [&str; 5] = ["NCCL_", "OFI_NCCL_", "FI_", "RDMAV_", "CUDA_DEVICE_MAX_CONNECTIONS"];
+/// Those of them that only change what is logged.
+const LOGGING: [&str; 2] = ["NCCL_DEBUG", "FI_LOG_"];
 
 /// Adds what the probe tells of the job's nodes, and the image, to what the job's log told: the log knows best. A part that
 /// one of the nodes does not tell is not told.
@@ -51,6 +59,21 @@ fn image(job: &PlannedJob) -> Option<String> {
     let mut words = job.launch.iter().map(String::as_str).chain(texts);
     let image = words.find_map(|word| word.trim_matches(['\'', '"']).strip_prefix("--container-image="))?;
     Some(image.trim_matches(['\'', '"']).to_owned())
+}
+
+/// Those that the job's script sets, by name. That it sets none is said too: a job that sets one is another.
+pub fn variables(job: &PlannedJob) -> String {
+    let lines = job.files.iter().filter_map(|file| file.text.as_deref()).flat_map(str::lines);
+    let is_one = |set: &&str| {
+        let begins = |with: &&str| set.starts_with(*with);
+        set.contains('=') && MATTERING.iter().any(begins) && !LOGGING.iter().any(begins)
+    };
+    let set: BTreeSet<&str> =
+        lines.filter_map(|line| line.trim_start().strip_prefix("export ")).filter(is_one).collect();
+    match set.is_empty() {
+        true => "none".to_owned(),
+        false => set.into_iter().collect::<Vec<_>>().join(" "),
+    }
 }
 
 /// Of a whole run: what its cases told, and which harness it was.

@@ -65,6 +65,14 @@ fn what_all_nodes_of_the_job_told_is_added_and_the_log_knows_best() {
 }
 
 #[test]
+fn variables_that_the_script_sets_are_told_but_for_those_of_logs() {
+    let text = "#!/bin/bash\nexport PATH=/x\nexport NCCL_PROTO=simple\n  export FI_EFA_FORK_SAFE=1\nexport NCCL_DEBUG=INFO\n\
+                export NCCL_DEBUG_FILE=/tmp/x\nexport FI_LOG_LEVEL=warn\necho export NCCL_ALGO=Tree\n";
+    assert_eq!(variables(&job(&["n1"], text, false)), "FI_EFA_FORK_SAFE=1 NCCL_PROTO=simple");
+    assert_eq!(variables(&job(&["n1"], "srun x", false)), "none");
+}
+
+#[test]
 fn the_image_is_the_one_that_the_script_names() {
     for (text, image) in [
         ("srun --mpi=pmix --container-image=/fsx/a.sqsh --container-mounts=/fsx /opt/x", Some("/fsx/a.sqsh")),

@@ -356,6 +356,12 @@ fn what_a_probe_told_is_part_of_the_fingerprint_and_a_run_that_does_not_tell_it_
     assert!(not_told.all().contains(" is not told here, "), "{}", not_told.all());
     let other = run(&project, "14", &["--probe", "--sim-fault", "p5-001:driver-differs"]);
     assert_eq!(other.code, Some(3), "{}", other.all());
+    let set = pairs("pairs", "against = \"baseline\"")
+        .replace("factor = 2 }", "factor = 2, environment = { NCCL_BUFFSIZE = \"8388608\" } }");
+    project.write("suites/own.toml", &set);
+    let set = run(&project, "15", &["--probe"]);
+    assert_eq!(set.code, Some(3), "{}", set.all());
+    assert!(set.all().contains("variables is NCCL_BUFFSIZE=8388608 here, none there"), "{}", set.all());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use super::{CaseData, JudgedBound, Measured, bound, support};
 use crate::artefact::{BaselineNumbers, PlannedAssertion, PlannedBaseline, Status, Verdict};
+use crate::fingerprint::{VARIABLES, variables};
 use std::collections::BTreeSet;
 
 pub fn judge(
@@ -48,13 +49,16 @@ pub fn judge(
 
 /// The first part of the software that is not the baseline's, or that the run does not tell: here and there.
 fn difference(data: &CaseData, assertion: &PlannedAssertion, numbers: &BaselineNumbers) -> Option<String> {
-    let told = |job: &String, part: &String| {
-        let versions = data.analysis.jobs.get(job).and_then(|analysis| analysis.versions.get(part));
-        versions.filter(|versions| !versions.is_empty())
+    let told = |job: &String, part: &String| match part.as_str() {
+        VARIABLES => {
+            let planned = data.case.jobs.iter().find(|planned| planned.name == *job)?;
+            Some([variables(planned)].into())
+        }
+        _ => data.analysis.jobs.get(job)?.versions.get(part).cloned().filter(|versions| !versions.is_empty()),
     };
     numbers.fingerprint.iter().find_map(|(part, those)| {
         let accepted = those.join(" or ");
-        let seen: BTreeSet<&String> =
+        let seen: BTreeSet<String> =
             assertion.jobs.iter().filter_map(|job| told(job, part)).flatten().collect();
         // What one job tells says nothing of another.
         let is_told = !seen.is_empty() && assertion.jobs.iter().all(|job| told(job, part).is_some());

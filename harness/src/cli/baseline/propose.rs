@@ -7,7 +7,7 @@ use crate::baseline::review::{name, shown};
 use crate::baseline::{Baselines, PENDING};
 use crate::cli::{stored, usage};
 use crate::exit_code;
-use crate::fingerprint::COMPARABLE;
+use crate::fingerprint::{COMPARABLE, VARIABLES, variables};
 use crate::plan;
 use crate::store::{Home, Stored};
 use clap::Args;
@@ -139,6 +139,11 @@ fn read(run: &Stored) -> Result<Read, String> {
         for (part, those) in verdict.versions.iter().filter(|(part, _)| COMPARABLE.contains(&part.as_str())) {
             versions.entry(part.clone()).or_default().extend(those.iter().cloned());
             software.extend(those.first().map(|version| (part.clone(), version.clone())));
+        }
+        // Cases may set other ones than their neighbours, and no other ones than in another run.
+        if let Some(set) = case.jobs.first().map(variables) {
+            versions.entry(format!("{VARIABLES} of `{}`", case.name)).or_default().insert(set.clone());
+            software.insert(VARIABLES.to_owned(), set);
         }
         for (assertion, verdict) in case.assertions.iter().zip(&verdict.verdicts) {
             let (Some(baseline), Some(value)) = (&assertion.bound.baseline, usable(verdict)) else {
