@@ -64,7 +64,9 @@ pub fn standings(nodes: &[String], plan: &Plan, verdicts: &[CaseVerdict]) -> BTr
     for case in &plan.cases {
         let found = verdicts.iter().find(|verdict| verdict.suite == case.suite && verdict.case == case.name);
         let mut told: BTreeSet<&str> = BTreeSet::new();
-        let judged = found.map(|found| found.verdicts.as_slice()).unwrap_or_default();
+        // Fewer verdicts than assertions leave nobody judged.
+        let judged = found.map(|found| found.verdicts.as_slice());
+        let judged = judged.filter(|judged| judged.len() == case.assertions.len()).unwrap_or_default();
         let jobs: BTreeMap<&str, &[String]> =
             case.jobs.iter().map(|job| (job.name.as_str(), job.nodes.as_slice())).collect();
         for (assertion, verdict) in case.assertions.iter().zip(judged) {
@@ -128,3 +130,7 @@ fn untold(node: &str, case: &PlannedCase) -> Bad {
         with: BTreeSet::new(),
     }
 }
+
+#[cfg(test)]
+#[path = "standing_tests.rs"]
+mod tests;

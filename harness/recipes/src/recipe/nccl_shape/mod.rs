@@ -124,9 +124,12 @@ fn run(job: &JobInput) -> Output {
         }
         if ranks > 1 {
             for (bytes, out) in sweep.out.range(FROM_BYTES..) {
-                let Some(inside) = sweep.inside.get(bytes) else { continue };
-                let dims = dims.clone().with(Dim::SizeBytes, *bytes);
-                output.metrics.push(IN_OVER_OUT.of(dims, inside.busbw / out.busbw));
+                // An operation that is never run in place has no such number; one that lacks a size has none of it.
+                if sweep.inside.is_empty() {
+                    break;
+                }
+                let ratio = sweep.inside.get(bytes).map_or(f64::NAN, |inside| over(inside.busbw, out.busbw));
+                output.metrics.push(IN_OVER_OUT.of(dims.clone().with(Dim::SizeBytes, *bytes), ratio));
             }
         }
     }
@@ -174,9 +177,18 @@ fn missing(job: &JobInput, dims: &Dims, declared: &[u64], sweep: &Sweep, output:
 fn dips(dims: &Dims, halves: &[Half], output: &mut Output) {
     for pair in halves.windows(2) {
         let [smaller, larger] = pair else { continue };
-        let fallen = (1.0 - larger.busbw / smaller.busbw).max(0.0);
+        // What has no number has no dip either: `max` alone would take it for none.
+        let fallen = match 1.0 - over(larger.busbw, smaller.busbw) {
+            fallen if fallen.is_nan() => fallen,
+            fallen => fallen.max(0.0),
+        };
         output.metrics.push(DIP.of(dims.clone().with(Dim::SizeBytes, larger.bytes), fallen));
     }
+}
+
+/// One bandwidth over another; no number where either was not measured.
+fn over(one: f64, other: f64) -> f64 {
+    if one > 0.0 && other > 0.0 { one / other } else { f64::NAN }
 }
 
 fn fitted(job: &JobInput, dims: &Dims, halves: &[Half], output: &mut Output) {

@@ -116,3 +116,13 @@ fn the_sizes_asked_for_are_those_that_are_given() {
     assert_eq!(sizes_of("nccl.busbw", &sizes), None);
     assert!(compares("nccl.dip") && !compares("nccl.busbw") && !compares("nccl.fit_busbw"));
 }
+
+#[test]
+fn a_size_without_a_bandwidth_is_not_measured_rather_than_sound() {
+    let half = |power: u32, busbw: f64| Half { bytes: 1 << power, busbw, us: 1.0 };
+    let halves = [half(26, 100.0), half(27, f64::NAN), half(28, 0.0), half(29, 100.0), half(30, 100.0)];
+    let mut output = Output::default();
+    dips(&Dims::new().with(Dim::Place, "out"), &halves, &mut output);
+    let dips: Vec<f64> = output.metrics.iter().map(|row| row.value).collect();
+    assert!(dips[..3].iter().all(|dip| dip.is_nan()) && dips[3..] == [0.0], "{dips:?}");
+}
