@@ -6,6 +6,7 @@
 pub mod acceptance;
 mod analyses;
 mod bound;
+mod common_failure;
 mod culprit;
 mod ended;
 mod isolation;
@@ -16,6 +17,7 @@ mod whole;
 
 pub use analyses::Analyses;
 pub use bound::{BaselineNumbers, PlannedBaseline, PlannedBound, PlannedSpread};
+pub use common_failure::CommonFailure;
 pub use culprit::Culprit;
 pub use ended::{Ended, LEFT_OUT};
 pub use isolation::{Isolated, IsolationCost, PlannedIsolation};
@@ -29,7 +31,7 @@ use crate::window::PlannedWindow;
 use recipes::finding::Finding;
 use recipes::metric::Dims;
 use recipes::op::Op;
-use recipes::recipe::{Doubt, NotComparable, TrainingFacts};
+use recipes::recipe::{Absent, Doubt, NotComparable, TrainingFacts};
 use recipes::unit::{Better, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,6 +74,15 @@ pub struct Plan {
     pub sim_faults: Vec<String>,
     pub limit_s: Option<u64>,
     pub max_fail: Option<u32>,
+    /// A number with nothing to compare it with makes the run exit 3, whatever else was judged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
+    /// Errors count as failures for `max_fail`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub max_fail_errors: bool,
+    /// Nodes that hung, were lost or crashed take part in later cases all the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_bad_nodes: bool,
     /// So many jobs are in the queue or run at the same time; as many as nodes allow, where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_jobs: Option<u32>,
@@ -161,6 +172,9 @@ pub struct PlannedCase {
     pub must_end: Option<CaseEnd>,
     pub sim_faults: Vec<String>,
     pub limit_s: u64,
+    /// A job that makes no progress for so long is ended; never, where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall_s: Option<u64>,
     pub queue_limit_s: u64,
     pub jobs: Vec<PlannedJob>,
     pub assertions: Vec<PlannedAssertion>,
@@ -182,6 +196,12 @@ pub enum WorkloadFacts {
     NicPairs {
         tool: String,
         op: String,
+        /// As the case asks for it; older plans do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory: Option<crate::script::FlowMemory>,
+        /// Through whose memory flows go and why, as far as it was known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
     },
     Command {
         program: String,
@@ -493,12 +513,18 @@ pub struct JobAnalysis {
     /// Numbers that another account of the same thing contradicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<Doubt>,
+    /// Numbers that a node cannot give, since what they are read from came with a later release of its software.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<Absent>,
     /// What the workload said of the software it ran on: by name, each version seen.
     #[serde(default)]
     pub versions: BTreeMap<String, BTreeSet<String>>,
     /// The workload said itself that its data were wrong; its exit code is then no failure of the machinery.
     pub data_wrong: bool,
     pub findings: Vec<Finding>,
+    /// Of a job that did not end well: what its tools said last, without the launcher's word on their exit codes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub last_words: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -527,6 +553,9 @@ pub struct CaseVerdict {
     pub verdicts: Vec<Verdict>,
     pub findings: Vec<Finding>,
     pub culprits: Vec<Culprit>,
+    /// All its jobs failed in the same way: no node is at fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub common_failure: Option<CommonFailure>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -539,10 +568,12 @@ pub enum Status {
     Skipped,
     ExpectedFailure,
     UnexpectedPass,
+    /// Measured, and there is nothing to compare it with: no baseline, no peers, no bound.
+    Unjudged,
 }
 
 impl Status {
-    pub const ALL: [Status; 7] = [
+    pub const ALL: [Status; 8] = [
         Status::Pass,
         Status::Fail,
         Status::Inconclusive,
@@ -550,6 +581,7 @@ impl Status {
         Status::Skipped,
         Status::ExpectedFailure,
         Status::UnexpectedPass,
+        Status::Unjudged,
     ];
 
     pub fn name(self) -> &'static str {
@@ -561,6 +593,7 @@ impl Status {
             Status::Skipped => "skipped",
             Status::ExpectedFailure => "expected failure",
             Status::UnexpectedPass => "unexpected pass",
+            Status::Unjudged => "unjudged",
         }
     }
 }
@@ -600,7 +633,30 @@ pub struct Verdict {
     pub part: Option<String>,
     /// The cause in a word, where nothing was measured.
     pub cause: Option<String>,
+    /// What decided, where something did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged_by: Option<JudgedBy>,
     pub seconds: f64,
+}
+
+/// The cause of a failure that nothing separates from what its peers show: it names nobody.
+pub const BELOW_FLOOR: &str = "below-floor";
+
+/// What a number was compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum JudgedBy {
+    /// A limit that the suite states: of the hardware, or of correctness.
+    Limit,
+    AcceptedBaseline,
+    /// So many parts measured the same number in the run, this one among them.
+    Peers {
+        of: u32,
+    },
+    /// A published figure: within it is a provisional pass.
+    Published,
+    /// What no published system of that kind is below.
+    Floor,
 }
 
 /// Where to look, relative to the run's folder.

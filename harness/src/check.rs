@@ -57,6 +57,7 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
                 }
                 let versions = Versions::of_instance(&inventory.instance);
                 report.add(envlint::lint_inventory(&text, &file, &versions));
+                report.warnings.extend(envlint::lint_unset(&inventory, &text));
             }
             Err(mistakes) => report.mistakes.extend(mistakes.0),
         }
@@ -65,8 +66,10 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
     report.take(home, own::FOLDER);
     report.mistakes.extend(own::load(Some(home), None).err().unwrap_or_default());
     let mut asked: BTreeSet<String> = BTreeSet::new();
-    for (file, text) in report.take(home, "suites") {
-        match Suite::read(&text, &file) {
+    let suites = report.take(home, "suites");
+    let find = |name: &str| suites.iter().find(|(file, _)| *file == format!("suites/{name}.toml")).cloned();
+    for (file, text) in suites.clone() {
+        match Suite::read_with(&text, &file, &find) {
             Ok(suite) => {
                 let asks = suite.cases.iter().flat_map(|case| &case.assertions).any(|one| one.bound.baseline);
                 asked.extend(asks.then(|| suite.instance.clone()));

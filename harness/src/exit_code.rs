@@ -18,7 +18,7 @@ Exit codes:
   0    all passed
   1    something was measured and is out of bounds (beats 3; both counts are printed)
   2    wrong usage or configuration; nothing was launched
-  3    could not tell: something required was not measured, or the machinery failed
+  3    could not tell: something required was not measured or not judged, or the machinery failed
   4    nothing selected, or everything selected was skipped
   5    a rerun in which nothing went badly, and which still owes results: not all that was owed has passed
   130  interrupted (Ctrl-C); reports are written
@@ -30,8 +30,10 @@ pub fn of(counts: &Counts) -> i32 {
         FAILED
     } else if counts.inconclusive + counts.error > 0 {
         COULD_NOT_TELL
-    } else if counts.pass + counts.expected_failure == 0 {
+    } else if counts.pass + counts.expected_failure + counts.unjudged == 0 {
         NOTHING_SELECTED
+    } else if counts.pass + counts.expected_failure == 0 {
+        COULD_NOT_TELL
     } else {
         PASSED
     }
@@ -49,7 +51,9 @@ mod tests {
             edit(&mut counts);
             counts
         };
-        let table: [(Edit, i32); 12] = [
+        let table: [(Edit, i32); 14] = [
+            (|c| c.unjudged = 1, COULD_NOT_TELL),
+            (|c| (c.pass, c.unjudged) = (1, 9), PASSED),
             (|_| (), NOTHING_SELECTED),
             (|c| c.skipped = 3, NOTHING_SELECTED),
             (|c| c.pass = 1, PASSED),

@@ -2,6 +2,7 @@
 //! the image that it ran in, and the variables that its script sets. What follows where two fingerprints differ is decided by whoever compares.
 
 use crate::artefact::{CaseVerdict, Plan, PlannedJob, Probe};
+use crate::script::{self, GpuRequest, Start, Step, files};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Each part with every version that was told.
@@ -16,6 +17,7 @@ pub const COMPARABLE: [&str; 9] =
 const TOLD: [&str; 6] = ["nccl-tests", "efa", "os", "gdrdrv", "environment", "gpu_clocks"];
 
 const IMAGE: &str = "image";
+const SLURM: &str = "slurm";
 
 /// The part of a baseline's fingerprint that stands in a job's plan, and that nothing has to tell.
 pub const VARIABLES: &str = "variables";
@@ -24,6 +26,11 @@ pub const VARIABLES: &str = "variables";
 const MATTERING: [&str; 5] = ["NCCL_", "OFI_NCCL_", "FI_", "RDMAV_", "CUDA_DEVICE_MAX_CONNECTIONS"];
 /// Those of them that only change what is logged.
 const LOGGING: [&str; 2] = ["NCCL_DEBUG", "FI_LOG_"];
+
+/// Whether a variable changes what a transfer costs, by its name.
+pub fn matters(name: &str) -> bool {
+    MATTERING.iter().any(|with| name.starts_with(with)) && !LOGGING.iter().any(|with| name.starts_with(with))
+}
 
 /// Adds what the probe tells of the job's nodes, and the image, to what the job's log told: the log knows best. A part that
 /// one of the nodes does not tell is not told.
@@ -43,6 +50,32 @@ pub fn complete(told: &mut Fingerprint, job: &PlannedJob, probe: Option<&Probe>)
     if let Some(image) = image(job) {
         told.insert(IMAGE.to_owned(), [image].into());
     }
+    if let Some(asked) = slurm(job) {
+        told.insert(SLURM.to_owned(), [asked].into());
+    }
+}
+
+/// What Slurm is asked for beside nodes and time, as far as it can change numbers; nothing where that is what every
+/// inventory asks for that says nothing of it.
+fn slurm(job: &PlannedJob) -> Option<String> {
+    let text = job.files.iter().find(|file| file.name == files::JOB)?.text.as_deref()?;
+    let script = text.contains("#SBATCH").then(|| script::read(text).ok())??;
+    let Start::Slurm(asked) = &script.start else { return None };
+    let gpus = match asked.gpus {
+        GpuRequest::Gres => None,
+        GpuRequest::GpusPerNode => Some("gpus=gpus-per-node".to_owned()),
+        GpuRequest::None => Some("gpus=none".to_owned()),
+    };
+    let mpi = script.steps.iter().find_map(|step| match step {
+        Step::Run(run) => run.mpi.as_ref().filter(|mpi| *mpi != "pmix"),
+        _ => None,
+    });
+    let mut parts: Vec<String> = gpus.into_iter().collect();
+    parts.extend(mpi.map(|mpi| format!("mpi={mpi}")));
+    parts.extend(asked.mem.iter().map(|mem| format!("mem={mem}")));
+    parts.extend(asked.sbatch.iter().map(|argument| format!("sbatch={argument}")));
+    parts.extend(asked.srun.iter().map(|argument| format!("srun={argument}")));
+    (!parts.is_empty()).then(|| parts.join(" "))
 }
 
 fn of_nodes(probe: &Probe, nodes: &[String], name: &str) -> Option<BTreeSet<String>> {
@@ -64,10 +97,7 @@ fn image(job: &PlannedJob) -> Option<String> {
 /// Those that the job's script sets, by name. That it sets none is said too: a job that sets one is another.
 pub fn variables(job: &PlannedJob) -> String {
     let lines = job.files.iter().filter_map(|file| file.text.as_deref()).flat_map(str::lines);
-    let is_one = |set: &&str| {
-        let begins = |with: &&str| set.starts_with(*with);
-        set.contains('=') && MATTERING.iter().any(begins) && !LOGGING.iter().any(begins)
-    };
+    let is_one = |set: &&str| set.contains('=') && matters(set);
     let set: BTreeSet<&str> =
         lines.filter_map(|line| line.trim_start().strip_prefix("export ")).filter(is_one).collect();
     match set.is_empty() {

@@ -94,3 +94,55 @@ fn a_part_differs_where_its_versions_do_or_one_side_tells_none() {
     assert_eq!(said, ["kernel 6.8 -> not told", "libfabric not told -> 1.22", "nccl 2.18 -> 2.18 or 2.23"]);
     assert_eq!(differences(&before, &before), []);
 }
+
+#[test]
+fn what_slurm_is_asked_for_is_part_of_it_where_it_is_not_the_usual() {
+    let directives = |gpus| crate::script::Directives {
+        job_name: "j".into(),
+        folder: "/f".into(),
+        tasks_per_node: 8,
+        gpus_per_node: gpus_per_node(gpus),
+        minutes: 1,
+        exclusive: true,
+        stands_alone: true,
+        partition: Some("gpu".into()),
+        account: None,
+        reservation: None,
+        constraint: None,
+        gpus,
+        qos: Some("high".into()),
+        mem: None,
+        sbatch: Vec::new(),
+        srun: Vec::new(),
+        records_environment: true,
+    };
+    let run = |mpi: &str| {
+        let argv = vec!["/opt/all_reduce_perf".to_owned()];
+        Step::Run(script::Run {
+            argv,
+            tasks_per_node: 8,
+            mpi: Some(mpi.into()),
+            container: None,
+            profile: None,
+        })
+    };
+    let of = |directives, mpi| {
+        let nodes = vec!["n1".to_owned()];
+        let text =
+            script::render(&script::Script { start: Start::Slurm(directives), nodes, steps: vec![run(mpi)] });
+        let mut told = Fingerprint::new();
+        complete(&mut told, &job(&["n1"], &text, false), None);
+        told
+    };
+    assert_eq!(of(directives(GpuRequest::Gres), "pmix"), Fingerprint::new());
+    let mut other = directives(GpuRequest::None);
+    other.mem = Some("0".into());
+    other.sbatch = vec!["--switches=1".into()];
+    other.srun = vec!["--network=no_vni".into()];
+    let asked = "gpus=none mpi=pmi2 mem=0 sbatch=--switches=1 srun=--network=no_vni";
+    assert_eq!(of(other, "pmi2"), told(&[("slurm", &[asked])]));
+}
+
+fn gpus_per_node(gpus: GpuRequest) -> u32 {
+    gpus.of(8)
+}

@@ -1,7 +1,8 @@
 //! What a run owes: assertions that it failed or could not tell, and those that it owed from before and has not shown.
 //! Pure; planning them again is `plan`'s business.
 
-use crate::artefact::{CaseVerdict, Plan, Status};
+use crate::artefact::{CaseVerdict, Plan, Status, Verdict};
+use crate::judge;
 use std::collections::BTreeSet;
 
 /// By name, in the plan's order, then what is owed from before and was not run. `verdicts` are those of the plan's cases,
@@ -17,9 +18,11 @@ pub fn owed(plan: &Plan, verdicts: &[Option<CaseVerdict>]) -> Vec<String> {
             Status::Fail | Status::Inconclusive | Status::Error | Status::UnexpectedPass => true,
             // A precondition that does not hold is nobody's debt; a case that another one stopped was never asked.
             Status::Skipped => case.skip.is_none(),
-            Status::Pass | Status::ExpectedFailure => false,
+            // Running it again gives it nothing to be compared with.
+            Status::Pass | Status::ExpectedFailure | Status::Unjudged => false,
         };
-        let red = judged.verdicts.iter().filter(|verdict| is_owed(verdict.status));
+        let open = |verdict: &&Verdict| is_owed(verdict.status) && !judge::is_reported_only(verdict);
+        let red = judged.verdicts.iter().filter(open);
         owed.extend(red.map(|verdict| verdict.name.clone()));
     }
     for name in still_owed(plan, verdicts.iter().flatten()) {
@@ -35,7 +38,10 @@ pub fn still_owed<'a>(plan: &Plan, verdicts: impl IntoIterator<Item = &'a CaseVe
     let shown: BTreeSet<&str> = verdicts
         .into_iter()
         .flat_map(|case| &case.verdicts)
-        .filter(|verdict| matches!(verdict.status, Status::Pass | Status::ExpectedFailure))
+        .filter(|verdict| {
+            matches!(verdict.status, Status::Pass | Status::ExpectedFailure)
+                || judge::is_reported_only(verdict)
+        })
         .map(|verdict| verdict.name.as_str())
         .collect();
     plan.owed.iter().filter(|name| !shown.contains(name.as_str())).cloned().collect()

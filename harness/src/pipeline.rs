@@ -2,20 +2,24 @@
 //! It decides nothing itself: each stage is a function from artefact to artefact, and this is where they meet.
 
 use crate::artefact::{
-    Analysis, CaseJobs, CaseVerdict, Collected, FORMAT, Plan, PlannedCase, RunRecord, Status, Summary,
+    Analysis, CaseJobs, CaseVerdict, Collected, Culprit, FORMAT, JobOutcome, LEFT_OUT, LeftOut, Plan,
+    PlannedCase, RunRecord, Status, Summary, Verdict,
 };
+use crate::judge::common_failure::normalised;
 use crate::judge::{self, CaseData, Judged};
 use crate::launch::folder::Folders;
 use crate::reach::Reach;
 use crate::redact::Clean;
 use crate::report::{Progress, REPORTERS, Report};
-use crate::run::{Clock, Event, History, Runner};
+use crate::run::{Clock, Event, History, Runner, quarantine};
 use crate::store::{self, Store, StoreError};
 use crate::summary::summarise;
 use crate::tasks::{self, Cluster};
 use crate::{analyze, collect, fingerprint, interrupt};
 use recipes::metric::Metrics;
 use recipes::recipe::Kept;
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +27,12 @@ use std::time::Duration;
 pub struct Finished {
     pub cases: Vec<CaseVerdict>,
     pub summary: Summary,
+    /// The plan as it was amended on the way, where nodes were quarantined.
+    pub amended: Option<Plan>,
 }
+
+/// A plan of the same run on fewer nodes; nothing where there is none.
+pub type Replan<'a> = &'a dyn Fn(&[String]) -> Option<Plan>;
 
 /// Forgets what a job left on a pretend cluster once it is home, to bound memory.
 pub type Release<'a> = &'a dyn Fn(&str);
@@ -37,6 +46,10 @@ pub struct World<'a> {
     pub history: Option<&'a History>,
     /// The cluster whose nodes read the reports; this machine, where there is none.
     pub on: Option<&'a Cluster>,
+    /// How cases that have not begun are planned without a node that was quarantined.
+    pub replan: Option<Replan<'a>>,
+    /// So many jobs are launched side by side over ssh.
+    pub at_once: usize,
 }
 
 pub async fn run(
@@ -45,7 +58,7 @@ pub async fn run(
     store: &Store,
     progress: &mut Progress,
 ) -> Result<Finished, StoreError> {
-    let World { reach, clock, release, history, on } = world;
+    let World { reach, clock, release, history, on, replan, at_once } = world;
     let mut record = RunRecord {
         format: FORMAT,
         started: clock.started(),
@@ -62,14 +75,21 @@ pub async fn run(
     progress.stage("run");
     let mut judged: Vec<Option<Judged>> = plan.cases.iter().map(|_| None).collect();
     let mut failures = 0;
+    let mut outcomes: Vec<JobOutcome> = Vec::new();
+    let mut named: Vec<Culprit> = Vec::new();
+    // One at most for each node that is quarantined.
+    let amendments: Vec<OnceCell<Plan>> = plan.nodes.iter().map(|_| OnceCell::new()).collect();
+    let mut plan = plan;
     let mut event_error = None;
+    let mut chatter = Chatter::default();
+    let simulated = plan.simulated;
     let mut tell = |event: Option<&Event>, now: Duration| {
         // Pretend hours pass in no time: a heartbeat for each would be noise, so time is told with events alone.
-        if !plan.simulated || event.is_some() {
+        if !simulated || event.is_some() {
             progress.tick(now);
         }
         let Some(event) = event else { return };
-        show(progress, event);
+        chatter.show(progress, event);
         if let Err(error) = store.event(event) {
             event_error.get_or_insert(error);
         }
@@ -78,6 +98,7 @@ pub async fn run(
         None => Runner::new(plan, reach, clock, &mut tell, store.secrets()),
         Some(history) => Runner::resume(plan, reach, clock, &mut tell, store.secrets(), history),
     };
+    runner = runner.at_once(at_once);
     while let Some(finished) = runner.next().await {
         let Some(case) = plan.cases.get(finished.case) else { continue };
         let folder = store.case(&case.name);
@@ -86,27 +107,61 @@ pub async fn run(
         // What was brought home already may be gone from the nodes.
         let collected = match history.map(|_| store::read_json(&folder.join("collected.json"))) {
             Some(Ok(collected)) => collected,
-            _ => collect::collect(&launched, &finished.jobs, folders, None, store).await?,
+            _ => {
+                let collect = collect::collect(&launched, &finished.jobs, folders, None, store);
+                runner.meanwhile(collect).await?
+            }
         };
         store.write_json(&folder.join("collected.json"), &collected)?;
         let fit = analyze::Unfit::new();
         let seen = Seen { jobs: &finished.jobs, collected: &collected, unfit: &fit };
-        let kept = kept(plan, &standing, &seen, on, store).await?;
+        let kept = runner.meanwhile(kept(plan, &standing, &seen, on, store)).await?;
         let (metrics, analysis) = analyze_case(plan, &standing, &seen, &kept, store)?;
         let of_case = judge_case(plan, &standing, &finished.jobs, &collected, &analysis, &metrics, store)?;
-        if let Some(kept) = collect::keep(&launched, &collected, of_case.verdict.end, folders, store).await? {
+        let keep = collect::keep(&launched, &collected, of_case.verdict.end, folders, store);
+        if let Some(kept) = runner.meanwhile(keep).await? {
             store.write_json(&folder.join("reports.json"), &kept)?;
         }
         for job in &case.jobs {
             release(&job.folder);
         }
+        outcomes.extend(of_case.outcomes.jobs.iter().cloned());
+        named.extend(of_case.verdict.culprits.iter().cloned());
+        let more = quarantined(plan, &case.name, &outcomes, &named);
+        if !more.is_empty()
+            && let Some(cell) = amendments.iter().find(|cell| cell.get().is_none())
+        {
+            let rest = replan.filter(|_| plan.allocations.is_empty()).and_then(|replan| {
+                let gone = |node: &String| plan.left_out.iter().chain(&more).any(|left| left.node == *node);
+                let rest: Vec<String> = plan.nodes.iter().filter(|node| !gone(node)).cloned().collect();
+                (!rest.is_empty()).then(|| replan(&rest)).flatten()
+            });
+            // Only what was read when the run was planned may plan it again.
+            let rest = rest.filter(|rest| rest.sources == plan.sources);
+            let amended = crate::plan::quarantine(plan, rest, more.clone(), &|case| runner.has_begun(case));
+            store.write_json(&store.folder().join("plan.json"), &amended)?;
+            plan = cell.get_or_init(|| amended);
+            runner.amend(plan, &more);
+        }
         // A node that was left out is told, and does not keep the others from what comes after.
-        runner.settle(finished.case, judge::end_of_those_that_took_part(&of_case.verdict.verdicts));
-        failures += of_case.verdict.verdicts.iter().filter(|verdict| verdict.status == Status::Fail).count();
+        let gone: BTreeSet<&str> = plan.left_out.iter().map(|left| left.node.as_str()).collect();
+        let end = judge::end_of_those_that_took_part(&of_case.verdict.verdicts, &gone);
+        runner.settle(finished.case, end);
+        if let Some(failure) = of_case.verdict.common_failure.as_ref().filter(|failure| !failure.expected) {
+            runner.stop(&failure.reason());
+        }
+        let counts = |verdict: &&Verdict| match verdict.status {
+            Status::Fail => true,
+            // A node that is known to be bad is counted where it went badly.
+            Status::Error => plan.max_fail_errors && verdict.cause.as_deref() != Some(LEFT_OUT),
+            _ => false,
+        };
+        failures += of_case.verdict.verdicts.iter().filter(counts).count();
         if let Some(max) = plan.max_fail
             && failures as u64 >= u64::from(max)
         {
-            runner.stop(&format!("--max-fail {max}: {failures} assertions have failed"));
+            let what = if plan.max_fail_errors { "have failed or ended in errors" } else { "have failed" };
+            runner.stop(&format!("--max-fail {max}: {failures} assertions {what}"));
         }
         judged[finished.case] = Some(of_case);
     }
@@ -119,13 +174,26 @@ pub async fn run(
     record.ended = Some(clock.now());
     record.seconds = Some((clock.elapsed().as_secs_f64() * 1e3).round() / 1e3);
     write_record(&record, store)?;
-    Ok(finish(plan, &record, judged.into_iter().flatten().collect()))
+    let finished = finish(plan, &record, judged.into_iter().flatten().collect());
+    let amended = amendments.iter().any(|cell| cell.get().is_some()).then(|| plan.clone());
+    Ok(Finished { amended, ..finished })
+}
+
+/// The nodes that take no part in what comes after a case: those that hung, were lost or crashed in it.
+fn quarantined(plan: &Plan, case: &str, outcomes: &[JobOutcome], named: &[Culprit]) -> Vec<LeftOut> {
+    if plan.keep_bad_nodes {
+        return Vec::new();
+    }
+    let is_new = |node: &String| !plan.left_out.iter().any(|left| left.node == *node);
+    let all = quarantine::named(outcomes, named).into_iter().filter(|(node, _)| is_new(node));
+    all.map(|(node, why)| LeftOut { node, why, by_folder: false, after: Some(case.to_owned()) }).collect()
 }
 
 /// What all cases together came to. They stand in the plan's order, however they ended.
 pub fn finish(plan: &Plan, record: &RunRecord, judged: Vec<Judged>) -> Finished {
     let summary = summarise(plan, record, &judged);
-    Finished { cases: judged.into_iter().map(|judged| judged.verdict).collect(), summary }
+    let cases = judged.into_iter().map(|judged| judged.verdict).collect();
+    Finished { cases, summary, amended: None }
 }
 
 pub fn write_record(record: &RunRecord, store: &Store) -> Result<(), StoreError> {
@@ -215,20 +283,49 @@ pub fn write_reports(
     Ok(written)
 }
 
-fn show(progress: &mut Progress, event: &Event) {
-    match event {
-        Event::JobSubmitted { case, job, nodes, estimate_s, .. } => {
-            progress.job_started(case, job, nodes, *estimate_s);
+/// What is told of a run while it goes on: what many jobs and cases would say alike is said once.
+#[derive(Default)]
+struct Chatter {
+    /// Why jobs were not launched, without what differs from one to the next.
+    not_launched: BTreeSet<String>,
+    stopped: Option<String>,
+}
+
+impl Chatter {
+    fn show(&mut self, progress: &mut Progress, event: &Event) {
+        match event {
+            Event::JobSubmitted { case, job, nodes, estimate_s, .. } => {
+                progress.job_started(case, job, nodes, *estimate_s);
+            }
+            Event::JobStarted { case, job, .. } => progress.job_began(case, job),
+            Event::JobStarting { case, job, reason, .. } => progress.job_starting(case, job, reason),
+            Event::SubmitLimit { most_jobs, why, .. } => {
+                let key = match most_jobs {
+                    0 => "other jobs of yours have to end first".to_owned(),
+                    most => format!("the others wait, `most_jobs = {most}` in `[reach]` keeps below it"),
+                };
+                progress.stage(&format!("Slurm takes no more jobs for now: {key}: {why}"));
+            }
+            Event::JobEnded { case, job, end, .. } => progress.job_ended(case, job, end),
+            Event::JobAgain { case, job, cause, .. } => {
+                progress.stage(&format!("{case} {job} is launched: the first attempt ended: {cause}"));
+            }
+            Event::JobNotSubmitted { case, job, why, .. }
+                if self.not_launched.insert(normalised(why, &BTreeSet::new())) =>
+            {
+                progress.stage(&format!("{case} {job} could not be launched: {why}"));
+            }
+            // Why the run stops has been said.
+            Event::CaseNotRun { why, .. } if self.stopped.as_deref() == Some(why) => {}
+            Event::CaseNotRun { case, why, .. } => progress.stage(&format!("{case} is not run: {why}")),
+            Event::NodeQuarantined { node, after, why, .. } => {
+                progress.stage(&format!("{node} quarantined after {after}: {why}"));
+            }
+            Event::RunStopped { why, .. } => {
+                self.stopped = Some((*why).to_owned());
+                progress.stage(&format!("stopping: {why}"));
+            }
+            _ => {}
         }
-        Event::JobEnded { case, job, end, .. } => progress.job_ended(case, job, end),
-        Event::JobAgain { case, job, cause, .. } => {
-            progress.stage(&format!("{case} {job} is launched: the first attempt ended: {cause}"));
-        }
-        Event::JobNotSubmitted { case, job, why, .. } => {
-            progress.stage(&format!("{case} {job} could not be launched: {why}"));
-        }
-        Event::CaseNotRun { case, why, .. } => progress.stage(&format!("{case} is not run: {why}")),
-        Event::RunStopped { why, .. } => progress.stage(&format!("stopping: {why}")),
-        _ => {}
     }
 }

@@ -5,7 +5,7 @@ use crate::artefact::{
 };
 use crate::judge::{self, Judged};
 use crate::report::SIMULATED;
-use crate::{exit_code, nodeset, owed};
+use crate::{exit_code, nodeset, owed, unjudged};
 
 pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary {
     let mut counts = Counts::default();
@@ -33,7 +33,14 @@ pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary 
     let named = judged.iter().flat_map(|judged| judged.verdict.culprits.clone()).collect::<Vec<_>>();
     let of_run = judge::culprits_of_run(&outcomes, &named);
     let owed = owed::still_owed(plan, judged.iter().map(|judged| &judged.verdict));
-    let own = exit_code::of(&counts);
+    let own = match exit_code::of(&counts) {
+        exit_code::PASSED if counts.unjudged > 0 => {
+            let verdicts: Vec<_> = judged.iter().map(|judged| &judged.verdict).collect();
+            let lacks = plan.strict || !unjudged::nodes_without_judged(plan, &verdicts).is_empty();
+            if lacks { exit_code::COULD_NOT_TELL } else { exit_code::PASSED }
+        }
+        code => code,
+    };
     let is_red = matches!(own, exit_code::FAILED | exit_code::COULD_NOT_TELL);
     let code = match record.signal_exit_code {
         Some(code) => code,
@@ -66,6 +73,11 @@ pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary 
             exit_code::PASSED | exit_code::OWES => Vec::new(),
             _ => judge::merge_culprits(named, of_run),
         },
+        common_failure: judged
+            .iter()
+            .filter_map(|judged| judged.verdict.common_failure.as_ref())
+            .find(|failure| !failure.expected)
+            .cloned(),
         isolations: Vec::new(),
         cases,
     }
@@ -83,6 +95,7 @@ fn count(verdicts: &[Verdict]) -> Counts {
             Status::Skipped => &mut counts.skipped,
             Status::ExpectedFailure => &mut counts.expected_failure,
             Status::UnexpectedPass => &mut counts.unexpected_pass,
+            Status::Unjudged => &mut counts.unjudged,
         } += 1;
         counts.provisional += u32::from(verdict.provisional && verdict.status == Status::Pass);
     }
@@ -99,4 +112,5 @@ fn add(sum: &mut Counts, more: &Counts) {
     sum.skipped += more.skipped;
     sum.expected_failure += more.expected_failure;
     sum.unexpected_pass += more.unexpected_pass;
+    sum.unjudged += more.unjudged;
 }

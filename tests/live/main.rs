@@ -8,6 +8,7 @@
 #[allow(dead_code)]
 mod bed;
 mod fact;
+mod mpi;
 #[path = "../pages/mod.rs"]
 mod pages;
 #[path = "../planted/mod.rs"]
@@ -32,10 +33,14 @@ fn main() {
     let arguments = Arguments::from_args();
     let own = libtest_mimic::run(&arguments, [pages::tests(), ssh::tests()].into_iter().flatten().collect());
     // Jobs mostly wait: more of them at a time than there are cores.
-    let waiting = Arguments { test_threads: arguments.test_threads.or(Some(6)), ..arguments };
+    let waiting = Arguments { test_threads: arguments.test_threads.or(Some(6)), ..arguments.clone() };
+    // They take minutes each: `tests/nightly` asks for them by name.
+    let by_name = arguments.filter.as_deref().is_some_and(|name| name.starts_with("nightly"));
+    let nightly =
+        if by_name { [ssh::nightly(), slurm::nightly()].into_iter().flatten().collect() } else { Vec::new() };
     let waiting = libtest_mimic::run(
         &waiting,
-        [same::tests(), slurm::tests(), ssh::waiting()].into_iter().flatten().collect(),
+        [same::tests(), slurm::tests(), ssh::waiting(), nightly].into_iter().flatten().collect(),
     );
     table::print();
     if own.has_failed() {

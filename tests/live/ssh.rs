@@ -4,9 +4,11 @@
 mod commands;
 mod failing;
 mod files;
+mod fleet;
 pub mod hosts;
 mod left;
 mod probe;
+mod refusing;
 mod suites;
 mod worn;
 
@@ -14,9 +16,22 @@ use crate::fact::trials;
 use libtest_mimic::Trial;
 
 pub fn tests() -> Vec<Trial> {
-    let facts =
-        [commands::FACTS, files::FACTS, failing::FACTS, suites::FACTS, probe::FACTS, left::FACTS].concat();
+    let facts = [
+        commands::FACTS,
+        files::FACTS,
+        failing::FACTS,
+        refusing::FACTS,
+        suites::FACTS,
+        probe::FACTS,
+        left::FACTS,
+    ]
+    .concat();
     trials("ssh", &facts, hosts::absent())
+}
+
+/// Those that need the whole machine for minutes.
+pub fn nightly() -> Vec<Trial> {
+    crate::fact::nightly(fleet::NIGHTLY, hosts::absent())
 }
 
 /// Those that mostly wait.

@@ -43,9 +43,13 @@ pub struct StandIns {
 impl StandIns {
     /// Of `sim-p5` nodes; `more` are further lines of `cluster.toml`.
     pub fn new(nodes: &str, more: &str) -> StandIns {
+        StandIns::of(&root(), "sim-p5", nodes, more)
+    }
+
+    /// Of nodes of an instance whose profile lies in another project.
+    pub fn of(home: &Path, instance: &str, nodes: &str, more: &str) -> StandIns {
         let folder = tempfile::tempdir().expect("a folder");
-        let home = root();
-        let text = format!("home = {home:?}\ninstance = \"sim-p5\"\nnodes = \"{nodes}\"\n{more}\n");
+        let text = format!("home = {home:?}\ninstance = \"{instance}\"\nnodes = \"{nodes}\"\n{more}\n");
         fs::write(folder.path().join("cluster.toml"), text).expect("written");
         let made = Command::new(executable()).arg("set-up").arg(folder.path()).output().expect("it starts");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));

@@ -5,7 +5,7 @@ use crate::project::Project;
 #[test]
 fn every_case_of_the_canary_ends_as_it_must_and_the_suite_exits_1() {
     let project = Project::new();
-    let ran = project.harness(&["--suite", "canary"]);
+    let ran = project.harness(&["--suite", "canary", "--keep-bad-nodes"]);
     assert_eq!(ran.code, Some(1), "{}", ran.all());
     let summary = project.json("summary.json");
     let cases = summary["cases"].as_array().expect("cases");

@@ -1,6 +1,6 @@
 //! Real logs that nobody here wrote, where they lie beside the project: each is read, or refused with a reason.
 
-use harness::launch::slurm_state::{JobState, StateSet};
+use harness::reach::slurm_state::{JobState, StateSet};
 use recipes::source::{efa_counters, training_log};
 use std::collections::BTreeMap;
 use std::fs;

@@ -66,3 +66,35 @@ fn is_gone(pid: i32) -> bool {
         Ok(stat) => stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')),
     }
 }
+
+#[test]
+fn its_processes_see_no_variable_of_slurm_pmi_or_another_mpirun() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = program(folder.path(), "env");
+    let mut command = gpus(folder.path(), &program);
+    let launched = [
+        "SLURM_NODELIST",
+        "SLURM_STEP_ID",
+        "SLURM_PROCID",
+        "SLURMD_NODENAME",
+        "PMI_RANK",
+        "PMI2_FD",
+        "PMIX_RANK",
+        "PMIX_NAMESPACE",
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_UNIVERSE_SIZE",
+        "OMPI_MCA_ess_base_jobid",
+        "OMPI_MCA_orte_hnp_uri",
+        "PRTE_LAUNCHED",
+    ];
+    let kept = ["NCCL_DEBUG", "OMPI_MCA_btl_tcp_if_exclude", "LD_LIBRARY_PATH", "FI_PROVIDER"];
+    command.envs(launched.iter().chain(&kept).map(|name| (*name, "n1")));
+    assert!(command.status().expect("runs").success());
+    for gpu in 0..3 {
+        let out = fs::read_to_string(folder.path().join(format!("gpu{gpu}.n1.out"))).expect("an output");
+        let names: Vec<&str> = out.lines().filter_map(|line| line.split('=').next()).collect();
+        let seen: Vec<&&str> = launched.iter().filter(|name| names.contains(name)).collect();
+        assert!(seen.is_empty(), "gpu {gpu} sees {seen:?}");
+        assert!(kept.iter().all(|name| names.contains(name)), "{names:?}");
+    }
+}

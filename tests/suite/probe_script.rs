@@ -283,3 +283,82 @@ fn it_writes_nothing() {
     node.run(&node.ask(), false);
     assert_eq!(files(), before);
 }
+
+#[test]
+fn a_node_without_the_plugin_shows_no_version_of_it_though_libfabric_has_one() {
+    let node = Node::new();
+    equip(&node);
+    fs::remove_file(node.at("lib/libnccl-net.so")).expect("removed");
+    let told = told(&node.run(&node.ask(), false));
+    assert_eq!(told["fact libfabric"], ["2.1.0amzn4.0"]);
+    assert!(told.contains_key("none ofi_nccl") && !told.contains_key("fact ofi_nccl"), "{told:#?}");
+}
+
+#[test]
+fn devices_of_other_makers_are_not_counted_where_there_are_efa_devices() {
+    let node = Node::new();
+    equip(&node);
+    let maker = |device: &str, vendor: &str| {
+        fs::create_dir_all(node.at(&format!("sys/n1/{device}/device"))).expect("made");
+        fs::create_dir_all(node.at(&format!("sys/n1/{device}/ports/1"))).expect("made");
+        fs::write(node.at(&format!("sys/n1/{device}/device/vendor")), format!("{vendor}\n"))
+            .expect("written");
+    };
+    maker("rdmap79s0", "0x1d0f");
+    maker("rdmap80s0", "0x1d0f");
+    for device in ["ibp115s0f0", "ibp116s0f0"] {
+        maker(device, "0x15b3");
+        fs::write(node.at(&format!("sys/n1/{device}/ports/1/state")), "1: DOWN\n").expect("written");
+    }
+    let listed = |node: &Node| told(&node.run(&node.ask(), false));
+    let told = listed(&node);
+    assert_eq!(told["item nics"], ["rdmap79s0", "rdmap80s0"]);
+    assert_eq!(told["item nics_down"], ["rdmap80s0 1: DOWN"]);
+    assert_eq!(told["item other_rdma_devices"], ["ibp115s0f0", "ibp116s0f0"]);
+    // A machine without EFA: its devices are what it has.
+    maker("rdmap79s0", "0x15b3");
+    maker("rdmap80s0", "0x15b3");
+    assert_eq!(listed(&node)["item nics"].len(), 4);
+}
+
+#[test]
+fn the_tools_of_flows_are_tried_for_cuda_and_srd() {
+    let node = Node::new();
+    let listed =
+        |node: &Node| told(&node.run(&node.ask(), true)).remove("item flow_tools").unwrap_or_default();
+    assert_eq!(listed(&node), [] as [&str; 0]);
+    node.tool(
+        "fi_rma_bw",
+        "echo 'fi_getinfo(): common/shared.c:790, ret=-61 (No data available)' >&2; exit 61",
+    );
+    node.tool(
+        "ib_write_bw",
+        "[[ $1 == --help ]] && echo '  --use_cuda=<cuda device id>' || echo ' Did not detect devices '; exit 1",
+    );
+    assert_eq!(
+        listed(&node),
+        ["fi_rma_bw", "fi_rma_bw:cuda", "ib_write_bw", "ib_write_bw:cuda", "ib_write_bw:srd"]
+    );
+    // As Debian's perftest 4.5, and fabtests without CUDA.
+    node.tool(
+        "fi_rma_bw",
+        "echo 'ft_hmem_init(): common/shared.c:583, ret=-38 (Function not implemented)' >&2; exit 38",
+    );
+    node.tool(
+        "ib_write_bw",
+        "[[ $1 == --help ]] && echo 'Usage:' || echo ' SRD connection only possible in SEND/READ verbs' >&2; exit 1",
+    );
+    assert_eq!(listed(&node), ["fi_rma_bw", "ib_write_bw"]);
+}
+
+#[test]
+fn libraries_that_a_program_of_nccl_tests_does_not_find_are_listed() {
+    let node = Node::new();
+    equip(&node);
+    node.tool("ldd", "echo '  libnccl.so.2 => not found'; echo '  libc.so.6 => /lib/libc.so.6 (0x1)'");
+    node.tool("mpirun", "exit 0");
+    let told = told(&node.run(&node.ask(), false));
+    assert_eq!(told["item nccl_tests_missing_libraries"], ["libnccl.so.2"]);
+    let mpirun = format!("mpirun {}", node.at("bin/mpirun").display());
+    assert!(told["item launchers"].contains(&mpirun), "{told:#?}");
+}

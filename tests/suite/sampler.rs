@@ -318,3 +318,24 @@ fn arguments_that_are_no_numbers_are_refused() {
     assert_eq!(sampler.wait().expect("the sampler ends").code(), Some(2));
     assert!(!node.path("counters.n1.txt").exists());
 }
+
+#[test]
+fn devices_of_other_makers_are_not_sampled_beside_efa_devices() {
+    let node = Node::with(&["ibp115s0f0", "rdmap79s0"]);
+    for (device, vendor) in [("ibp115s0f0", "0x15b3"), ("rdmap79s0", "0x1d0f")] {
+        fs::create_dir_all(node.path("sys-n1").join(device).join("device")).expect("a folder");
+        fs::write(node.path("sys-n1").join(device).join("device/vendor"), format!("{vendor}\n"))
+            .expect("a maker");
+    }
+    let names = |node: &Node| {
+        let _ = fs::remove_file(node.path("stop"));
+        let _ = fs::remove_file(node.path("ready.n1"));
+        let sampler = node.sampler("1", "60");
+        node.wait_until_ready();
+        let capture = node.stop(sampler);
+        capture.devices.iter().map(|device| device.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&node), ["rdmap79s0"]);
+    fs::write(node.path("sys-n1").join("rdmap79s0/device/vendor"), "0x15b3\n").expect("a maker");
+    assert_eq!(names(&node), ["ibp115s0f0", "rdmap79s0"], "where there is no EFA, all are sampled");
+}

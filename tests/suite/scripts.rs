@@ -1,7 +1,8 @@
 //! What is sent to nodes is text, and is looked at as text; and the pretend cluster reads back exactly that text.
 
 use harness::script::{
-    Container, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, Turn, Turns, read, render,
+    Container, Directives, FlowMemory, Flows, GpuRequest, Gpus, Run, Sampler, Script, Start, Step, Turn,
+    Turns, read, render,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -11,7 +12,12 @@ fn words(text: &str) -> Vec<String> {
 }
 
 fn sampler() -> Step {
-    Step::CountersBegin(Sampler { root: "/sys/class/infiniband".into(), interval_s: 1.0, limit_s: 1020 })
+    Step::CountersBegin(Sampler {
+        root: "/sys/class/infiniband".into(),
+        interval_s: 1.0,
+        limit_s: 1020,
+        watched: true,
+    })
 }
 
 fn slurm(nodes: &[&str], tasks_per_node: u32) -> Script {
@@ -28,6 +34,12 @@ fn slurm(nodes: &[&str], tasks_per_node: u32) -> Script {
             account: None,
             reservation: Some("acceptance".into()),
             constraint: None,
+            gpus: GpuRequest::Gres,
+            qos: None,
+            mem: None,
+            sbatch: Vec::new(),
+            srun: Vec::new(),
+            records_environment: false,
         }),
         nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
         steps: Vec::new(),
@@ -41,6 +53,8 @@ fn container() -> Option<Container> {
         mount_home: true,
         remap_root: false,
         workdir: None,
+        env: vec!["NCCL_ALGO".into(), "NCCL_DEBUG".into()],
+        name: Some("harness-RUN".into()),
     })
 }
 
@@ -56,6 +70,34 @@ fn an_allocation_that_jobs_share() {
     assert_eq!(read(&text), Ok(script));
     for (seen, other) in [("600", "six"), (" 1080 ", " "), ("allocation.sh", "allocate.sh")] {
         assert!(read(&text.replacen(seen, other, 1)).is_err(), "{seen}");
+    }
+}
+
+#[test]
+fn what_slurm_is_asked_for_stands_in_the_text_and_is_read_back() {
+    for (gpus, directive) in [
+        (GpuRequest::Gres, "#SBATCH --gres=gpu:8\n"),
+        (GpuRequest::GpusPerNode, "#SBATCH --gpus-per-node=8\n"),
+        (GpuRequest::None, ""),
+    ] {
+        let mut script = slurm(&["p5-001", "p5-002"], 8);
+        let Start::Slurm(asked) = &mut script.start else { panic!("Slurm's") };
+        (asked.gpus, asked.gpus_per_node) = (gpus, gpus.of(8));
+        (asked.qos, asked.mem) = (Some("high".into()), Some("0".into()));
+        asked.sbatch = ["--comment=it's a \"test\"", "--spread-job", "--wckey="].map(str::to_owned).to_vec();
+        asked.srun = ["--network=no_vni", "--comment=a b"].map(str::to_owned).to_vec();
+        asked.records_environment = true;
+        let run =
+            Run { argv: words("hostname"), tasks_per_node: 8, mpi: None, container: None, profile: None };
+        script.steps = vec![sampler(), Step::Run(run), Step::CountersEnd];
+        let text = render(&script);
+        assert_eq!(read(&text), Ok(script), "{text}");
+        assert!(text.contains(directive) && text.contains("#SBATCH --mem=0\n"), "{text}");
+        assert!(text.contains("#SBATCH --spread-job\n#SBATCH --wckey=\n"), "{text}");
+        // Beside the partition's name.
+        assert_eq!(text.matches("gpu").count() - 1, directive.matches("gpu").count(), "{text}");
+        assert_eq!(text.contains("--gres=none"), gpus == GpuRequest::Gres, "{text}");
+        assert_eq!(text.matches("--cpu-bind=none --network=no_vni '--comment=a b'").count(), 2, "{text}");
     }
 }
 
@@ -104,7 +146,9 @@ fn flows_between_two_nodes_under_slurm() {
             message_bytes: 1 << 20,
             iterations: 59605,
             limit_s: 110,
-            devices: words("rdmap79s0 rdmap80s0"),
+            memory: FlowMemory::Auto,
+            devices: words("rdmap79s0 rdmap96s0"),
+            gpus: vec![0, 1],
         }),
         Step::CountersEnd,
     ];
@@ -224,6 +268,43 @@ fn what_sbatch_is_asked_for_is_one_word_whatever_stands_in_it() {
 }
 
 #[test]
+fn a_wait_of_older_plans_for_their_sampler_is_read_as_it_is() {
+    let old =
+        Step::CountersBegin(Sampler { root: "/sys".into(), interval_s: 1.0, limit_s: 60, watched: false });
+    let mut script = slurm(&["p5-001", "p5-002"], 8);
+    script.steps = vec![old.clone()];
+    let text = render(&script);
+    assert!(text.contains("tries < 150") && !text.contains("deadline"), "{text}");
+    assert_eq!(read(&text), Ok(script));
+    let script = over_ssh(&["a", "b"], vec![old]);
+    assert_eq!(read(&render(&script)), Ok(script));
+}
+
+#[test]
+fn mpirun_is_found_by_the_script_or_called_as_the_inventory_says() {
+    for (mpi, line) in [
+        ("mpirun", "\n  mpirun -np 16 "),
+        (
+            "find-mpirun",
+            "\n  mpirun=$(command -v mpirun || echo /opt/amazon/openmpi/bin/mpirun)\n  \"$mpirun\" -np 16 ",
+        ),
+        ("/opt/ompi/bin/mpirun", "\n  /opt/ompi/bin/mpirun -np 16 "),
+    ] {
+        let run = Run {
+            argv: words("x -b 8"),
+            tasks_per_node: 8,
+            mpi: Some(mpi.to_owned()),
+            container: None,
+            profile: None,
+        };
+        let script = over_ssh(&["a", "b"], vec![Step::Run(run)]);
+        let text = render(&script);
+        assert!(text.contains(line), "{text}");
+        assert_eq!(read(&text), Ok(script));
+    }
+}
+
+#[test]
 fn scripts_of_older_plans_are_read_as_they_are() {
     let mut script = slurm(&["p5-001"], 8);
     let Start::Slurm(directives) = &mut script.start else { panic!("under Slurm") };
@@ -288,7 +369,7 @@ proptest! {
                 argv: vec!["program".into(), argument],
                 tasks_per_node: 8,
                 mpi: None,
-                container: Some(Container { image, mounts: Vec::new(), mount_home: false, remap_root: true, workdir: None }),
+                container: Some(Container { image, mounts: Vec::new(), mount_home: false, remap_root: true, workdir: None, env: Vec::new(), name: None }),
                 profile: None,
             }),
         ];

@@ -182,7 +182,7 @@ fn real_nodes_are_planned_over_ssh_without_being_asked() {
     let args = ["--suite", "nccl-p4de", "--inventory", "ssh-example"];
     let planned = project.harness(&[&args[..], &["--dry-run"]].concat());
     assert_eq!(planned.code, Some(0), "{}", planned.all());
-    for told in ["launched by ssh", "lease.sh start", "mpirun -np", "'{host}'"] {
+    for told in ["launched by ssh", "lease.sh start", "\"$mpirun\" -np", "'{host}'"] {
         assert!(planned.stdout.contains(told), "{told}: {}", planned.stdout);
     }
     assert_eq!(project.harness(&[&args[..], &["--list"]].concat()).code, Some(0));

@@ -165,17 +165,41 @@ fn flows_have_the_rates_of_the_model_and_a_dead_device_has_none() {
     let end = |node: &str| {
         let mut command = bed.command("bash");
         command.args(["flows.sh", "fi_rma_bw", "read", "n1", "n2", "41000", "1048576", "2000", "8"]);
-        command.args(["rdmap79s0", "rdmap80s0"]).env("HARNESS_NODE", node).current_dir(&folder);
+        command.args(["auto", "rdmap79s0=0", "rdmap80s0=0"]).env("HARNESS_NODE", node).current_dir(&folder);
         command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
         command.spawn().expect("it starts")
     };
     let before = bed.counted("n1", "tx_bytes");
     assert_eq!(codes(vec![end("n1"), end("n2")]), [0, 0]);
     let good = text(&folder.join("rdmap79s0.out"));
-    assert!(good.starts_with("# SIMULATED:") && good.contains("MB/sec"), "{good}");
+    // The set has an nvidia-smi, and its tool was built with CUDA.
+    assert!(good.starts_with("path gpu 0 profile\n# SIMULATED:") && good.contains("MB/sec"), "{good}");
     let dead = text(&folder.join("rdmap80s0.out"));
     assert!(dead.contains("not-connected"), "{dead}");
     assert!(bed.counted("n1", "tx_bytes") > before, "the good one is counted");
+}
+
+#[test]
+fn without_cuda_the_flows_of_stand_ins_take_turns_and_an_old_perftest_refuses() {
+    let bed = StandIns::new("n[1-2]", "[world]\nflow_tools_cuda = false\nflow_tools_srd = false");
+    for (tool, codes_of_both, first) in [
+        ("fi_rma_bw", [0, 0], "path host 2/2 fi_rma_bw on n2 cannot use CUDA\n"),
+        ("ib_write_bw", [5, 5], "tool-refused ib_write_bw on n"),
+    ] {
+        let folder = bed.job("case", tool);
+        scripts(&folder);
+        let end = |node: &str| {
+            let mut command = bed.command("bash");
+            command.args(["flows.sh", tool, "write", "n1", "n2", "42000", "1048576", "2000", "20"]);
+            command.args(["auto", "rdmap79s0=0", "rdmap80s0=0"]);
+            command.env("HARNESS_NODE", node).current_dir(&folder);
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+            command.spawn().expect("it starts")
+        };
+        assert_eq!(codes(vec![end("n1"), end("n2")]), codes_of_both, "{tool}");
+        let last = text(&folder.join("rdmap80s0.out"));
+        assert!(last.starts_with(first), "{last}");
+    }
 }
 
 #[test]

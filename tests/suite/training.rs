@@ -38,7 +38,8 @@ fn every_kind_has_the_command_line_of_its_program() {
             &[
                 meets,
                 at,
-                "train.py --max_steps=80 --train_batch_size=1 --sharding_strategy=hybrid --num_layers=32 --hidden_width=4096",
+                "FSDP/slurm/env/bin/torchrun --nnodes=2",
+                "/fsx/awsome-distributed-training/3.test_cases/pytorch/FSDP/src/train.py --max_steps=80 --train_batch_size=1 --sharding_strategy=hybrid --num_layers=32 --hidden_width=4096",
             ],
         ),
         (
@@ -55,7 +56,7 @@ fn every_kind_has_the_command_line_of_its_program() {
             &[
                 srun,
                 "ntasks-per-node=8",
-                "python3 -u megatron_gpt_pretraining.py trainer.num_nodes=2 trainer.devices=8 trainer.max_steps=40",
+                "python3 -u /opt/NeMo/examples/nlp/language_modeling/megatron_gpt_pretraining.py trainer.num_nodes=2 trainer.devices=8 trainer.max_steps=40",
                 "model.tensor_model_parallel_size=4",
             ],
         ),
@@ -91,7 +92,7 @@ fn every_kind_has_the_command_line_of_its_program() {
             "kind = \"nemo\"\nform = \"nemo2\"\nrecipe = \"x\"\nsteps = 40\nglobal_batch = 32",
             &[meets, "--no-python nemo llm pretrain"],
         ),
-        ("kind = \"mpi\"\nprogram = \"/opt/osu\"", &["mpirun -np 16 -N 8", "/opt/osu"]),
+        ("kind = \"mpi\"\nprogram = \"/opt/osu\"", &["-np 16 -N 8", "/opt/osu"]),
     ];
     for (inventory, table) in [("default", slurm), ("sim-ssh", ssh)] {
         for (workload, words) in table {

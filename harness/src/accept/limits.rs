@@ -78,7 +78,11 @@ fn count(limit: &mut Limit, verdict: &Verdict) {
     *match verdict.status {
         Status::Pass => &mut limit.passed,
         Status::Fail | Status::UnexpectedPass => &mut limit.failed,
-        Status::Inconclusive | Status::Error | Status::Skipped | Status::ExpectedFailure => &mut limit.open,
+        Status::Inconclusive
+        | Status::Error
+        | Status::Skipped
+        | Status::ExpectedFailure
+        | Status::Unjudged => &mut limit.open,
     } += 1;
 }
 

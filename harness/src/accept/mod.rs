@@ -5,9 +5,11 @@
 //! could not be told is neither.
 
 pub mod course;
+pub mod judged;
 pub mod limits;
 pub mod placing;
 pub mod pseudonyms;
+pub mod site_names;
 pub mod stages;
 pub mod standing;
 pub mod words;

@@ -11,6 +11,8 @@ pub struct Pseudonyms {
     nodes: BTreeMap<String, String>,
     /// What was found by its look, by its kind, in the order in which it was met.
     met: BTreeMap<&'static str, Vec<String>>,
+    /// Beginnings of paths that stay, beside those of any Linux.
+    kept: Vec<&'static str>,
 }
 
 /// Ends of names of hosts.
@@ -40,6 +42,11 @@ impl Pseudonyms {
             names.push((name.to_owned(), other.to_owned()));
             names.sort_by(|(a, _), (b, _)| b.len().cmp(&a.len()).then(a.cmp(b)));
         }
+    }
+
+    /// Paths that begin so stay as they are, unless they are known names.
+    pub fn keep(&mut self, beginnings: &[&'static str]) {
+        self.kept.extend(beginnings);
     }
 
     pub fn text(&mut self, text: &str) -> String {
@@ -100,6 +107,9 @@ impl Pseudonyms {
 
     fn looks_like(&mut self, rest: &str) -> Option<(usize, String)> {
         if let Some(path) = path(rest) {
+            if self.kept.iter().any(|kept| path.starts_with(kept)) {
+                return Some((path.len(), path.to_owned()));
+            }
             let other = self.met("path", path);
             return Some((path.len(), format!("/{other}")));
         }

@@ -1,6 +1,8 @@
 //! How each node stands after a run: the assertions that did not pass for it, and which cases said nothing of it.
 
-use crate::artefact::{CaseVerdict, Plan, PlannedCase, Status};
+use crate::artefact::{BELOW_FLOOR, CaseVerdict, Plan, PlannedCase, Status};
+use crate::judge::is_reported_only;
+use crate::unjudged;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Nothing in it: every assertion of every case passed.
@@ -20,6 +22,8 @@ pub struct Bad {
     pub part: Option<String>,
     /// It speaks of this node alone, rather than of all that ran together.
     pub is_own: bool,
+    /// It is below a published floor, and nothing separates it from its peers.
+    pub is_alike: bool,
     /// The others of the jobs that it speaks of.
     pub with: BTreeSet<String>,
 }
@@ -33,9 +37,11 @@ impl Standing {
         self.bad.iter().any(|bad| bad.status == status)
     }
 
-    /// Measured, and out of bounds.
+    /// Measured, and out of bounds; what affects all nodes alike is no failure of one.
     pub fn has_failed(&self) -> bool {
-        self.bad.iter().any(|bad| matches!(bad.status, Status::Fail | Status::UnexpectedPass))
+        let is_failure =
+            |bad: &Bad| matches!(bad.status, Status::Fail | Status::UnexpectedPass) && !bad.is_alike;
+        self.bad.iter().any(is_failure)
     }
 
     /// The gravest of it, in words.
@@ -69,7 +75,9 @@ pub fn standings(nodes: &[String], plan: &Plan, verdicts: &[CaseVerdict]) -> BTr
         let judged = judged.filter(|judged| judged.len() == case.assertions.len()).unwrap_or_default();
         let jobs: BTreeMap<&str, &[String]> =
             case.jobs.iter().map(|job| (job.name.as_str(), job.nodes.as_slice())).collect();
-        for (assertion, verdict) in case.assertions.iter().zip(judged) {
+        // What only reports judges no node.
+        let judged = case.assertions.iter().zip(judged).filter(|(_, verdict)| !is_reported_only(verdict));
+        for (assertion, verdict) in judged {
             let of_jobs = || {
                 let named = assertion.jobs.iter().filter_map(|job| jobs.get(job.as_str()));
                 named.flat_map(|nodes| nodes.iter().map(String::as_str)).collect::<BTreeSet<_>>()
@@ -79,6 +87,10 @@ pub fn standings(nodes: &[String], plan: &Plan, verdicts: &[CaseVerdict]) -> BTr
                 None => of_jobs(),
             };
             for node in concerned {
+                // With nothing to compare it with, a number speaks neither for a node nor against it.
+                if verdict.status == Status::Unjudged {
+                    continue;
+                }
                 told.extend(nodes.iter().map(String::as_str).find(|known| *known == node));
                 if verdict.status == Status::Pass {
                     continue;
@@ -92,6 +104,7 @@ pub fn standings(nodes: &[String], plan: &Plan, verdicts: &[CaseVerdict]) -> BTr
                     metric: verdict.metric.clone(),
                     part: verdict.part.clone(),
                     is_own: assertion.node.is_some(),
+                    is_alike: verdict.cause.as_deref() == Some(BELOW_FLOOR),
                     with: of_jobs().into_iter().filter(|other| *other != node).map(str::to_owned).collect(),
                 });
             }
@@ -100,20 +113,32 @@ pub fn standings(nodes: &[String], plan: &Plan, verdicts: &[CaseVerdict]) -> BTr
             standing.bad.push(untold(node, case));
         }
     }
+    let judged: Vec<&CaseVerdict> = verdicts.iter().collect();
+    for node in unjudged::nodes_without_judged(plan, &judged) {
+        let Some(standing) = standings.get_mut(&node) else { continue };
+        standing.bad.push(Bad {
+            message: "a part of it has no judged number: there is nothing to compare it with".to_owned(),
+            ..nothing(&node)
+        });
+    }
     if plan.cases.is_empty() {
-        let nothing = |node: &String| Bad {
-            name: String::new(),
-            case: String::new(),
-            status: Status::Inconclusive,
-            message: format!("no case was planned on it: {node}"),
-            metric: String::new(),
-            part: None,
-            is_own: true,
-            with: BTreeSet::new(),
-        };
         standings.iter_mut().for_each(|(node, standing)| standing.bad.push(nothing(node)));
     }
     standings
+}
+
+fn nothing(node: &str) -> Bad {
+    Bad {
+        name: String::new(),
+        case: String::new(),
+        status: Status::Inconclusive,
+        message: format!("no case was planned on it: {node}"),
+        metric: String::new(),
+        part: None,
+        is_own: true,
+        is_alike: false,
+        with: BTreeSet::new(),
+    }
 }
 
 /// What is asked of nobody holds of nobody.
@@ -127,6 +152,7 @@ fn untold(node: &str, case: &PlannedCase) -> Bad {
         metric: String::new(),
         part: None,
         is_own: false,
+        is_alike: false,
         with: BTreeSet::new(),
     }
 }

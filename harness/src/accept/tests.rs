@@ -81,6 +81,7 @@ fn bad(status: Status, with: &[&str]) -> Standing {
         message: "too slow".into(),
         metric: "nccl.busbw".into(),
         part: None,
+        is_alike: false,
         is_own: false,
         with,
     };

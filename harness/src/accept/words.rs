@@ -38,6 +38,7 @@ fn certificate(text: &mut String, of: &Acceptance) -> std::fmt::Result {
     rejected_nodes(text, of)?;
     open_nodes(text, of)?;
     stages(text, of)?;
+    judged_by(text, of)?;
     limits(text, &of.limits)?;
     writeln!(text, "\n## Software and hardware\n")?;
     if of.stack.is_empty() {
@@ -133,6 +134,33 @@ fn stages(text: &mut String, of: &Acceptance) -> std::fmt::Result {
         )?;
     }
     Ok(())
+}
+
+fn judged_by(text: &mut String, of: &Acceptance) -> std::fmt::Result {
+    if of.judged_by.is_empty() {
+        return Ok(());
+    }
+    writeln!(text, "\n## What each node was judged by\n")?;
+    writeln!(
+        text,
+        "| nodes | accepted baseline | peers, at most | published figure | published floor | stated limit | unjudged \
+         |\n|---|---|---|---|---|---|---|"
+    )?;
+    for one in &of.judged_by {
+        writeln!(
+            text,
+            "| {} | {} | {}, {} | {} | {} | {} | {} |",
+            one.nodes,
+            one.accepted_baseline,
+            one.peers,
+            one.most_peers,
+            one.published,
+            one.floor,
+            one.limit,
+            one.unjudged
+        )?;
+    }
+    writeln!(text, "\nThe count of numbers. An unjudged number decided nothing.")
 }
 
 fn limits(text: &mut String, limits: &[Limit]) -> std::fmt::Result {

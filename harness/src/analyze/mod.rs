@@ -1,5 +1,7 @@
 //! What was collected becomes numbers, by the recipes that the plan names. It judges nothing.
 
+mod inherited;
+mod last_words;
 mod reports;
 
 use crate::artefact::{
@@ -11,6 +13,7 @@ use crate::profile::audit::RankReport;
 use crate::script::files;
 use recipes::finding::Finding;
 use recipes::metric::{Dim, Dims, Metric, Metrics};
+use recipes::recipe::training_log::raised::EXCEPTION;
 use recipes::recipe::{self, FileRole, InputFile, JobInput, Kept, NotComparable, Workload, nic_flows};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -46,6 +49,10 @@ pub fn analyze(
         let mut result = JobAnalysis::default();
         result.findings.extend(reports.into_iter().flat_map(|report| report.findings));
         result.findings.extend(reports::chatter(planned, collected, folder));
+        if let Some(inherited) = inherited::of_job(planned, collected, folder) {
+            result.versions.insert(inherited::PART.to_owned(), [inherited.variables].into());
+            result.findings.extend(inherited.finding);
+        }
         for name in &case.recipes {
             // The plan refuses a suite that names a recipe which does not exist.
             let Some(recipe) = recipe::find(name) else { continue };
@@ -62,6 +69,7 @@ pub fn analyze(
             }
             result.not_comparable = result.not_comparable.or(output.not_comparable);
             result.doubts.extend(output.doubts);
+            result.absent.extend(output.absent);
             result.failure = result.failure.or(output.failure.map(|failure| WorkloadFailure {
                 cause: failure.cause,
                 node: failure.node,
@@ -73,9 +81,15 @@ pub fn analyze(
         result.findings.extend(changed_files(planned, collected));
         // The launcher's word on which node failed comes before the workload's; but of a training that says itself whom it
         // waited for: who exits first there is one of those who waited.
-        let knows = result.failure.is_some() && matches!(case.workload, WorkloadFacts::Training { .. });
-        if let Some(blamed) = launcher_blame(planned, &record.end, collected, folder).filter(|_| !knows) {
-            result.failure = Some(match result.failure.take() {
+        // An exception says more than an exit code, and less than that a rank or a node is gone.
+        let weak = result.failure.as_ref().is_some_and(|own| own.cause == EXCEPTION);
+        let is_training = matches!(case.workload, WorkloadFacts::Training { .. });
+        let knows = result.failure.is_some() && is_training && !weak;
+        result.last_words = last_words::of_job(planned, &record.end, collected, folder);
+        let blamed = launcher_blame(planned, &record.end, collected, folder).filter(|_| !knows);
+        if let Some(blamed) = blamed.filter(|blamed| !(weak && blamed.cause == chatter::RANK_FAILED)) {
+            let blamed = in_own_words(blamed, &result.last_words);
+            result.failure = Some(match result.failure.take().filter(|_| !weak) {
                 Some(own) => WorkloadFailure { node: blamed.node, ..own },
                 None => blamed,
             });
@@ -161,7 +175,9 @@ fn job_input(
                     checked: *checked,
                 }
             }
-            WorkloadFacts::NicPairs { tool, op } => Workload::NicPairs { tool: tool.clone(), op: op.clone() },
+            WorkloadFacts::NicPairs { tool, op, .. } => {
+                Workload::NicPairs { tool: tool.clone(), op: op.clone() }
+            }
             WorkloadFacts::Command { .. } => Workload::Command,
             WorkloadFacts::Training { facts, .. } => {
                 Workload::Training { facts: facts.clone(), ranks: planned.ranks }
@@ -247,6 +263,16 @@ fn launcher_blame(
         .and_then(|node| chatter::full_disk(&all, node))
         .or_else(|| chatter::first_blamed(&all, &planned.nodes))
         .or_else(|| texts.iter().find_map(|(node, text)| chatter::first_of_node(text, (*node)?)))
+}
+
+/// That a task exited says less than what it said last.
+fn in_own_words(mut blamed: WorkloadFailure, words: &[String]) -> WorkloadFailure {
+    if blamed.cause == chatter::RANK_FAILED
+        && let Some(last) = words.last()
+    {
+        blamed.evidence = format!("{last} ({})", blamed.evidence);
+    }
+    blamed
 }
 
 /// The rate of a NIC in a direction: the best of its flows over all rounds.

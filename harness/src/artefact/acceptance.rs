@@ -38,6 +38,9 @@ pub struct Acceptance {
     pub withdrawn: Vec<Withdrawn>,
     pub stages: Vec<StageRecord>,
     pub limits: Vec<Limit>,
+    /// What each new node's numbers were compared with; nodes that are alike in that are folded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judged_by: Vec<NodesJudged>,
     pub stack: Vec<StackPart>,
     pub not_measured: Vec<String>,
 }
@@ -112,6 +115,21 @@ pub struct RunOfStage {
     /// How long it was to take, and how long it took.
     pub planned_s: u64,
     pub seconds: f64,
+}
+
+/// How many numbers of a node, and of what it ran in, were compared with what.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct NodesJudged {
+    pub nodes: String,
+    pub accepted_baseline: usize,
+    pub peers: usize,
+    /// As many parts as measured the same number where it was compared with the most.
+    pub most_peers: usize,
+    pub published: usize,
+    pub floor: usize,
+    /// Limits that the suite states: of the hardware, or of correctness.
+    pub limit: usize,
+    pub unjudged: usize,
 }
 
 /// One limit and all that was held against it.

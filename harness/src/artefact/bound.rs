@@ -22,6 +22,9 @@ pub struct PlannedBound {
     /// How much one run differs from the next where all is well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<PlannedSpread>,
+    /// Out of bounds is reported, and never fails.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warn: bool,
 }
 
 /// How much a number varies, as the suite declares it, and what that allows.
@@ -60,6 +63,9 @@ pub struct BaselineNumbers {
     /// How much one number of the key varies, as a fraction of the median; nothing where the bounds were set by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<f64>,
+    /// Published: a sound system of that kind is not below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<f64>,
     /// So many numbers are judged at once, and the bounds were widened for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub widened_for: Option<u32>,

@@ -20,6 +20,12 @@ pub enum Ended {
     TimeLimit {
         limit_s: u64,
     },
+    /// It made no progress for so long: no output, no counter that moved. Ended by the harness before its time limit.
+    Stall {
+        stall_s: u64,
+        /// The last line that it printed.
+        last: String,
+    },
     NodeFail,
     /// A node did not come up for it.
     BootFail,
@@ -64,6 +70,9 @@ pub enum Ended {
     LeftOut {
         node: String,
         why: String,
+        /// The case after which it was quarantined.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<String>,
     },
     /// Never launched.
     NotRun {
@@ -104,6 +113,7 @@ impl Ended {
             Ended::Exited { code } => format!("exit {code}"),
             Ended::Killed { signal } => format!("signal {signal}"),
             Ended::TimeLimit { .. } => "hang".to_owned(),
+            Ended::Stall { .. } => "stall".to_owned(),
             Ended::NodeFail => "NODE_FAIL".to_owned(),
             Ended::BootFail => "BOOT_FAIL".to_owned(),
             Ended::OutOfMemory => "OUT_OF_MEMORY".to_owned(),

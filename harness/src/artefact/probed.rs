@@ -67,7 +67,11 @@ pub enum Value {
 pub struct LeftOut {
     pub node: String,
     pub why: String,
-    /// It is the folder that all nodes share that keeps it from passing, and nothing of its own.
+    /// It is nothing of its own that keeps it from passing: the folder that all nodes share, or the account by which they
+    /// are reached. Nobody is blamed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_folder: bool,
+    /// The case after which it was quarantined; nothing where a probe showed it before anything was launched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
 }

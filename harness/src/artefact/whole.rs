@@ -1,6 +1,6 @@
 //! The artefacts of a run as a whole: how it went, and what it came to. What each case came to is told beside them.
 
-use super::{CaseEnd, Coverage, Culprit, Isolated, LeftOut};
+use super::{CaseEnd, CommonFailure, Coverage, Culprit, Isolated, LeftOut};
 use recipes::finding::Finding;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +52,9 @@ pub struct Summary {
     pub counts: Counts,
     pub coverage: Coverage,
     pub culprits: Vec<Culprit>,
+    /// The launcher, the image or the tool is broken: what the run was ended for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub common_failure: Option<CommonFailure>,
     /// What was found by further runs, since a suite wanted it so where it is red.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub isolations: Vec<Isolated>,
@@ -70,6 +73,13 @@ pub struct Counts {
     pub skipped: u32,
     pub expected_failure: u32,
     pub unexpected_pass: u32,
+    /// Measured, with nothing to compare them with.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unjudged: u32,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

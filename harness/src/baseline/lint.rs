@@ -4,6 +4,7 @@
 use super::{Baselines, State};
 use crate::bounds::{self, DEVIATIONS_OF_MAD};
 use crate::mistake::Mistake;
+use recipes::unit::Better;
 
 /// Bounds nearer than so many deviations are left by healthy numbers every other day.
 const NEAREST: f64 = 2.0;
@@ -30,6 +31,16 @@ pub fn lint(baselines: &Baselines) -> Vec<Mistake> {
                     "let `harness baseline propose` make it from runs, or write `state = \"provisional\"`",
                 );
             }
+        }
+        if entry.state == State::Provisional
+            && entry.runs.is_empty()
+            && entry.floor.is_none()
+            && entry.better == Better::Higher
+        {
+            told(
+                "a published baseline without a floor".to_owned(),
+                "write `floor`, the lowest of three published systems or 60 % of the lowest figure, and `floor_source`",
+            );
         }
         if entry.state == State::Accepted && !baselines.is_pending() && entry.accepted_by.is_none() {
             told("accepted by nobody".to_owned(), "name who did, and why: `accepted_by` and `reason`");

@@ -39,6 +39,10 @@ pub struct Baseline {
     /// The bounds in force. They stand in the file, so that a change of them shows in a diff.
     pub lower: Option<f64>,
     pub upper: Option<f64>,
+    /// Published: a sound system of that kind is not below it, whatever its software. Only of a provisional one.
+    pub floor: Option<f64>,
+    /// By which rule, and from which figures.
+    pub floor_source: Option<String>,
     /// What the bounds were made of; nothing where they were set by hand.
     pub spread: Option<SpreadSaid>,
     /// 5, 25, 75 and 95 % of all single numbers lie below these.

@@ -151,6 +151,8 @@ fn entry(
         samples: measured.samples.iter().copied().map(rounded).collect(),
         lower: is_known.then(|| rounded(bounds.lower)),
         upper: is_known.then(|| rounded(bounds.upper)),
+        floor: None,
+        floor_source: None,
         spread: is_known.then(|| SpreadSaid {
             relative: rounded(spread.relative.max(floor(group.unit))),
             freedom: rounded(spread.freedom),

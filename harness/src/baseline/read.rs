@@ -84,6 +84,9 @@ fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
     let lower = lower_value.as_ref().map(amount);
     let upper_value = table.get("upper");
     let upper = upper_value.as_ref().map(amount);
+    let floor_value = table.get("floor");
+    let floor = floor_value.as_ref().and_then(amount);
+    let floor_source = table.get("floor_source").and_then(|value| value.words());
     let spread = read_spread(table);
     let quantiles = table.get("quantiles").and_then(|value| read_quantiles(&value));
     let fingerprint = table.get("fingerprint").map(|value| read_fingerprint(&value)).unwrap_or_default();
@@ -110,6 +113,8 @@ fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
         samples: samples?,
         lower: lower.unwrap_or_default(),
         upper: upper.unwrap_or_default(),
+        floor,
+        floor_source,
         spread,
         quantiles,
         fingerprint,
@@ -122,6 +127,9 @@ fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
         simulated,
         line: table.line(),
     };
+    if let Some(value) = &floor_value {
+        floor_is_sound(&baseline, value);
+    }
     let median = baseline.median();
     let show = |value: f64| baseline.unit.show(value);
     if let (Some(lower), Some(value)) = (baseline.lower, &lower_value)
@@ -143,6 +151,25 @@ fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
         ));
     }
     Some(baseline)
+}
+
+/// A floor is of a published figure, below its bound, and its file says where it is from.
+fn floor_is_sound(baseline: &Baseline, value: &Value<'_>) {
+    if baseline.state == State::Accepted {
+        value.mistake("an accepted baseline has bounds of its own and needs no published floor");
+    }
+    if baseline.better != Better::Higher {
+        value.mistake("a floor is for what is better where it is higher");
+    }
+    if baseline.floor_source.is_none() {
+        value.mistake("a floor without `floor_source`: which rule, and which figures");
+    }
+    let least = baseline.lower.unwrap_or_else(|| baseline.median());
+    if baseline.floor.is_some_and(|floor| floor > least) {
+        let show = |value: f64| baseline.unit.show(value);
+        let floor = show(baseline.floor.unwrap_or_default());
+        value.mistake(format!("`floor` is above the lower bound: {floor} > {}", show(least)));
+    }
 }
 
 fn read_key(table: &Table<'_>, metric: Option<&MetricSpec>) -> BaselineKey {

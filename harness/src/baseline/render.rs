@@ -57,6 +57,8 @@ fn render_one(text: &mut String, entry: &Baseline) {
         ("state", Some(quoted(entry.state.name()))),
         ("lower", entry.lower.map(number)),
         ("upper", entry.upper.map(number)),
+        ("floor", entry.floor.map(number)),
+        ("floor_source", word(&entry.floor_source)),
         ("spread", spread.map(|spread| number(spread.relative))),
         ("freedom", spread.map(|spread| number(spread.freedom))),
         ("judged", spread.map(|spread| spread.judged.to_string())),

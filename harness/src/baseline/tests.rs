@@ -87,6 +87,8 @@ fn entry() -> impl Strategy<Value = Baseline> {
             state: if accepted { State::Accepted } else { State::Expired },
             lower: samples.iter().copied().reduce(f64::min),
             upper: None,
+            floor: (!accepted).then_some(0.0),
+            floor_source: (!accepted).then(|| "60 % of it".to_owned()),
             spread: accepted.then(|| SpreadSaid { relative: 0.01, freedom: samples[0], judged: 7 }),
             quantiles: Some([samples[0]; 4]),
             fingerprint: words

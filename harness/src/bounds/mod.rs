@@ -93,6 +93,11 @@ pub fn half_interval(deviation: f64, runs: u32) -> f64 {
     student::upper_quantile(0.05, freedom) * deviation * variance_of_median(runs).sqrt()
 }
 
+/// How much further one new number may lie from the median of `n` others than from a middle that is known exactly.
+pub fn against_median_of(n: u32) -> f64 {
+    (1.0 + variance_of_median(n)).sqrt()
+}
+
 /// Of the median of n normal numbers, in units of one number's variance: exact for one, within 2 % for any more.
 fn variance_of_median(n: u32) -> f64 {
     use std::f64::consts::FRAC_PI_2;

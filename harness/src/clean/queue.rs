@@ -1,12 +1,13 @@
-//! The jobs of a run in Slurm's queue, by the names that carry the run's id. They are ended by their numbers.
+//! The jobs of a run in Slurm's queue, by the names that carry the run's id or by their folders: `SBATCH_JOB_NAME` and a
+//! submit plugin rename jobs. They are ended by their numbers.
 
-use super::{Jobs, Left, QUEUE, What};
+use super::{Job, Jobs, Left, QUEUE, What};
 use crate::launch::QUERY_LIMIT;
 use crate::reach::{Command, Host, Reach};
 use std::time::Duration;
 
-/// What the queue is asked, each job by its number. The name last: it may hold anything.
-pub const JOBS: [&str; 3] = ["squeue", "--noheader", "--format=%i|%T|%N|%j"];
+/// What the queue is asked, each job by its number. Name and folder last: they may hold anything.
+pub const JOBS: [&str; 3] = ["squeue", "--noheader", "--format=%i|%T|%N|%j|%Z"];
 /// The same of the user's own, each task by the number of its array.
 pub const OWN_ARRAYS: [&str; 4] = ["squeue", "--noheader", "--me", "--format=%F|%T|%N|%j"];
 /// Slurm gives the last processes of a job their own time to end, half a minute where nothing else is configured.
@@ -25,7 +26,7 @@ pub struct Queued {
 /// One question for all jobs.
 pub async fn look(jobs: &Jobs, reach: &dyn Reach) -> Result<Vec<Left>, String> {
     let left = listed(&JOBS, reach).await?.into_iter().filter_map(|queued| {
-        let job = jobs.0.iter().find(|job| job.queued_as == queued.name)?;
+        let job = jobs.0.iter().find(|job| is_of(job, &queued.name))?;
         let at = match queued.nodes.as_str() {
             "" => format!("{QUEUE}, {}", queued.state),
             nodes => format!("{QUEUE}, {} on {nodes}", queued.state),
@@ -33,6 +34,13 @@ pub async fn look(jobs: &Jobs, reach: &dyn Reach) -> Result<Vec<Left>, String> {
         Some(Left { at, what: What::Queued, which: queued.id, job: job.name.clone() })
     });
     Ok(left.collect())
+}
+
+/// Whether name and folder, as the queue lists them, are those of a job. Nobody else's job has either.
+fn is_of(job: &Job, listed: &str) -> bool {
+    let folder = job.folder.trim_end_matches('/');
+    listed.strip_prefix(&job.queued_as).is_some_and(|rest| rest.starts_with('|'))
+        || listed.trim_end_matches('/').strip_suffix(folder).is_some_and(|rest| rest.ends_with('|'))
 }
 
 pub async fn listed(question: &[&str], reach: &dyn Reach) -> Result<Vec<Queued>, String> {

@@ -8,6 +8,8 @@ use std::cell::RefCell;
 struct Queue {
     answers: bool,
     heeds: bool,
+    /// Of the first job.
+    folder: String,
     cancelled: RefCell<Vec<String>>,
 }
 
@@ -21,7 +23,13 @@ impl Reach for Queue {
                 }
                 ["squeue", ..] => {
                     let gone = self.cancelled.borrow();
-                    let lines = ["7|RUNNING|n1|run.c.a", "8|PENDING||run.c.b", "9|RUNNING|n2|other.c.a"];
+                    // The second was renamed by whoever submitted it, and the third is somebody else's.
+                    let folder = &self.folder;
+                    let lines = [
+                        "7|RUNNING|n1|run.c.a|/elsewhere".to_owned(),
+                        format!("8|PENDING||mine|{folder}2"),
+                        format!("9|RUNNING|n2|run.c.aa|{folder}3"),
+                    ];
                     let there = lines
                         .iter()
                         .filter(|line| !gone.iter().any(|id| line.starts_with(&format!("{id}|"))));
@@ -55,16 +63,17 @@ fn cleaned(answers: bool, heeds: bool, ends: bool) -> (Cleaned, Vec<String>) {
     plan.cases[0].jobs.truncate(1);
     let mut other = plan.cases[0].jobs[0].clone();
     (plan.cases[0].jobs[0].name, other.name) = ("a".into(), "b".into());
+    let folder = other.folder.clone();
     other.folder += "2";
     plan.cases[0].jobs.push(other);
-    let queue = Queue { answers, heeds, cancelled: RefCell::default() };
+    let queue = Queue { answers, heeds, folder, cancelled: RefCell::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let cleaned = runtime.expect("a runtime").block_on(clean(&plan, &queue, ends));
     (cleaned, queue.cancelled.into_inner())
 }
 
 #[test]
-fn jobs_of_the_run_are_found_by_name_and_ended_by_number_and_no_others() {
+fn jobs_of_the_run_are_found_by_name_or_folder_and_ended_by_number_and_no_others() {
     let (cleaned, cancelled) = cleaned(true, true, true);
     let found: Vec<_> = cleaned.found.iter().map(|left| (left.which.as_str(), left.job.as_str())).collect();
     assert_eq!(found, [("8", "c/b"), ("7", "c/a")]);

@@ -1,6 +1,6 @@
 //! `harness clean`: ends what is left of runs, and shows that nothing is.
 
-use super::reached::Reached;
+use super::reached::{Reached, simulated};
 use super::{home, no_home, resume, run_suites, usage};
 use crate::artefact::{Launcher, Plan};
 use crate::clean::{self, Cleaned, Left};
@@ -120,10 +120,11 @@ fn cleaned(home: &Home, plan: &Plan, store: &Store, args: &CleanArgs) -> Result<
             let past = resume::past(store)?;
             let reach = run_suites::pretend_cluster(plan, &inventory, store, Some(&past)).await?;
             tokio::time::sleep(MEANWHILE).await;
-            return Ok(clean::clean(plan, &reach, ends).await);
+            return Ok(clean::clean(plan, &simulated(&inventory, &reach), ends).await);
         }
         let reached = match plan.launcher {
-            Launcher::Slurm | Launcher::Local => Reached::Processes(ProcessReach),
+            Launcher::Local => Reached::Processes(ProcessReach),
+            Launcher::Slurm => Reached::slurm(None),
             Launcher::Ssh => {
                 let inventory = resume::inventory(home, plan, &args.inventory)?;
                 Reached::of(&inventory, plan.seed, args.ssh_fanout as usize)?
@@ -142,7 +143,12 @@ pub fn analyses(stored: &Stored, ends: bool) -> Result<Option<Cleaned>, String> 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     let run = &stored.plan.run_id;
-    Ok(Some(runtime.block_on(clean::analyses::clean(run, &analyses.shared, &ProcessReach, ends))))
+    Ok(Some(runtime.block_on(clean::analyses::clean(
+        run,
+        &analyses.shared,
+        Reached::slurm(None).reach(),
+        ends,
+    ))))
 }
 
 fn print(plan: &Plan, cleaned: &Cleaned, parts: &[PathBuf], dry_run: bool) {

@@ -6,7 +6,7 @@ use crate::digest::sha256;
 use crate::inventory::{Instances, Inventory};
 use crate::store::Home;
 use crate::suggest;
-use crate::suite::Suite;
+use crate::suite::{self, Suite};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,10 @@ pub fn load(
     let mut read_suites: Vec<Suite> = Vec::new();
     for name in suites {
         let read = read(home, "suites", name, &mut sources).and_then(|(path, text)| {
-            Suite::read(&text, &home.shown(&path)).map_err(|mistakes| lines(&mistakes))
+            let base = suite::base_of(&text).and_then(|base| read(home, "suites", &base, &mut sources).ok());
+            let base = base.map(|(path, text)| (home.shown(&path), text));
+            let find = |_: &str| base.clone();
+            Suite::read_with(&text, &home.shown(&path), &find).map_err(|mistakes| lines(&mistakes))
         });
         match read {
             Ok(suite) if read_suites.iter().any(|other| other.name == suite.name) => {

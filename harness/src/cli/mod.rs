@@ -2,15 +2,18 @@
 //! libtest-mimic's arguments are flattened in, so that its vocabulary works as everywhere.
 
 mod accept;
+mod access;
 mod baseline;
 mod bundle;
 mod clean;
 mod columns;
 mod compare;
+mod field_kit;
 mod history;
 mod inventory;
 mod isolate;
 mod load;
+mod no_answer;
 mod preflight;
 mod provision;
 mod reached;
@@ -49,6 +52,7 @@ Verbs (the first word; anything else there is a filter of assertion names):
   check                 lint every suite, inventory and baseline, offline
   compare A B           what is worse in run B than in run A, and whether they can be compared
   explain CODE          what the code of a culprit means, and what to do next
+  field-kit             check on a cluster what the harness assumes of it, and pack what was seen
   history METRIC        how a number went from run to run, and where it changed; `--suspects`: parts that were blamed
   inventory discover    write an inventory of the nodes that Slurm has
   inventory probe       ask the nodes what they are and have; `diff`: which are unlike the others
@@ -119,6 +123,15 @@ pub struct RunArgs {
     /// Launch nothing more after this many failures
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_fail: Option<u32>,
+    /// Exit 3 where any number has nothing to be compared with
+    #[arg(long)]
+    pub strict: bool,
+    /// With --max-fail: errors count as failures
+    #[arg(long, requires = "max_fail")]
+    pub errors: bool,
+    /// Nodes that hung, were lost or crashed take part in later cases all the same
+    #[arg(long)]
+    pub keep_bad_nodes: bool,
     /// Where a suite is red: run on to find the part that makes it, as `harness isolate` does, or leave it at that
     #[arg(long, value_name = "WHAT", value_parser = ["isolate", "nothing"])]
     pub on_failure: Option<String>,
@@ -128,7 +141,7 @@ pub struct RunArgs {
     /// Recipes of your own beside those in `suites/recipes`: a file or a folder of them
     #[arg(long, value_name = "PATH", env = "HARNESS_RECIPE_PATH")]
     pub recipe_path: Option<PathBuf>,
-    /// Connect to at most so many hosts by ssh at the same time
+    /// Connect to at most so many hosts by ssh at the same time, and launch so many jobs over ssh
     #[arg(long, value_name = "N", default_value_t = openssh::FANOUT as u32, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub ssh_fanout: u32,
     /// Read reports in tasks of the inventory's Slurm, one node's reports each, and join what they took: `slurm`
@@ -220,6 +233,10 @@ pub fn main(args: Vec<OsString>) -> i32 {
         },
         Some("compare") => match parse::<compare::CompareArgs>(verb_args(args)) {
             Ok(args) => compare::run(&args),
+            Err(code) => code,
+        },
+        Some("field-kit") => match parse::<field_kit::FieldKitArgs>(verb_args(args)) {
+            Ok(args) => field_kit::run(&args),
             Err(code) => code,
         },
         Some("history") => match parse::<history::HistoryArgs>(verb_args(args)) {

@@ -1,12 +1,13 @@
 //! Before anything is launched: the nodes of a plan are probed, and those that cannot pass are left out of it by name. How
 //! nodes are probed, and which cannot pass, is `probe`'s business; what a plan without them is, `plan`'s.
 
-use super::RunArgs;
-use super::reached::Reached;
+use super::reached::{Reached, simulated};
 use super::run_suites::{faults, make_plan_as};
+use super::{RunArgs, no_answer};
 use crate::artefact::{LeftOut, Plan, Probe};
 use crate::inventory::{Inventory, Kind};
 use crate::nodeset;
+pub use crate::probe::asked_to_end;
 use crate::probe::{self, NotMade, Probing};
 use crate::reach::Reach;
 use crate::run::Clock;
@@ -24,6 +25,8 @@ pub enum Stopped {
     /// By somebody, with the exit code that goes with it.
     Interrupted(i32),
     Machinery(String),
+    /// Nobody answered: what is broken is between here and the nodes. What is said of it, in a few lines.
+    NoAnswer(String),
 }
 
 /// Whether nodes are asked at all. A pretend cluster is only where that is wanted: its runs are what they are by seed.
@@ -34,31 +37,46 @@ pub fn is_wanted(inventory: &Inventory, args: &RunArgs) -> bool {
     }
 }
 
-/// The plan on the nodes that may pass, and what all of them told. `reached` is how a real inventory's are reached.
+/// The plan on the nodes that may pass, and what all of them told. `reached` is how a real inventory's are reached;
+/// `refused` are nodes that take no part in any case.
 pub fn before(
     home: &Home,
     plan: Plan,
     inventory: &Inventory,
     reached: Option<&Reached>,
+    refused: Vec<LeftOut>,
     args: &RunArgs,
     again: &Again<'_>,
 ) -> Result<(Plan, Probe), Stopped> {
     let made = made(&plan, inventory, reached, args)?;
+    if let Some(text) = no_answer::text(&made, inventory) {
+        return Err(Stopped::NoAnswer(text));
+    }
     if !args.libtest.quiet {
         eprint!("{}", probe::remarks(&made));
     }
-    let left_out: Vec<LeftOut> = made
+    let is_refused = |node: &str| refused.iter().any(|left| left.node == node);
+    let unfit: Vec<LeftOut> = made
         .nodes
         .iter()
-        .filter(|node| !node.unfit.is_empty())
+        .filter(|node| !node.unfit.is_empty() && !is_refused(&node.node))
         .map(|node| LeftOut {
             node: node.node.clone(),
             why: node.unfit.join("; "),
             by_folder: probe::is_by_folder(node, &made, inventory),
+            after: None,
         })
         .collect();
+    let left_out = [refused, unfit].concat();
+    let mut plan = without(home, plan, left_out, again)?;
+    crate::plan::settle_flows(&mut plan, &made);
+    Ok((plan, made))
+}
+
+/// The plan on the nodes that are not left out.
+pub fn without(home: &Home, plan: Plan, left_out: Vec<LeftOut>, again: &Again<'_>) -> Result<Plan, Stopped> {
     if left_out.is_empty() {
-        return Ok((plan, made));
+        return Ok(plan);
     }
     let is_left = |node: &&String| !left_out.iter().any(|left| left.node == **node);
     let rest: Vec<String> = plan.nodes.iter().filter(is_left).cloned().collect();
@@ -73,7 +91,19 @@ pub fn before(
             Some((again.choose)(rest))
         }
     };
-    Ok((crate::plan::leave_out(plan, rest, left_out), made))
+    Ok(crate::plan::leave_out(plan, rest, left_out))
+}
+
+/// The plan on some of its nodes, as it was chosen; nothing where it cannot be made.
+pub fn on(home: &Home, plan: &Plan, nodes: &[String], again: &Again<'_>) -> Option<Plan> {
+    let fewer = RunArgs { nodes: Some(nodeset::fold(nodes)), exclude_nodes: None, ..again.args.clone() };
+    let (rest, _) = make_plan_as(home, &fewer, Some(&plan.run_id)).ok()?;
+    Some((again.choose)(rest))
+}
+
+pub fn runtime(paused: bool) -> Result<tokio::runtime::Runtime, Stopped> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(paused).build();
+    runtime.map_err(|error| Stopped::Machinery(error.to_string()))
 }
 
 /// What the nodes of a plan told.
@@ -84,8 +114,7 @@ pub fn made(
     args: &RunArgs,
 ) -> Result<Probe, Stopped> {
     let pretend = inventory.kind == Kind::Pretend;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(pretend).build();
-    let runtime = runtime.map_err(|error| Stopped::Machinery(error.to_string()))?;
+    let runtime = runtime(pretend)?;
     let name = format!("{}.probe", plan.run_id);
     let made = runtime.block_on(async {
         match reached {
@@ -103,7 +132,8 @@ pub fn made(
                 // The run's own cluster begins when the run does, and remembers nothing of this.
                 let reach = PretendReach::new(inventory, plan.seed, faults, BTreeMap::new())?;
                 let clock = Clock::starting_at(PretendReach::epoch_unix_s(plan.seed) as f64);
-                Ok(probe::make(&probing(plan, inventory, &reach, clock, &name, args)).await)
+                let calls = simulated(inventory, &reach);
+                Ok(probe::make(&probing(plan, inventory, &calls, clock, &name, args)).await)
             }
         }
     });

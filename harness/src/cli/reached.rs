@@ -6,10 +6,13 @@ use crate::reach::Reach;
 use crate::reach::login::AtLogin;
 use crate::reach::openssh::{OpenSsh, Way};
 use crate::reach::process::ProcessReach;
+use crate::reach::slurm_calls::{self, SlurmCalls};
+use crate::sim::PretendReach;
 
 pub enum Reached {
     Processes(ProcessReach),
-    Login(Box<AtLogin<OpenSsh>>),
+    Slurm(SlurmCalls<ProcessReach>),
+    Login(Box<SlurmCalls<AtLogin<OpenSsh>>>),
     Ssh(Box<OpenSsh>),
 }
 
@@ -24,9 +27,15 @@ impl Reached {
             ReachBy::Slurm(slurm) => match &slurm.login {
                 Some(login) => {
                     let way = Way { config: slurm.login_config.clone(), ..Way::default() };
-                    Reached::Login(Box::new(AtLogin::new(over_ssh(way)?, login)))
+                    let at_login = AtLogin::new(over_ssh(way)?, login);
+                    Reached::Login(Box::new(SlurmCalls::new(at_login, inventory.paths.slurm.as_deref())))
                 }
-                None => Reached::Processes(ProcessReach),
+                None => {
+                    if let Some(ignored) = slurm_calls::ignored(std::env::vars_os()) {
+                        eprintln!("warning: {ignored}");
+                    }
+                    Reached::slurm(inventory.paths.slurm.as_deref())
+                }
             },
             ReachBy::Local => Reached::Processes(ProcessReach),
             ReachBy::Ssh(ssh) => {
@@ -36,9 +45,15 @@ impl Reached {
         })
     }
 
+    /// Slurm's commands are called on this machine.
+    pub fn slurm(folder: Option<&str>) -> Reached {
+        Reached::Slurm(SlurmCalls::new(ProcessReach, folder))
+    }
+
     pub fn reach(&self) -> &dyn Reach {
         match self {
             Reached::Processes(reach) => reach,
+            Reached::Slurm(reach) => reach,
             Reached::Login(reach) => reach.as_ref(),
             Reached::Ssh(reach) => reach.as_ref(),
         }
@@ -59,9 +74,14 @@ impl Reached {
 
     fn ssh(&self) -> Option<&OpenSsh> {
         match self {
-            Reached::Processes(_) => None,
-            Reached::Login(reach) => Some(reach.of()),
+            Reached::Processes(_) | Reached::Slurm(_) => None,
+            Reached::Login(reach) => Some(reach.of().of()),
             Reached::Ssh(reach) => Some(reach),
         }
     }
+}
+
+/// A simulated cluster, whose Slurm is called as a real one is.
+pub fn simulated<'a>(inventory: &Inventory, reach: &'a PretendReach) -> SlurmCalls<&'a PretendReach> {
+    SlurmCalls::new(reach, inventory.paths.slurm.as_deref())
 }

@@ -100,6 +100,9 @@ fn like(home: &Home, parent: &Plan, args: &RunArgs) -> Result<RunArgs, String> {
         reservation: args.reservation.clone().or_else(|| parent.reservation.clone()),
         timeout: args.timeout.or(parent.limit_s),
         max_fail: args.max_fail.or(parent.max_fail),
+        strict: args.strict || parent.strict,
+        errors: args.errors || (args.max_fail.is_none() && parent.max_fail_errors),
+        keep_bad_nodes: args.keep_bad_nodes || parent.keep_bad_nodes,
         libtest,
         ..args.clone()
     })

@@ -41,7 +41,8 @@ pub fn resume(home: &Home, id: &str, args: &RunArgs) -> i32 {
         Err(why) => return run_suites::machinery(&why),
     };
     match run_suites::execute(&plan, &inventory, reached, &store, args, Some(&past)) {
-        Ok(finished) => {
+        Ok(mut finished) => {
+            let plan = finished.amended.take().unwrap_or(plan);
             // The files of the run as they lie in the project; others are known to whoever began it alone.
             let path = |file: &str| home.path().join(file).display().to_string();
             let like = RunArgs {

@@ -1,10 +1,12 @@
 //! The default verb: from arguments to a plan, from the plan to a run, from the run to what is printed.
 
+use super::access;
 use super::isolate::after;
 use super::preflight::{self, Again, Stopped};
-use super::reached::Reached;
+use super::reached::{Reached, simulated};
 use super::{RunArgs, home, load, no_home, settings, usage};
 use crate::artefact::{Plan, Summary};
+use crate::envlint;
 use crate::history::{past, suspects};
 use crate::inventory::Kind;
 use crate::mistake::Mistake;
@@ -20,7 +22,7 @@ use crate::sim::journal::Entry;
 use crate::store::{self, Home, Store};
 use crate::suite::{Case, OnFailure};
 use crate::tasks::Cluster;
-use crate::{exit_code, interrupt, isolate, physics, sim};
+use crate::{exit_code, interrupt, isolate, physics, sim, unjudged};
 use libtest_mimic::{ColorSetting, FormatSetting};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
@@ -77,6 +79,12 @@ pub fn go(
         return exit_code::NOTHING_SELECTED;
     }
     if args.dry_run {
+        for unset in envlint::unset(inventory) {
+            eprintln!(
+                "warning: {}; add to `[environment]` of {}: `{}`",
+                unset.message, inventory.file, unset.line
+            );
+        }
         print_quietly(&report::dry_run(&plan, &crate::script::SHARED, args.verbose));
         return exit_code::PASSED;
     }
@@ -101,17 +109,24 @@ pub fn go(
         Ok(reached) => reached,
         Err(why) => return machinery(&why),
     };
-    let (plan, probe) = match preflight::is_wanted(inventory, args) {
-        false => (plan, None),
-        true => match preflight::before(home, plan, inventory, reached.as_ref(), args, again) {
-            // Those that were left out are in no allocation.
-            Ok((fewer, probe)) => (plan::share(fewer, inventory), Some(probe)),
-            Err(Stopped::Interrupted(code)) => {
-                eprintln!("interrupted while nodes were probed: nothing was launched");
-                return code;
-            }
-            Err(Stopped::Machinery(why)) => return machinery(&why),
-        },
+    let wanted = preflight::is_wanted(inventory, args);
+    let checked = access::refused(&plan, reached.as_ref(), args).and_then(|refused| match wanted {
+        false => Ok((preflight::without(home, plan, refused, again)?, None)),
+        true => preflight::before(home, plan, inventory, reached.as_ref(), refused, args, again)
+            .map(|(fewer, probe)| (fewer, Some(probe))),
+    });
+    let (plan, probe) = match checked {
+        // Those that were left out are in no allocation.
+        Ok((fewer, probe)) => (plan::share(fewer, inventory), probe),
+        Err(Stopped::Interrupted(code)) => {
+            eprintln!("interrupted while nodes were probed: nothing was launched");
+            return code;
+        }
+        Err(Stopped::NoAnswer(text)) => {
+            eprint!("{text}");
+            return exit_code::COULD_NOT_TELL;
+        }
+        Err(Stopped::Machinery(why)) => return machinery(&why),
     };
     let store = match Store::create(home, &plan.run_id).map(|store| store.hiding(secrets)) {
         Ok(store) => store,
@@ -121,10 +136,15 @@ pub fn go(
     if let Err(error) = probed.and_then(|()| store.write_json(&store.folder().join("plan.json"), &plan)) {
         return machinery(&error.to_string());
     }
-    let finished = match execute(&plan, inventory, reached, &store, args, None) {
+    if let (open @ 1.., all) = unjudged::planned(&plan) {
+        eprintln!("note: {}", unjudged::line(open, all, plan.nodes.len()));
+    }
+    let replan = |nodes: &[String]| preflight::on(home, &plan, nodes, again);
+    let mut finished = match execute_by(&plan, inventory, reached, &store, args, None, Some(&replan)) {
         Ok(finished) => finished,
         Err(why) => return machinery(&why),
     };
+    let plan = finished.amended.take().unwrap_or(plan);
     after::close(home, &plan, finished, &store, args, again.args)
 }
 
@@ -269,6 +289,9 @@ pub fn make_plan_as(
         skip: args.libtest.skip.clone(),
     };
     let mut plan = plan::select(plan, &selection);
+    plan.strict = args.strict;
+    plan.max_fail_errors = args.errors;
+    plan.keep_bad_nodes = args.keep_bad_nodes;
     plan.isolations = after::planned(home, &plan, &loaded.suites, &loaded.inventory, &loaded.sources);
     Ok((plan, loaded.inventory))
 }
@@ -348,6 +371,19 @@ pub fn execute(
     args: &RunArgs,
     past: Option<&Past>,
 ) -> Result<Finished, String> {
+    execute_by(plan, inventory, reached, store, args, past, None)
+}
+
+/// The same, where cases can be planned again on fewer nodes.
+fn execute_by(
+    plan: &Plan,
+    inventory: &crate::inventory::Inventory,
+    reached: Option<Reached>,
+    store: &Store,
+    args: &RunArgs,
+    past: Option<&Past>,
+    replan: Option<pipeline::Replan<'_>>,
+) -> Result<Finished, String> {
     let mode = if args.libtest.quiet {
         Mode::Silent
     } else {
@@ -355,6 +391,7 @@ pub fn execute(
     };
     let on = analyze_on(inventory, args)?;
     let mut progress = Progress::new(mode);
+    let at_once = args.ssh_fanout as usize;
     let pretend = inventory.kind == Kind::Pretend;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -367,7 +404,8 @@ pub fn execute(
             let reach = pretend_cluster(plan, inventory, store, past).await?;
             let release: pipeline::Release = &|folder| reach.release(folder);
             let history = past.map(|past| &past.history);
-            let world = World { reach: &reach, clock, release, history, on: None };
+            let calls = simulated(inventory, &reach);
+            let world = World { reach: &calls, clock, release, history, on: None, replan, at_once };
             let finished = pipeline::run(plan, world, store, &mut progress).await;
             let broken = reach.violations();
             if !broken.is_empty() {
@@ -384,7 +422,8 @@ pub fn execute(
             None => Clock::starting_at(now),
         };
         reached.begin().await;
-        let world = World { reach: reached.reach(), clock, release: &|_| (), history, on: on.as_ref() };
+        let (reach, on) = (reached.reach(), on.as_ref());
+        let world = World { reach, clock, release: &|_| (), history, on, replan, at_once };
         let finished = pipeline::run(plan, world, store, &mut progress).await;
         reached.end().await;
         finished.map_err(|error| error.to_string())
@@ -422,6 +461,9 @@ fn print(plan: &Plan, finished: &Finished, before: &[String], args: &RunArgs) {
         let lines: String = report::json::events(&report).map(|line| line + "\n").collect();
         print_quietly(&lines);
         return;
+    }
+    if let Some(text) = report::broken(&report) {
+        return print_quietly(&text);
     }
     let mut face = args.libtest.clone();
     // The plan was selected already; a case that others come after is shown though no filter names it.

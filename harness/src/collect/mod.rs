@@ -15,13 +15,18 @@ pub use reports::keep;
 use self::home::put_home;
 use self::reports::Rank;
 use crate::artefact::{
-    CaseJobs, Collected, CollectedFile, Ended, ExpectedFile, FORMAT, FileKind, JobRecord, MissingFile,
-    PlannedCase,
+    CaseJobs, Collected, CollectedFile, Ended, ExpectedFile, FORMAT, FileKind, JobRecord, Launcher,
+    MissingFile, PlannedCase, PlannedJob,
 };
-use crate::launch::folder::Folders;
+use crate::launch::folder::{Folder, Folders};
 use crate::reach::ReachError;
 use crate::script::SIMULATED;
 use crate::store::{Store, StoreError};
+use futures::stream::{self, StreamExt};
+
+/// Over ssh so many jobs' files are fetched side by side: each comes from a host of its own, and one may be slow. What
+/// has come is in memory until those before it have.
+const AT_ONCE: usize = 8;
 
 /// Every file that the plan expects of the case's jobs is found in `files` or in `missing`. `before` is what an earlier
 /// look at the same files found.
@@ -39,16 +44,12 @@ pub async fn collect(
         changed: Vec::new(),
         simulated: Vec::new(),
     };
-    for planned in &case.jobs {
-        let record = jobs.jobs.iter().find(|record| record.name == planned.name);
-        let folder = folders.of(planned);
-        for expected in &planned.expected {
-            let fetched = match record.map(never_ran) {
-                Some(None) => folder.get(&expected.name).await.map_err(|error| why(&error)),
-                Some(Some(reason)) => Err(reason),
-                None => Err("the job has no record".to_owned()),
-            };
-            match fetched {
+    let at_once = if folders.launcher == Launcher::Ssh { AT_ONCE } else { 1 };
+    let fetches = case.jobs.iter().map(|planned| fetch(planned, jobs, folders.of(planned)));
+    let mut fetched = stream::iter(fetches).buffered(at_once);
+    while let Some((planned, folder, files)) = fetched.next().await {
+        for (expected, file) in files {
+            match file {
                 // An empty file where something had to be printed is as good as none, and says so.
                 Ok(bytes) if bytes.is_empty() && expected.kind.is_required() => {
                     collected.missing.push(missing(&planned.name, expected, "empty".to_owned()));
@@ -74,6 +75,23 @@ pub async fn collect(
         }
     }
     Ok(collected)
+}
+
+type Fetched<'a> = (&'a PlannedJob, Folder<'a>, Vec<(&'a ExpectedFile, Result<Vec<u8>, String>)>);
+
+/// What a job left, or why it is not here.
+async fn fetch<'a>(planned: &'a PlannedJob, jobs: &CaseJobs, folder: Folder<'a>) -> Fetched<'a> {
+    let record = jobs.jobs.iter().find(|record| record.name == planned.name);
+    let mut files = Vec::with_capacity(planned.expected.len());
+    for expected in &planned.expected {
+        let file = match record.map(never_ran) {
+            Some(None) => folder.get(&expected.name).await.map_err(|error| why(&error)),
+            Some(Some(reason)) => Err(reason),
+            None => Err("the job has no record".to_owned()),
+        };
+        files.push((expected, file));
+    }
+    (planned, folder, files)
 }
 
 /// How many secrets an earlier look took out of what lies there since.

@@ -102,6 +102,7 @@ fn says(verdict: &Verdict) -> Says {
     match verdict.status {
         Status::Pass => Says::Good,
         Status::Fail | Status::UnexpectedPass | Status::ExpectedFailure => Says::Bad,
+        Status::Unjudged => Says::Open,
         Status::Inconclusive if verdict.cause.is_none() && verdict.observed.is_some() => Says::Open,
         Status::Inconclusive | Status::Error | Status::Skipped => Says::Nothing,
     }

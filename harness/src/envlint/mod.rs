@@ -10,11 +10,13 @@ mod name;
 mod table;
 #[cfg(test)]
 mod tests;
+mod unset;
 mod version;
 
 pub use conf::{ConfFinding, lint_conf, settings};
 pub use files::{Linted, lint_inventory, lint_suite};
 pub use table::Library;
+pub use unset::{lint_unset, unset};
 pub use version::Version;
 
 use crate::inventory::{Instance, Transport};

@@ -1,6 +1,7 @@
 //! What many stored runs tell together: how a number went over time and where it changed, and which parts were suspected
 //! before. All of it is read from the runs' own folders; nothing is kept beside them.
 
+pub mod blameless;
 pub mod change;
 pub mod past;
 pub mod series;

@@ -1,6 +1,7 @@
 //! The runs of a folder, in the order in which they were made. Each set of jobs counts once, as it was judged last; what
 //! cannot be read, and what is not whole, is told by its name.
 
+use super::blameless;
 use crate::artefact::{CaseVerdict, Culprit, LeftOut, Plan};
 use crate::fingerprint::{self, Fingerprint};
 use crate::store::Stored;
@@ -109,7 +110,7 @@ pub fn run(folder: &Path) -> Result<Run, String> {
             Err(error) => partial.push(within(error)),
         }
     }
-    let culprits = match stored.summary() {
+    let mut culprits = match stored.summary() {
         Ok(Some(summary)) => summary.culprits,
         Ok(None) => of_cases(&cases),
         Err(error) => {
@@ -117,6 +118,7 @@ pub fn run(folder: &Path) -> Result<Run, String> {
             of_cases(&cases)
         }
     };
+    blameless::clear(&stored, &cases, &mut culprits);
     let made = moment(&stored.plan.run_id).or_else(|| Some(record?.started.get(..19)?.replace('T', " ")));
     let made = made.ok_or("neither its id nor `run.json` tells when it was made")?;
     Ok(Run { stored, made, cases, partial, culprits })

@@ -250,7 +250,7 @@ pub fn gravity(status: Status) -> u8 {
         Status::Inconclusive => 3,
         Status::ExpectedFailure => 2,
         Status::Pass => 1,
-        Status::Skipped => 0,
+        Status::Skipped | Status::Unjudged => 0,
     }
 }
 

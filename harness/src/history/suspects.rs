@@ -92,14 +92,15 @@ fn blames(run: &Run) -> Vec<Blame> {
         node: node.to_owned(),
         part: part.to_owned(),
     };
-    // A folder that all nodes share is no fault of theirs.
-    let left = run.left_out().iter().filter(|left| !left.by_folder).map(|left| Blame {
-        whose: whose(&left.node, "node"),
-        alone: true,
-        code: "HRN-NODE-UNFIT",
-        evidence: left.why.clone(),
-        cases: BTreeSet::new(),
-    });
+    // A folder that all nodes share is no fault of theirs; and who was quarantined is named by the run itself.
+    let left =
+        run.left_out().iter().filter(|left| !left.by_folder && left.after.is_none()).map(|left| Blame {
+            whose: whose(&left.node, "node"),
+            alone: true,
+            code: "HRN-NODE-UNFIT",
+            evidence: left.why.clone(),
+            cases: BTreeSet::new(),
+        });
     let named = run.culprits.iter().flat_map(|culprit| match culprit {
         Culprit::Culprit { node, part, evidence } => {
             let coded = evidence::of_run(std::slice::from_ref(culprit), &[]);
@@ -151,7 +152,9 @@ fn passed(run: &Run, node: &str, cases: &BTreeSet<(String, String)>) -> bool {
         });
         let statuses: BTreeSet<Status> = about.map(|verdict| verdict.status).collect();
         statuses.contains(&Status::Pass)
-            && statuses.iter().all(|status| matches!(status, Status::Pass | Status::Skipped))
+            && statuses
+                .iter()
+                .all(|status| matches!(status, Status::Pass | Status::Skipped | Status::Unjudged))
     })
 }
 

@@ -23,6 +23,9 @@ pub struct Instance {
     /// Device names in natural order.
     pub nics: Vec<String>,
     pub nic_line_rate_gb_s: f64,
+    /// What the NICs of one GPU's PCIe switch move together to and from the host's memory; nothing where nobody
+    /// measured it.
+    pub host_link_gb_s: Option<f64>,
     pub transport: Transport,
     /// Counters that grow with data that leaves the node.
     pub tx_counters: Vec<String>,
@@ -68,6 +71,22 @@ impl Instance {
 
     pub fn is_simulated(&self) -> bool {
         self.name.starts_with("sim-")
+    }
+
+    /// The GPU that shares a PCIe switch with a NIC, where the node itself does not say: NICs in their order, divided
+    /// evenly over the GPUs.
+    pub fn gpu_of_nic(&self, nic: usize) -> u32 {
+        let gpu = nic as u64 * u64::from(self.gpus) / self.nics.len().max(1) as u64;
+        u32::try_from(gpu).unwrap_or_default().min(self.gpus.saturating_sub(1))
+    }
+
+    /// How many NICs share a PCIe switch with the same GPU, at most.
+    pub fn nics_of_gpu(&self) -> u32 {
+        let mut counts = std::collections::BTreeMap::new();
+        for nic in 0..self.nics.len() {
+            *counts.entry(self.gpu_of_nic(nic)).or_insert(0u32) += 1;
+        }
+        counts.into_values().max().unwrap_or(1)
     }
 
     /// What all NICs of a node carry together, one way.
@@ -125,6 +144,11 @@ impl Instances {
         self.good.get(name)
     }
 
+    /// By a profile's name, or by EC2's name of a whole machine, `p5.48xlarge` or `ml.p5.48xlarge`.
+    pub fn by_name(&self, name: &str) -> Option<&Instance> {
+        self.get(name).or_else(|| self.get(whole_machine(name)?))
+    }
+
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.good.keys().map(String::as_str)
     }
@@ -150,6 +174,25 @@ impl Instances {
             }
         }
     }
+}
+
+/// The profile that is called like EC2's instance type: `p5` for `p5.48xlarge`, and for SageMaker's `ml.p5.48xlarge`.
+/// Smaller sizes are parts of a machine.
+pub fn whole_machine(kind: &str) -> Option<&str> {
+    match kind.strip_prefix("ml.").unwrap_or(kind).split_once('.') {
+        Some((name, "24xlarge" | "48xlarge")) => Some(name),
+        _ => None,
+    }
+}
+
+/// Whether a word is EC2's name of an instance type, or SageMaker's.
+pub fn is_ec2_type(word: &str) -> bool {
+    let Some((family, size)) = word.strip_prefix("ml.").unwrap_or(word).split_once('.') else { return false };
+    let is_family = family.starts_with(|c: char| c.is_ascii_lowercase())
+        && family.chars().any(|c| c.is_ascii_digit())
+        && family.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    let is_size = size.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    is_family && is_size && (size.ends_with("large") || size.starts_with("metal"))
 }
 
 /// A profile within an inventory, which says its own name.
@@ -195,6 +238,7 @@ fn profile(table: &Table<'_>, name: Option<String>, instances: &Instances) -> Op
     let nvlink = field.read("nvlink_gb_s", positive);
     let nics = field.read("nics", nics_of);
     let line_rate = field.read("nic_line_rate", line_rate_of);
+    let host_link = table.get("host_link_gb_s").and_then(|value| positive(&value));
     let transports = [("sendrecv", Transport::Sendrecv), ("rdma", Transport::Rdma)];
     let transport = field.read("transport", |value| value.one_of(&transports));
     let tx_counters = field.read("tx_counters", counters_of);
@@ -217,6 +261,7 @@ fn profile(table: &Table<'_>, name: Option<String>, instances: &Instances) -> Op
         nvlink_gb_s: nvlink.or(of.map(|base| base.nvlink_gb_s))?,
         nics: nics.or(of.map(|base| base.nics.clone()))?,
         nic_line_rate_gb_s: line_rate.or(of.map(|base| base.nic_line_rate_gb_s))?,
+        host_link_gb_s: host_link.or(of.and_then(|base| base.host_link_gb_s)),
         transport: transport.or(of.map(|base| base.transport))?,
         tx_counters: tx_counters.or(of.map(|base| base.tx_counters.clone()))?,
         rx_counters: rx_counters.or(of.map(|base| base.rx_counters.clone()))?,

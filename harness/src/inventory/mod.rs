@@ -2,16 +2,20 @@
 //! it. Instance types have files of their own (`instance.rs`); reaching the nodes is the business of `reach`.
 
 pub mod discover;
-mod instance;
+mod extra;
+pub(crate) mod instance;
 mod probe;
 mod read;
 mod select;
+mod world;
 
 pub use instance::{FlowOp, Instance, Instances, Transport};
+pub use world::WorldSettings;
 
 use crate::mistake::Mistakes;
 use crate::probe::Requirement;
 use crate::profile::NsysVersion;
+use crate::script::GpuRequest;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +35,8 @@ pub struct Inventory {
     pub nsys_version: Option<NsysVersion>,
     /// What every node must be and have, beside what its instance has.
     pub probe: Vec<Requirement>,
+    /// How a simulated cluster differs from a stock one.
+    pub world: WorldSettings,
     pub file: String,
 }
 
@@ -40,6 +46,8 @@ pub enum Kind {
     Real,
 }
 
+// There are few of them: a box would only be in the way.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReachBy {
     Slurm(SlurmReach),
@@ -48,12 +56,20 @@ pub enum ReachBy {
     Local,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SlurmReach {
     pub partition: Option<String>,
     pub account: Option<String>,
     pub reservation: Option<String>,
     pub constraint: Option<String>,
+    pub qos: Option<String>,
+    /// Of a node; `0` is all of it.
+    pub mem: Option<String>,
+    /// How GPUs are asked for; by GRES, where it does not say.
+    pub gpus: Option<GpuRequest>,
+    /// Further arguments of sbatch, and of each srun.
+    pub sbatch: Vec<String>,
+    pub srun: Vec<String>,
     /// Where Slurm's commands are called, over ssh; on this machine, where absent.
     pub login: Option<String>,
     /// A configuration file for the ssh to it.
@@ -66,6 +82,24 @@ pub struct SlurmReach {
     /// What `srun --mpi` is given.
     pub mpi: String,
     pub exclusive: bool,
+}
+
+impl SlurmReach {
+    pub fn gpu_request(&self) -> GpuRequest {
+        self.gpus.unwrap_or_default()
+    }
+
+    /// What sbatch and srun are both given, by the names of their options.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let named = [
+            ("partition", &self.partition),
+            ("account", &self.account),
+            ("reservation", &self.reservation),
+            ("constraint", &self.constraint),
+            ("qos", &self.qos),
+        ];
+        named.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -94,11 +128,27 @@ pub struct Paths {
     pub shared: String,
     /// The folder with the programs of nccl-tests.
     pub nccl_tests: String,
+    /// mpirun, where ssh starts jobs; looked for on the node, where absent.
+    pub mpirun: Option<String>,
     pub nsys: Option<String>,
+    /// The folder with Slurm's commands, where they are not on PATH.
+    pub slurm: Option<String>,
     /// This program, where all nodes see it.
     pub harness: Option<String>,
     /// Where devices and their counters lie; `{host}` in it is the node's name.
     pub counters: String,
+    pub samples: SamplePaths,
+}
+
+/// Where published training samples lie, each as its folder or its script; where they are published, where absent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SamplePaths {
+    pub fsdp: Option<String>,
+    pub nemo: Option<String>,
+    pub megatron: Option<String>,
+    pub ddp: Option<String>,
+    /// The torchrun of the environment that they run in.
+    pub torchrun: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -107,6 +157,8 @@ pub struct Container {
     pub mounts: Vec<String>,
     pub mount_home: bool,
     pub remap_root: bool,
+    /// Unpacked once on each node for a run, and kept there under the run's name.
+    pub reuse: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,13 @@
 //! Reads the tables of an inventory.
 
 use super::{
-    Container, Instance, Instances, Inventory, Kind, NicTool, Paths, ReachBy, SlurmReach, SshReach, SshStart,
-    instance, is_word, probe,
+    Container, Instance, Instances, Inventory, Kind, NicTool, Paths, ReachBy, SamplePaths, SlurmReach,
+    SshReach, SshStart, extra, instance, is_word, probe, world,
 };
 use crate::mistake::Mistakes;
 use crate::nodeset;
 use crate::profile::NsysVersion;
+use crate::script::GpuRequest;
 use crate::toml_reader::{self, Table, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::DeValue;
@@ -72,6 +73,13 @@ pub fn inventory(text: &str, file: &str, instances: &Instances) -> Result<Invent
         });
         let requirements = table.get("probe").and_then(|value| value.table());
         let requirements = requirements.map(|table| probe::requirements(&table)).unwrap_or_default();
+        let world = match (table.get("world"), kind) {
+            (Some(value), Some(Kind::Real)) => {
+                value.mistake("a real inventory has no `[world]`: it describes a simulated cluster");
+                None
+            }
+            (value, _) => value.and_then(|value| value.table()).map(|table| world::read(&table)),
+        };
         table.close();
         let in_path = || paths.as_ref()?.nsys.as_deref().and_then(NsysVersion::in_path);
         let of_pretend = || (kind == Some(Kind::Pretend)).then_some(PRETEND_NSYS);
@@ -89,6 +97,7 @@ pub fn inventory(text: &str, file: &str, instances: &Instances) -> Result<Invent
             nic_tool: nic_tool?,
             nsys_version,
             probe: requirements,
+            world: world.unwrap_or_default(),
             file: file.to_owned(),
         })
     })
@@ -100,7 +109,7 @@ fn read_instance(value: &Value<'_>, kind: Option<Kind>, instances: &Instances) -
         DeValue::Table(_) => instance::inline(&value.table()?, instances)?,
         _ => {
             let name = value.words()?;
-            match instances.get(&name) {
+            match instances.by_name(&name) {
                 Some(instance) => instance.clone(),
                 None if instances.is_broken(&name) => return None,
                 None => {
@@ -155,19 +164,15 @@ fn read_groups(table: &Table<'_>, nodes: Option<&[String]>) -> BTreeMap<String, 
 }
 
 fn slurm() -> SlurmReach {
-    SlurmReach {
-        partition: None,
-        account: None,
-        reservation: None,
-        constraint: None,
-        login: None,
-        login_config: None,
-        most_jobs: None,
-        share: None,
-        mpi: "pmix".to_owned(),
-        exclusive: true,
-    }
+    SlurmReach { mpi: "pmix".to_owned(), exclusive: true, ..SlurmReach::default() }
 }
+
+const GPUS: [(&str, Option<GpuRequest>); 4] = [
+    ("auto", None),
+    ("gres", Some(GpuRequest::Gres)),
+    ("gpus-per-node", Some(GpuRequest::GpusPerNode)),
+    ("none", Some(GpuRequest::None)),
+];
 
 fn read_reach(table: &Table<'_>) -> Option<ReachBy> {
     let ways = [("slurm", Via::Slurm), ("ssh", Via::Ssh), ("local", Via::Local)];
@@ -180,6 +185,11 @@ fn read_reach(table: &Table<'_>) -> Option<ReachBy> {
             reservation: word("reservation"),
             // Slurm's operators on features; it reaches sbatch as one argument of its own.
             constraint: table.get("constraint").and_then(|value| line_of_text(&value)),
+            qos: word("qos"),
+            mem: word("mem"),
+            gpus: table.get("gpus").and_then(|value| value.one_of(&GPUS)).flatten(),
+            sbatch: table.get("sbatch").map(|value| extra::of_sbatch(&value)).unwrap_or_default(),
+            srun: table.get("srun").map(|value| extra::of_srun(&value)).unwrap_or_default(),
             login: word("login"),
             login_config: table.get("login_config").and_then(|value| line_of_text(&value)),
             most_jobs: table.get("most_jobs").and_then(|value| value.small(1..=100_000)),
@@ -218,9 +228,12 @@ fn default_paths(shared: String) -> Paths {
     Paths {
         shared,
         nccl_tests: "/opt/nccl-tests/build".to_owned(),
+        mpirun: None,
         nsys: None,
+        slurm: None,
         harness: None,
         counters: "/sys/class/infiniband".to_owned(),
+        samples: SamplePaths::default(),
     }
 }
 
@@ -238,17 +251,29 @@ fn read_paths(table: &Table<'_>, kind: Option<Kind>) -> Option<Paths> {
         _ => table.need("shared").and_then(path),
     };
     let nccl_tests = table.get("nccl_tests").and_then(path);
+    let mpirun = table.get("mpirun").and_then(path);
     let nsys = table.get("nsys").and_then(path);
+    let slurm = table.get("slurm").and_then(path);
     let harness = table.get("harness").and_then(path);
     let counters = table.get("counters").and_then(path);
+    let samples = SamplePaths {
+        fsdp: table.get("fsdp").and_then(path),
+        nemo: table.get("nemo").and_then(path),
+        megatron: table.get("megatron").and_then(path),
+        ddp: table.get("ddp").and_then(path),
+        torchrun: table.get("torchrun").and_then(path),
+    };
     table.close();
     let default = default_paths(shared?);
     Some(Paths {
         nccl_tests: nccl_tests.unwrap_or(default.nccl_tests),
+        mpirun,
         nsys,
+        slurm,
         harness,
         counters: counters.unwrap_or(default.counters),
         shared: default.shared,
+        samples,
     })
 }
 
@@ -257,6 +282,7 @@ fn read_container(table: &Table<'_>) -> Option<Container> {
     let mounts = table.get("mounts");
     let mount_home = table.get("mount_home").and_then(|value| value.boolean()).unwrap_or(false);
     let remap_root = table.get("remap_root").and_then(|value| value.boolean()).unwrap_or(false);
+    let reuse = table.get("reuse").and_then(|value| value.boolean()).unwrap_or(true);
     table.close();
     let mounts_texts = mounts.as_ref().map(|value| value.texts()).unwrap_or_default();
     for mount in &mounts_texts {
@@ -268,7 +294,7 @@ fn read_container(table: &Table<'_>) -> Option<Container> {
             }
         }
     }
-    Some(Container { image: image?, mounts: mounts_texts, mount_home, remap_root })
+    Some(Container { image: image?, mounts: mounts_texts, mount_home, remap_root, reuse })
 }
 
 fn word_of(value: &Value<'_>) -> Option<String> {

@@ -228,3 +228,45 @@ fn what_nodes_must_be_is_read_with_its_bounds() {
         assert!(message.contains(told), "{probe}: {message}");
     }
 }
+
+fn slurm(keys: &str) -> Result<SlurmReach, String> {
+    let text = format!(
+        "kind = \"real\"\ninstance = \"p5\"\nnodes = \"n1\"\npaths = {{ shared = \"/f\" }}\n[reach]\nvia = \"slurm\"\n{keys}\n"
+    );
+    match read(&text)?.reach {
+        ReachBy::Slurm(slurm) => Ok(slurm),
+        other => Err(format!("{other:?}")),
+    }
+}
+
+#[test]
+fn what_slurm_is_asked_for_is_read_and_what_the_harness_sets_itself_is_refused() {
+    let all = "gpus = \"none\"\nqos = \"high\"\nmem = \"0\"\nmpi = \"pmi2\"\nsbatch = [\"--comment=a b\", \"--spread-job\"]\n\
+               srun = [\"--network=no_vni\"]";
+    let read = slurm(all).expect("read");
+    assert_eq!(
+        (read.gpus, read.qos.as_deref(), read.mem.as_deref()),
+        (Some(GpuRequest::None), Some("high"), Some("0"))
+    );
+    assert_eq!((read.sbatch.len(), read.srun.len(), read.mpi.as_str()), (2, 1, "pmi2"));
+    assert_eq!(slurm("gpus = \"auto\"").expect("read").gpu_request(), GpuRequest::Gres);
+    for (keys, told) in [
+        (
+            "sbatch = [\"--gres=gpu:4\"]",
+            "`--gres` is set by the harness: `--gres=gpu:4`; write `gpus = ` instead",
+        ),
+        // Slurm takes the beginning of a name for the whole.
+        ("sbatch = [\"--job=mine\"]", "`--job-name` is set by the harness"),
+        ("sbatch = [\"--array=1-2\"]", "`--array` is set by the harness"),
+        ("srun = [\"--mpi=none\"]", "write `mpi = ` instead"),
+        ("srun = [\"--overlap\"]", "`--overlap` is set by the harness"),
+        ("srun = [\"-N\", \"2\"]", "write each as one text"),
+        ("srun = [\"bash\"]", "no argument of `srun`"),
+        ("sbatch = [\"--comment=a\\nb\"]", "control characters"),
+        ("sbatch = [\"--\"]", "no argument of `sbatch`"),
+        ("gpus = \"all\"", "gpus-per-node"),
+    ] {
+        let why = slurm(keys).expect_err(keys);
+        assert!(why.contains(told), "{keys}: {why}");
+    }
+}

@@ -50,7 +50,8 @@ struct Told {
 
 fn told(culprits: &[Culprit], left_out: &[LeftOut]) -> Told {
     let mut told = Told { lines: Vec::new(), eliminated: Vec::new(), suspected: Vec::new() };
-    for left in left_out {
+    // Who was quarantined is among the culprits; what all nodes see alike is no node's fault.
+    for left in left_out.iter().filter(|left| left.after.is_none() && !left.by_folder) {
         told.lines.push(Line {
             code: "HRN-NODE-UNFIT",
             node: left.node.clone(),
@@ -201,7 +202,7 @@ fn code(part: &str, told: &str) -> Option<&'static str> {
     let code = match part {
         "node" => match cause {
             "NODE_FAIL" | "BOOT_FAIL" | "host-unreachable" => "HRN-NODE-LOST",
-            "hang" => "HRN-NODE-BROKEN",
+            "hang" | "stall" => "HRN-NODE-BROKEN",
             _ if cause.starts_with("exit ") || cause.starts_with("signal ") => "HRN-NODE-BROKEN",
             // Slow by elimination: which part of it is to be found out.
             _ => return None,

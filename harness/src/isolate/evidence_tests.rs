@@ -17,7 +17,7 @@ fn what_names_a_part_is_evidence_and_has_a_code_with_a_page() {
         culprit("n6", "node", "NODE_FAIL: job 3 of `all`: n6"),
         culprit("n7", "node", "hang: job 3 of `all`: n7"),
     ];
-    let left = [LeftOut { node: "n8".into(), why: "7 GPUs of 8".into(), by_folder: false }];
+    let left = [LeftOut { node: "n8".into(), why: "7 GPUs of 8".into(), by_folder: false, after: None }];
     let evidence = of_run(&culprits, &left);
     let codes: Vec<&str> = evidence.lines.iter().map(|line| line.code).collect();
     let wanted = [
@@ -255,7 +255,7 @@ fn a_node_that_was_left_out_for_a_link_that_is_down_is_named_with_its_nic() {
     let why = "NICs whose link is not active: rdmap79s0 1: DOWN";
     let down = Value::Names(vec!["rdmap79s0 1: DOWN".into()]);
     let seen = Seen {
-        left_out: vec![LeftOut { node: "n2".into(), why: why.into(), by_folder: false }],
+        left_out: vec![LeftOut { node: "n2".into(), why: why.into(), by_folder: false, after: None }],
         probe: Some(probe("n2", "nics_down", down)),
         ..Seen::default()
     };

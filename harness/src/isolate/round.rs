@@ -111,7 +111,12 @@ impl Probes {
         let mut nics = match flows {
             Some(flows) => bare(flows, flows.workload.clone(), Placement::Pairs, flows.assertions.clone()),
             None => {
-                let pairs = NicPairs { seconds: 5.0, base_port: 18515, message_bytes: 1 << 20 };
+                let pairs = NicPairs {
+                    seconds: 5.0,
+                    base_port: 18515,
+                    message_bytes: 1 << 20,
+                    memory: crate::script::FlowMemory::Auto,
+                };
                 let half =
                     Bound { at_least: Some(inventory.instance.nic_line_rate_gb_s / 2.0), ..Bound::default() };
                 let assertion = Assertion {
@@ -346,6 +351,7 @@ fn broke(end: &Ended) -> bool {
         Ended::Exited { code } => *code != 0,
         Ended::Killed { .. }
         | Ended::TimeLimit { .. }
+        | Ended::Stall { .. }
         | Ended::NodeFail
         | Ended::BootFail
         | Ended::OutOfMemory

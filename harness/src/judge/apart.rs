@@ -2,7 +2,7 @@
 //! not sound, however good their median is.
 
 use super::{JudgedBound, Measured};
-use crate::artefact::{PlannedAssertion, Status};
+use crate::artefact::{JudgedBy, PlannedAssertion, Status};
 use crate::bounds;
 
 pub fn judge(assertion: &PlannedAssertion, measured: &Measured) -> Option<JudgedBound> {
@@ -31,6 +31,7 @@ pub fn judge(assertion: &PlannedAssertion, measured: &Measured) -> Option<Judged
         upper: None,
         odd: if is_apart && !name.is_empty() { vec![name.to_owned()] } else { Vec::new() },
         expected: what,
+        by: JudgedBy::Limit,
         next: is_apart.then(|| {
             "look at clocks, at other jobs on the fabric and at retransmits of the slow runs: something comes and goes"
                 .to_owned()

@@ -2,7 +2,7 @@
 //! one only that all is well; and nothing can be told either where the software is another than the baseline's.
 
 use super::{CaseData, JudgedBound, Measured, bound, support};
-use crate::artefact::{BaselineNumbers, PlannedAssertion, PlannedBaseline, Status, Verdict};
+use crate::artefact::{BaselineNumbers, JudgedBy, PlannedAssertion, PlannedBaseline, Status, Verdict};
 use crate::fingerprint::{VARIABLES, variables};
 use std::collections::BTreeSet;
 
@@ -14,9 +14,7 @@ pub fn judge(
 ) -> Option<JudgedBound> {
     let baseline = assertion.bound.baseline.as_ref()?;
     let (numbers, outside) = match baseline {
-        PlannedBaseline::None { key } => {
-            return unknown(measured, format!("a baseline, and there is none for {key}"), None);
-        }
+        PlannedBaseline::None { .. } => return None,
         PlannedBaseline::Expired(numbers) => {
             return unknown(
                 measured,
@@ -39,6 +37,7 @@ pub fn judge(
         return unknown(measured, format!("bounds, and the baseline for {} has none", numbers.key), None);
     }
     let mut judged = bound::within(measured, numbers.lower, numbers.upper, expected(assertion, numbers))?;
+    judged.by = if verdict.provisional { JudgedBy::Published } else { JudgedBy::AcceptedBaseline };
     if judged.status != Status::Fail {
         return Some(judged);
     }
@@ -81,6 +80,7 @@ fn unknown(measured: &Measured, expected: String, next: Option<String>) -> Optio
         odd: Vec::new(),
         expected,
         next,
+        by: JudgedBy::Published,
     })
 }
 

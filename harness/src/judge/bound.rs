@@ -1,7 +1,7 @@
 //! A number against a constant that the suite states: at least, at most, equal.
 
 use super::{JudgedBound, Measured, support};
-use crate::artefact::{PlannedAssertion, Status};
+use crate::artefact::{JudgedBy, PlannedAssertion, Status};
 
 pub fn judge(assertion: &PlannedAssertion, measured: &Measured) -> Option<JudgedBound> {
     let bound = &assertion.bound;
@@ -64,5 +64,5 @@ pub fn within(
     odd.dedup();
     let status = if distance(number.value) > 0.0 { Status::Fail } else { Status::Pass };
     let (observed, runs) = (number.value, number.runs.clone());
-    Some(JudgedBound { status, observed, runs, lower, upper, odd, expected, next: None })
+    Some(JudgedBound { status, observed, runs, lower, upper, odd, expected, next: None, by: JudgedBy::Limit })
 }

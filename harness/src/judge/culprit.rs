@@ -1,9 +1,10 @@
 //! Who is to blame for a red run: parts that a measurement names by itself, then nodes that launchers name, then the
 //! one node that is in everything that went badly and in nothing that went well. An innocent is never named.
 
+use super::common_failure::HANGS;
 use super::nic_rate::NicRateCache;
 use super::{CaseData, Verdict};
-use crate::artefact::{Culprit, JobOutcome, PlannedAssertion, Status, WorkKind};
+use crate::artefact::{BELOW_FLOOR, Culprit, JobOutcome, LEFT_OUT, PlannedAssertion, Status, WorkKind};
 use recipes::recipe::training_log::NAN_RANK;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn of_case(data: &CaseData, verdicts: &[Verdict], nic_rates: &NicRateCache) -> Vec<Culprit> {
     let mut culprits = Vec::new();
     for (assertion, verdict) in data.case.assertions.iter().zip(verdicts) {
-        if verdict.status == Status::Fail {
+        if verdict.status == Status::Fail && verdict.cause.as_deref() != Some(BELOW_FLOOR) {
             culprits.extend(named_by(data, assertion, verdict));
         }
     }
@@ -104,9 +105,14 @@ pub fn of_run(outcomes: &[JobOutcome], named: &[Culprit]) -> Vec<Culprit> {
         .collect();
     let causes: BTreeSet<&str> =
         outcomes.iter().filter_map(|outcome| outcome.bad.as_ref().map(|bad| bad.cause.as_str())).collect();
-    for cause in causes {
-        let (bad, good): (Vec<&JobOutcome>, Vec<&JobOutcome>) =
-            outcomes.iter().partition(|outcome| outcome.bad.as_ref().is_some_and(|bad| bad.cause == cause));
+    // A job that stalled has hung, and was ended sooner.
+    let kind = |cause: &str| if HANGS.contains(&cause) { HANGS[0].to_owned() } else { cause.to_owned() };
+    let kinds_of_causes: BTreeSet<String> = causes.into_iter().map(kind).collect();
+    for cause in kinds_of_causes.iter().map(String::as_str) {
+        let (bad, good): (Vec<&JobOutcome>, Vec<&JobOutcome>) = outcomes
+            .iter()
+            .partition(|outcome| outcome.bad.as_ref().is_some_and(|bad| kind(&bad.cause) == cause));
+        let bad = without_widespread(bad, outcomes);
         // What went badly for another cause says nothing about this one, nor does a workload that cannot show it.
         let kinds: BTreeSet<WorkKind> = bad.iter().map(|outcome| outcome.kind).collect();
         let good: Vec<&JobOutcome> = good
@@ -132,6 +138,46 @@ pub fn of_run(outcomes: &[JobOutcome], named: &[Culprit]) -> Vec<Culprit> {
     }
     culprits.extend(slow_nodes(outcomes, &guilty_parts, &culprits));
     culprits
+}
+
+fn nodes_of<'a>(outcomes: impl Iterator<Item = &'a JobOutcome>) -> BTreeSet<String> {
+    outcomes.flat_map(|outcome| outcome.nodes.iter().cloned()).collect()
+}
+
+/// Fewer nodes than these are never most of a case's.
+const FEWEST_OF_MOST: usize = 3;
+
+/// Without those of a case in which most nodes went badly alike: that is the case's fault, or the launcher's.
+fn without_widespread<'a>(mut bad: Vec<&'a JobOutcome>, all: &[JobOutcome]) -> Vec<&'a JobOutcome> {
+    let cases: BTreeSet<&str> = bad.iter().map(|outcome| outcome.case.as_str()).collect();
+    let is_widespread = |case: &str| {
+        let of_case = || all.iter().filter(|outcome| outcome.case == case);
+        let nodes = nodes_of(of_case());
+        let cleared = nodes_of(of_case().filter(|outcome| outcome.bad.is_none()));
+        let own = || bad.iter().filter(|outcome| outcome.case == case);
+        let blamed: Vec<BTreeSet<String>> = own()
+            .map(|outcome| match outcome.bad.as_ref().and_then(|bad| bad.node.clone()) {
+                Some(node) => BTreeSet::from([node]),
+                None => outcome.nodes.iter().cloned().collect(),
+            })
+            .collect();
+        let in_all =
+            blamed.iter().skip(1).fold(blamed.first().cloned().unwrap_or_default(), |all, more| &all & more);
+        let left: BTreeSet<&String> =
+            blamed.iter().flatten().filter(|node| !cleared.contains(*node)).collect();
+        in_all.is_empty() && left.len() >= FEWEST_OF_MOST && left.len() * 2 > nodes.len()
+    };
+    // What a probe says of each node stands by itself.
+    let left_out = |outcome: &JobOutcome| outcome.bad.as_ref().is_some_and(|bad| bad.cause == LEFT_OUT);
+    let widespread: BTreeSet<String> = cases
+        .into_iter()
+        .filter(|case| {
+            !bad.iter().any(|outcome| outcome.case == *case && left_out(outcome)) && is_widespread(case)
+        })
+        .map(str::to_owned)
+        .collect();
+    bad.retain(|outcome| !widespread.contains(&outcome.case));
+    bad
 }
 
 /// Measured failures of whole jobs, where no part explains them.
@@ -353,6 +399,19 @@ mod tests {
             outcome(&["n2", "n3"], hang),
         ];
         assert_eq!(lines(&jobs), ["culprit n1 node", "culprit n3 node"]);
+    }
+
+    #[test]
+    fn what_most_nodes_of_a_case_show_alike_is_no_nodes_fault() {
+        let hang = Some(("hang", None));
+        let alone =
+            ["n1", "n2", "n3", "n4"].map(|node| outcome(&[node], if node == "n4" { None } else { hang }));
+        assert_eq!(lines(&alone), Vec::<String>::new());
+        let named = ["n1", "n2", "n3"].map(|node| outcome(&[node], Some(("rank-failed", Some(node)))));
+        assert_eq!(lines(&named), Vec::<String>::new());
+        let half =
+            ["n1", "n2", "n3", "n4"].map(|node| outcome(&[node], if node < "n3" { hang } else { None }));
+        assert_eq!(lines(&half), ["culprit n1 node", "culprit n2 node"]);
     }
 
     #[test]

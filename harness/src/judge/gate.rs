@@ -3,12 +3,18 @@
 
 use super::CaseData;
 use crate::artefact::{
-    Bad, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, PlannedAssertion, Status, Verdict, WorkKind,
-    WorkloadFacts,
+    BELOW_FLOOR, Bad, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, JudgedBy, PlannedAssertion,
+    PlannedJob, Status, Verdict, WorkKind, WorkloadFacts,
 };
 use crate::profile::audit::CAUSES as REPORT_CAUSES;
-use recipes::recipe;
+use recipes::finding::Finding;
+use recipes::recipe::training_log::raised::{EXCEPTION, RENDEZVOUS};
+use recipes::recipe::{self, efa_traffic};
+use recipes::source::flow_log::Tool;
 use std::collections::BTreeMap;
+
+/// The code of a finding of `efa_traffic`.
+const SAMPLER_ENDED: &str = "sampler-ended";
 
 pub enum Gate {
     Open,
@@ -25,6 +31,10 @@ pub enum Gate {
         next: String,
     },
 }
+
+const TOOL_MISSING: &str = "tool-missing";
+const TOOL_REFUSED: &str = "tool-refused";
+const OF_TOOLS: [&str; 2] = [TOOL_MISSING, TOOL_REFUSED];
 
 pub fn gates<'a>(data: &'a CaseData) -> BTreeMap<&'a str, Gate> {
     data.case
@@ -50,16 +60,24 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         if *code == crate::script::EXIT_NO_TOOL
             && matches!(data.case.workload, WorkloadFacts::NicPairs { .. })
         {
-            let tool = match &data.case.workload {
-                WorkloadFacts::NicPairs { tool, .. } => tool.as_str(),
-                _ => "",
-            };
-            let package =
-                if tool == "fi_rma_bw" { "fabtests (part of the EFA installer)" } else { "perftest" };
+            let tool = tool(data);
             return Gate::Inconclusive {
-                cause: "tool-missing".to_owned(),
+                cause: TOOL_MISSING.to_owned(),
                 message: format!("`{tool}` is not on a node of the pair"),
-                next: format!("install {package} on the nodes, or set `nic_tool` in the inventory"),
+                next: format!("install {}; or set `nic_tool` in the inventory", to_install(tool)),
+            };
+        }
+        if *code == crate::script::EXIT_TOOL_REFUSED
+            && matches!(data.case.workload, WorkloadFacts::NicPairs { .. })
+        {
+            let tool = tool(data);
+            let findings = analysis.map(|analysis| analysis.findings.as_slice()).unwrap_or_default();
+            let refused = findings.iter().find(|finding| finding.code == "flow-tool-refused");
+            let words = refused.map_or("its output is not there", |finding| finding.message.as_str());
+            return Gate::Inconclusive {
+                cause: TOOL_REFUSED.to_owned(),
+                message: format!("`{tool}` refused its arguments: {words}"),
+                next: format!("install {}", to_install(tool)),
             };
         }
         // nccl-tests exits with 1 where data came out wrong: a measurement, and the worst one.
@@ -128,6 +146,11 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
             &format!("the job did not end within {limit_s} s{evidence}"),
             "look at where its output stops; if it is merely long, raise `limit_s`",
         ),
+        Ended::Stall { stall_s, last } => error(
+            &end.cause(),
+            &format!("the job made no progress for {stall_s} s, last output: `{}`{evidence}", last.trim()),
+            "look at where its output stops; if it is merely silent, raise `stall_s` in the case's workload",
+        ),
         Ended::NodeFail => error(
             &end.cause(),
             &format!("a node was lost{evidence}"),
@@ -188,13 +211,30 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         Ended::Interrupted { why } => {
             error(&end.cause(), &format!("the run was stopped: {why}"), "run it again")
         }
-        Ended::LeftOut { node, why } => error(
+        Ended::LeftOut { node, why, after: Some(case) } => error(
+            &end.cause(),
+            &format!("{node} was quarantined after `{case}`: {why}"),
+            "repair the node and run the case again; `--keep-bad-nodes` launches on it all the same",
+        ),
+        Ended::LeftOut { node, why, after: None } => error(
             &end.cause(),
             &format!("{node} was left out before anything was launched: {why}"),
             "see to that; `harness inventory probe --nodes` tells when it is fit, `--no-probe` launches on it as it is",
         ),
         Ended::NotRun { why } => error(&end.cause(), &format!("it was not run: {why}"), "run it again"),
     }
+}
+
+/// The tool of a nic-pairs case.
+fn tool<'a>(data: &'a CaseData) -> &'a str {
+    match &data.case.workload {
+        WorkloadFacts::NicPairs { tool, .. } => tool.as_str(),
+        _ => "",
+    }
+}
+
+fn to_install(tool: &str) -> &'static str {
+    Tool::named(tool).map_or("it", Tool::to_install)
 }
 
 fn error(cause: &str, message: &str, next: &str) -> Gate {
@@ -289,6 +329,16 @@ fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -
         let why = format!("{file}: {}", finding.message);
         return Some(Lack { cause: finding.code.clone(), why, node: finding.node.clone() });
     }
+    // A sampler that ended says why its capture is not there.
+    let ended = data.analysis.jobs.get(job).and_then(|analysis| {
+        let of_node =
+            |finding: &&Finding| node.is_none() || finding.node.is_none() || finding.node.as_deref() == node;
+        analysis.findings.iter().filter(of_node).find(|finding| finding.code == SAMPLER_ENDED)
+    });
+    if let Some(finding) = ended.filter(|_| feeds(FileKind::Counters, metric)) {
+        let file = finding.file.as_deref().unwrap_or(job);
+        return Some(lack(SAMPLER_ENDED, format!("{file}: {}", finding.message)));
+    }
     let missing = data.collected.missing.iter().find(|missing| {
         missing.job == job
             && feeds(missing.kind, metric)
@@ -329,16 +379,37 @@ fn kind(workload: &WorkloadFacts) -> WorkKind {
     }
 }
 
+/// Whether NCCL went another way than the instance's profile expects in every job over several nodes.
+fn other_transport_everywhere(data: &CaseData) -> bool {
+    let mut over_nodes = data.case.jobs.iter().filter(|job| job.nodes.len() > 1).peekable();
+    let is_other = |job: &PlannedJob| {
+        let findings = data.analysis.jobs.get(&job.name).map(|analysis| analysis.findings.as_slice());
+        let codes = [efa_traffic::SOCKETS, efa_traffic::PROTOCOL];
+        findings.unwrap_or_default().iter().any(|finding| codes.contains(&finding.code.as_str()))
+    };
+    over_nodes.peek().is_some() && over_nodes.all(is_other)
+}
+
+fn has_few_peers(verdict: &Verdict) -> bool {
+    matches!(verdict.judged_by, Some(JudgedBy::Peers { of }) if (of as usize) < super::peers::FEWEST_TO_NAME)
+}
+
 /// How each job of the case went.
 pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdict]) -> Vec<JobOutcome> {
+    // What all jobs over several nodes have alike is a setting or a library that all lack, and no node's fault.
+    let everywhere = other_transport_everywhere(data);
     let mut judged: BTreeMap<&str, BTreeMap<String, bool>> = BTreeMap::new();
     let mut unmeasured: BTreeMap<&str, Lack> = BTreeMap::new();
     for (assertion, verdict) in data.case.assertions.iter().zip(verdicts) {
         for job in &assertion.jobs {
             match verdict.status {
+                // Nothing separates it from its peers: it neither clears nor blames a node.
+                Status::Fail if verdict.cause.as_deref() == Some(BELOW_FLOOR) => {}
+                // Few peers that agree may all be low, or each hold a bad node: that clears nobody.
+                Status::Pass if has_few_peers(verdict) => {}
                 Status::Pass | Status::Fail => {
                     let failed = judged.entry(job).or_default().entry(assertion.metric.clone()).or_default();
-                    *failed |= verdict.status == Status::Fail;
+                    *failed |= verdict.status == Status::Fail && !everywhere;
                 }
                 // A number that is missing: where the job ended well, something happened to its output. Of a job that
                 // did not, its gate says more, and is asked first.
@@ -363,7 +434,10 @@ pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdi
         | Ended::FolderFailed { .. }
         | Ended::AllocationOver { .. }
         | Ended::Deadline => false,
-        Ended::QueueStuck { .. } | Ended::LeftOut { .. } => record.blamed.is_some(),
+        // What sbatch refuses has come to no node.
+        Ended::LaunchFailed { .. } | Ended::QueueStuck { .. } | Ended::LeftOut { .. } => {
+            record.blamed.is_some()
+        }
         _ => true,
     };
     data.case
@@ -374,11 +448,23 @@ pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdi
             if !ran(record) {
                 return None;
             }
+            // A tool that is not installed, or not as it must be, is no node's fault.
+            let gate = gates.get(planned.name.as_str());
+            if matches!(gate, Some(Gate::Inconclusive { cause, .. }) if OF_TOOLS.contains(&cause.as_str())) {
+                return None;
+            }
             let failure =
                 data.analysis.jobs.get(&planned.name).and_then(|analysis| analysis.failure.as_ref());
             let blamed =
                 record.blamed.as_ref().map(|blamed| (Some(blamed.node.clone()), blamed.evidence.clone()));
-            let bad = match gates.get(planned.name.as_str()) {
+            // Of two ends that do not meet either may be at fault, and an exception is the program's.
+            let is_nobodys = |cause: &str| cause == RENDEZVOUS || cause == EXCEPTION;
+            if !matches!(record.end, Ended::Exited { code: 0 })
+                && failure.is_some_and(|failure| is_nobodys(&failure.cause))
+            {
+                return None;
+            }
+            let bad = match gate {
                 Some(Gate::Error { cause, message, .. }) => {
                     let (node, evidence) = blamed
                         .or_else(|| failure.map(|failure| (failure.node.clone(), failure.evidence.clone())))

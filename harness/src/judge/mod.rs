@@ -1,11 +1,13 @@
 //! One verdict per planned assertion: first whether the job can be judged at all, then its numbers.
 //! The ways to hold a number against something are one file each; who is to blame for a red run is `culprit.rs`.
 
+mod absent;
 mod apart;
 mod attempts;
 mod baseline;
 mod bound;
 mod ceiling;
+pub mod common_failure;
 mod coverage;
 pub mod culprit;
 mod doubt;
@@ -16,11 +18,13 @@ mod peers;
 mod support;
 #[cfg(test)]
 mod tests;
+mod trust;
 mod twin;
+mod warning;
 
 use crate::artefact::{
     Analysis, CaseEnd, CaseJobs, CaseOutcomes, CaseVerdict, Collected, CollectedFile, Ended, Evidence,
-    FORMAT, InstanceFacts, LEFT_OUT, PlannedAssertion, PlannedCase, Status, Verdict,
+    FORMAT, InstanceFacts, JudgedBy, LEFT_OUT, PlannedAssertion, PlannedCase, Status, Verdict,
 };
 use gate::Gate;
 pub(crate) use measured::Measured;
@@ -28,7 +32,7 @@ use measured::part_name;
 use nic_rate::NicRateCache;
 use recipes::finding::Finding;
 use recipes::metric::{Dim, Metrics};
-use recipes::recipe::training_log;
+use recipes::recipe::{efa_traffic, training_log};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that is known of a case once its jobs have ended.
@@ -56,6 +60,7 @@ pub fn judge(data: &CaseData) -> Judged {
         .iter()
         .map(|assertion| {
             let mut verdict = judge_one(data, &gates, &mut nic_rates, assertion);
+            warning::soften(assertion, &mut verdict);
             attempts::tell(data, assertion, &mut verdict);
             verdict
         })
@@ -64,7 +69,12 @@ pub fn judge(data: &CaseData) -> Judged {
         expect_failure(&mut verdicts, reason);
     }
     let coverage = coverage::of(data, &gates);
-    let outcomes = gate::outcomes(data, &gates, &verdicts);
+    let common_failure = common_failure::of_case(data, &gates);
+    let mut outcomes = gate::outcomes(data, &gates, &verdicts);
+    if common_failure.is_some() {
+        // What fails everywhere speaks against no node.
+        outcomes.retain(|outcome| outcome.bad.is_none());
+    }
     let culprits = culprit::of_case(data, &verdicts, &nic_rates);
     Judged {
         verdict: CaseVerdict {
@@ -76,9 +86,10 @@ pub fn judge(data: &CaseData) -> Judged {
             simulated: !data.collected.simulated.is_empty(),
             coverage: coverage.counts(),
             versions: versions(data),
+            findings: findings(data, &verdicts),
             verdicts,
-            findings: findings(data),
             culprits,
+            common_failure,
         },
         outcomes: CaseOutcomes { format: FORMAT, jobs: outcomes, coverage },
     }
@@ -131,19 +142,14 @@ fn held_against(data: &CaseData, assertion: &PlannedAssertion, measured: &Measur
         not_measured(data, assertion, measured, verdict);
         return;
     }
-    if ceiling::judge(assertion, measured, verdict) {
+    if absent::judge(data, assertion, measured, verdict) || ceiling::judge(assertion, measured, verdict) {
         return;
     }
     let mut findings = Vec::new();
     if let Some(judged) = bound::judge(assertion, measured) {
         findings.push(judged);
     }
-    if let Some(judged) = baseline::judge(data, assertion, measured, verdict) {
-        findings.push(judged);
-    }
-    if let Some(judged) = peers::judge(data, assertion, measured) {
-        findings.push(judged);
-    }
+    findings.extend(trust::judge(data, assertion, measured, verdict));
     if let Some(judged) = apart::judge(assertion, measured) {
         findings.push(judged);
     }
@@ -152,6 +158,9 @@ fn held_against(data: &CaseData, assertion: &PlannedAssertion, measured: &Measur
     match worst {
         // Out of bounds is out of bounds, whatever else was not measured.
         Some(judged) if judged.status == Status::Fail => {
+            if judged.by != JudgedBy::Floor {
+                verdict.cause = None;
+            }
             judged.into_verdict(assertion, verdict);
             if let Some(why) = told_beside(data, assertion) {
                 verdict.message = format!("{}: {why}", verdict.message);
@@ -159,18 +168,42 @@ fn held_against(data: &CaseData, assertion: &PlannedAssertion, measured: &Measur
         }
         _ if !measured.missing.is_empty() => not_measured(data, assertion, measured, verdict),
         Some(judged) => judged.into_verdict(assertion, verdict),
-        None => {
-            verdict.message = format!("{}: nothing to hold it against", subject(assertion));
-            verdict.next = Some("give the assertion a bound".to_owned());
-        }
+        None => unjudged(assertion, measured, verdict),
     }
 }
 
-/// What a recipe says of a number that is a mere yes or no, or a count: at which step, of which rank.
+/// Measured, and there is nothing to compare it with.
+fn unjudged(assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Verdict) {
+    let bound = &assertion.bound;
+    if bound.baseline.is_none() && bound.within_peers.is_none() {
+        verdict.message = format!("{}: the assertion has no bound", subject(assertion));
+        verdict.next = Some("give the assertion a bound".to_owned());
+        return;
+    }
+    let Some((_, number)) = measured.numbers().next() else { return };
+    let mut lacks = Vec::new();
+    if let Some(baseline) = &bound.baseline {
+        lacks.push(format!("no baseline for {}", crate::plan::key(baseline)));
+    }
+    if bound.within_peers.is_some() {
+        lacks.push("no peers".to_owned());
+    }
+    verdict.status = Status::Unjudged;
+    verdict.observed = Some(number.value);
+    verdict.runs = number.runs.clone();
+    let value = assertion.unit.show(number.value);
+    verdict.message = format!("{}: {value}: {}", subject(assertion), lacks.join(", "));
+    verdict.next = Some("run it four times more, then `harness baseline propose`".to_owned());
+}
+
+/// What a recipe found that explains a number: at which step and of which rank it is none, or over which transport NCCL went.
 fn told_beside(data: &CaseData, assertion: &PlannedAssertion) -> Option<String> {
     let codes: &[&str] = match assertion.metric.as_str() {
         "train.loss_finite" => &[training_log::NAN_RANK, training_log::NOT_FINITE],
         "train.steps_missing" => &[training_log::ENDED_EARLY],
+        name if ["nccl.", "nic.", "node.efa_"].iter().any(|with| name.starts_with(with)) => {
+            &[efa_traffic::SOCKETS, efa_traffic::PROTOCOL]
+        }
         _ => return None,
     };
     let jobs = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
@@ -193,11 +226,13 @@ pub(crate) struct JudgedBound {
     expected: String,
     /// What to try, where that is not the usual.
     next: Option<String>,
+    by: JudgedBy,
 }
 
 impl JudgedBound {
     fn into_verdict(self, assertion: &PlannedAssertion, verdict: &mut Verdict) {
         verdict.status = self.status;
+        verdict.judged_by = Some(self.by);
         verdict.observed = Some(self.observed);
         verdict.lower = self.lower;
         verdict.upper = self.upper;
@@ -252,6 +287,7 @@ fn blank(data: &CaseData, assertion: &PlannedAssertion) -> Verdict {
         node: assertion.node.clone(),
         part: assertion.part.clone(),
         cause: None,
+        judged_by: None,
         seconds,
     }
 }
@@ -366,13 +402,20 @@ fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
     }
 }
 
+/// Whether a verdict only reports: a warning, or a number whose source a node's software does not have. It judges nothing, and
+/// running it again would change nothing.
+pub fn is_reported_only(verdict: &Verdict) -> bool {
+    let causes = [warning::WARNING, absent::ABSENT];
+    verdict.status == Status::Skipped && verdict.cause.as_deref().is_some_and(|cause| causes.contains(&cause))
+}
+
 /// The order in which verdicts of one assertion outweigh each other.
 fn gravity(status: Status) -> u8 {
     match status {
         Status::Fail | Status::UnexpectedPass => 3,
         Status::Error => 2,
         Status::Inconclusive => 1,
-        Status::Pass | Status::Skipped | Status::ExpectedFailure => 0,
+        Status::Pass | Status::Skipped | Status::ExpectedFailure | Status::Unjudged => 0,
     }
 }
 
@@ -398,8 +441,12 @@ fn expect_failure(verdicts: &mut [Verdict], reason: &str) {
 
 /// The worst of a case's verdicts. A case without any has shown nothing.
 /// How a case ended on the nodes that took part, for those that come after it; an error where none did.
-pub fn end_of_those_that_took_part(verdicts: &[Verdict]) -> CaseEnd {
-    let is_left_out = |verdict: &&Verdict| verdict.cause.as_deref() == Some(LEFT_OUT);
+pub fn end_of_those_that_took_part(verdicts: &[Verdict], quarantined: &BTreeSet<&str>) -> CaseEnd {
+    let is_gone = |verdict: &Verdict| {
+        let nodes = crate::nodeset::expand(&verdict.nodes).unwrap_or_default();
+        !nodes.is_empty() && nodes.iter().all(|node| quarantined.contains(node.as_str()))
+    };
+    let is_left_out = |verdict: &&Verdict| verdict.cause.as_deref() == Some(LEFT_OUT) || is_gone(verdict);
     let took_part: Vec<Verdict> = verdicts.iter().filter(|verdict| !is_left_out(verdict)).cloned().collect();
     match took_part.is_empty() && !verdicts.is_empty() {
         true => CaseEnd::Error,
@@ -415,9 +462,9 @@ fn end_of(verdicts: &[Verdict]) -> CaseEnd {
         CaseEnd::Error
     } else if any(&[Status::Inconclusive]) {
         CaseEnd::Inconclusive
-    } else if any(&[Status::ExpectedFailure, Status::Skipped]) {
+    } else if any(&[Status::ExpectedFailure]) || (any(&[Status::Skipped]) && !any(&[Status::Pass])) {
         CaseEnd::Skipped
-    } else if verdicts.is_empty() {
+    } else if !any(&[Status::Pass]) {
         CaseEnd::Inconclusive
     } else {
         CaseEnd::Pass
@@ -433,8 +480,9 @@ fn versions(data: &CaseData) -> BTreeMap<String, BTreeSet<String>> {
     all
 }
 
-fn findings(data: &CaseData) -> Vec<Finding> {
+fn findings(data: &CaseData, verdicts: &[Verdict]) -> Vec<Finding> {
     let mut all = attempts::findings(data);
+    all.extend(warning::findings(&data.case.assertions, verdicts));
     for (job, analysis) in &data.analysis.jobs {
         for finding in &analysis.findings {
             let mut finding = finding.clone();

@@ -2,11 +2,11 @@
 //! The reasoning over the ring of partners is the recipe's; here its answer becomes a verdict.
 
 use super::CaseData;
-use crate::artefact::{Culprit, PlannedAssertion, PlannedBaseline, Status, Verdict, WorkloadFacts};
+use crate::artefact::{Culprit, JudgedBy, PlannedAssertion, PlannedBaseline, Status, Verdict, WorkloadFacts};
 use recipes::metric::{Dim, Query};
-use recipes::recipe::nic_flows::FLOW_RATE;
+use recipes::recipe::nic_flows::{FLOW_RATE, HOST_MEMORY};
 use recipes::recipe::nic_rate::{self, Blame, Direction, FlowResult, NicRates, NicVerdict};
-use recipes::source::flow_log::GapKind;
+use recipes::source::flow_log::{GapKind, Tool};
 use std::collections::BTreeMap;
 
 /// Judging the ring looks at all flows of the case at once, so it is done once per floor and not once per NIC.
@@ -85,6 +85,7 @@ pub fn judge(data: &CaseData, cache: &mut NicRateCache, assertion: &PlannedAsser
         return;
     };
     verdict.status = status;
+    verdict.judged_by = Some(JudgedBy::Limit);
     verdict.observed = observed;
     verdict.message = match status {
         Status::Pass => match observed {
@@ -107,12 +108,54 @@ pub fn judge(data: &CaseData, cache: &mut NicRateCache, assertion: &PlannedAsser
         }
         _ => format!("{}: {evidence}; expected at least {}", super::subject(assertion), unit.show(floor)),
     };
+    if let Some(path) = path(data, assertion) {
+        verdict.message.push_str(&format!(", {path}"));
+    }
     if status == Status::Inconclusive {
         verdict.cause = Some("flow-missing".to_owned());
     }
     if status != Status::Pass {
         verdict.next = Some(super::next_step(assertion, Status::Fail));
     }
+    if status == Status::Inconclusive
+        && let Some(words) = refused(data, assertion, &devices)
+    {
+        verdict.cause = Some("tool-refused".to_owned());
+        verdict.message.push_str(&format!("; the tool refused: {words}"));
+        if let WorkloadFacts::NicPairs { tool, .. } = &data.case.workload
+            && let Some(tool) = Tool::named(tool)
+        {
+            verdict.next = Some(format!("install {}", tool.to_install()));
+        }
+    }
+}
+
+/// Through whose memory the flows of the assertion's jobs went, where their outputs say so.
+fn path(data: &CaseData, assertion: &PlannedAssertion) -> Option<&'static str> {
+    let of_job = |job: &&String| data.analysis.jobs.get(job.as_str());
+    let mut findings = assertion.jobs.iter().filter_map(|job| of_job(&job)).flat_map(|job| &job.findings);
+    if findings.any(|finding| finding.code == HOST_MEMORY) {
+        return Some("through host memory in turns");
+    }
+    let mut dims = recipes::metric::Dims::new();
+    if let Some(node) = assertion.node.as_deref() {
+        dims.set(Dim::Node, node);
+    }
+    let rows = data.metrics.select(&Query { metric: FLOW_RATE.name.to_owned(), dims });
+    let moved_gpu = rows.first().is_some_and(|row| row.dims.get(Dim::Gpu).is_some());
+    moved_gpu.then_some("through GPU memory")
+}
+
+/// What the tool printed where it refused every flow of these devices.
+fn refused<'a>(data: &'a CaseData, assertion: &PlannedAssertion, devices: &[&str]) -> Option<&'a str> {
+    let findings = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job.as_str()));
+    let mut of_devices = findings.flat_map(|job| &job.findings).filter(|finding| {
+        finding.code.starts_with("flow-")
+            && finding.part.as_deref().is_some_and(|part| devices.contains(&part))
+    });
+    let first = of_devices.next()?;
+    let code = "flow-tool-refused";
+    (first.code == code && of_devices.all(|finding| finding.code == code)).then_some(first.message.as_str())
 }
 
 /// The floor stated in the suite, or the lower bound of the baseline, whichever is higher.

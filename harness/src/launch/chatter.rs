@@ -13,7 +13,15 @@ pub fn first_blamed(text: &str, nodes: &[String]) -> Option<WorkloadFailure> {
     };
     // When a node is lost, the tasks of the others are killed, and their lines may come first.
     let lost = text.lines().filter_map(blamed).find(|failure| failure.cause == NODE_FAIL);
-    lost.or_else(|| text.lines().find_map(blamed))
+    let first = lost.or_else(|| text.lines().find_map(blamed))?;
+    // Where the tasks of all nodes exited by themselves, who is listed first is no proof.
+    let exited = || text.lines().filter_map(blamed).filter(|failure| failure.cause == RANK_FAILED);
+    let all_exited = nodes.len() > 1
+        && nodes.iter().all(|node| exited().any(|failure| failure.node.as_ref() == Some(node)));
+    match first.cause == RANK_FAILED && all_exited {
+        true => Some(WorkloadFailure { node: None, ..first }),
+        false => Some(first),
+    }
 }
 
 /// The line of a file that one node alone wrote: it need not name the node.
@@ -52,7 +60,14 @@ pub fn step_cancelled(text: &str) -> bool {
     false
 }
 
+/// srun's line on a step whose tasks it stopped waiting for: its exit code then says nothing about them.
+pub fn step_given_up(text: &str) -> Option<&str> {
+    let given_up = |line: &&str| line.starts_with("srun: error: Timed out waiting for job step");
+    text.lines().find(given_up).map(str::trim_end)
+}
+
 const NODE_FAIL: &str = "NODE_FAIL";
+pub const RANK_FAILED: &str = "rank-failed";
 
 fn disk_full(line: &str) -> Option<&'static str> {
     line.contains("No space left on device").then_some("disk-full")
@@ -94,7 +109,7 @@ fn cause_of(line: &str) -> Option<&'static str> {
     } else if let Some(cause) = death(line) {
         Some(cause)
     } else if lower.contains("exited with exit code") {
-        Some("rank-failed")
+        Some(RANK_FAILED)
     } else {
         None
     }
@@ -154,6 +169,13 @@ mod tests {
             blamed("srun: error: p5-002: task 1: Exited with exit code 6"),
             Some(("rank-failed".into(), "p5-002".into()))
         );
+    }
+
+    #[test]
+    fn tasks_that_exited_on_every_node_name_none() {
+        let text = "srun: error: p5-001: tasks 0-7: Exited with exit code 1\n\
+                    srun: error: p5-002: tasks 8-15: Exited with exit code 1\n";
+        assert_eq!(blamed(text), Some(("rank-failed".into(), String::new())));
     }
 
     #[test]

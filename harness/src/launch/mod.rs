@@ -8,10 +8,11 @@ pub mod slurm;
 pub mod slurm_array;
 pub mod slurm_end;
 pub mod slurm_json;
-pub mod slurm_state;
 pub mod slurm_turns;
 pub mod ssh;
+mod ssh_heartbeat;
 mod ssh_node;
+mod ssh_watch;
 
 use crate::artefact::{Blamed, Ended, Launcher, PlannedJob};
 use crate::reach::{Host, Reach, ReachError, Wait};
@@ -41,6 +42,14 @@ pub trait Launch {
     fn poll<'a>(&'a self, reach: &'a dyn Reach, jobs: &'a [(&'a PlannedJob, &'a str)])
     -> Wait<'a, Vec<Poll>>;
 
+    /// Keeps what was launched alive, for as long as it is polled. It never ends.
+    fn heartbeat<'a>(&'a self, _reach: &'a dyn Reach) -> Wait<'a, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    /// The job is given up: nothing keeps it alive any more.
+    fn forget(&self, _handle: &str) {}
+
     /// Asks the job to end by itself.
     fn interrupt<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()>;
 
@@ -56,6 +65,10 @@ pub enum Poll {
     Waiting {
         reason: String,
         never: bool,
+    },
+    /// It has its nodes, and its script has not begun on them: they boot, or a prolog runs. It waits, and is no longer queued.
+    Starting {
+        reason: String,
     },
     Running,
     Ended {
@@ -84,6 +97,7 @@ impl NotLaunched {
     pub fn on(host: &Host, error: &ReachError) -> NotLaunched {
         let why = error.to_string();
         let blamed = match host {
+            Host::Node(_) if matches!(error, ReachError::NoAccess { .. }) => None,
             Host::Node(node) => Some(Blamed { node: node.clone(), evidence: why.clone() }),
             Host::Here => None,
         };
@@ -94,6 +108,11 @@ impl NotLaunched {
             _ => Ended::LaunchFailed { why },
         };
         NotLaunched { end, blamed }
+    }
+
+    /// Slurm takes it once others of this user's jobs have ended.
+    pub fn clears_later(&self) -> bool {
+        matches!(&self.end, Ended::LaunchFailed { why } if crate::reach::slurm_refusal::is_submit_limit(why))
     }
 
     pub fn why(&self) -> &str {
@@ -125,7 +144,7 @@ impl From<String> for NotLaunched {
 /// The launcher of a plan.
 pub fn find(launcher: Launcher) -> Box<dyn Launch> {
     match launcher {
-        Launcher::Slurm => Box::new(slurm::Slurm),
+        Launcher::Slurm => Box::new(slurm::Slurm::default()),
         Launcher::Ssh => Box::new(ssh::Ssh::default()),
         Launcher::Local => Box::new(local::Local),
     }

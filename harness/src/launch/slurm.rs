@@ -2,19 +2,28 @@
 //! its states mean is told in `slurm_state.rs`.
 
 use super::slurm_end;
-use super::slurm_state::{JobState, never_clears};
 use super::{Launch, NotLaunched, Poll, QUERY_LIMIT};
 use crate::artefact::PlannedJob;
 use crate::interrupt;
+use crate::reach::slurm_refusal::next_step;
+use crate::reach::slurm_state::{JobState, never_clears};
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 use crate::script::files;
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-pub struct Slurm;
+#[derive(Default)]
+pub struct Slurm {
+    /// Jobs whose script has begun, by their ids.
+    begun: RefCell<BTreeSet<String>>,
+}
 
 /// Between two tries to submit while the controller is away: some minutes together, as its restart takes.
 pub(super) const PAUSES_S: [u64; 9] = [2, 5, 10, 20, 30, 30, 60, 60, 60];
+
+/// What a person reads while nodes boot or a prolog of the controller runs.
+pub const CONFIGURING: &str = "configuring (nodes boot)";
 
 /// Asked of squeue: fixed text, since its JSON differs between versions far more than this does.
 const FORMAT: &str = "--format=%i|%T|%r|%N";
@@ -44,10 +53,10 @@ impl Launch for Slurm {
                     match reach.exec(&Host::Here, &submit).await {
                         Ok(answer) if answer.succeeded() => return id(&answer),
                         Ok(answer) => {
-                            let why =
-                                format!("`sbatch` ended with {}: {}", answer.status, answer.complaint());
-                            if !is_away(&answer.complaint()) {
-                                return Err(why.into());
+                            let complaint = answer.complaint();
+                            let why = format!("`sbatch` ended with {}: {complaint}", answer.status);
+                            if !is_away(&complaint) {
+                                return Err(format!("{why}{}", next_step(&complaint)).into());
                             }
                             why.into()
                         }
@@ -116,13 +125,13 @@ impl Launch for Slurm {
             let mut polls = Vec::with_capacity(jobs.len());
             for (job, id) in jobs {
                 let poll = match listed.get(*id) {
-                    Some(line) if !line.state.has_ended() => line.poll(),
+                    Some(line) if !line.state.has_ended() => self.begun(reach, job, id, line.poll()).await,
                     // Ended, or forgotten by squeue: scontrol knows the exit code, and knows a job a while longer.
                     _ => slurm_end::ask(reach, job, id).await,
                 };
                 polls.push(poll);
             }
-            slurm_end::explain_waiting(reach, &mut polls).await;
+            slurm_end::explain_waiting(reach, jobs, &mut polls).await;
             polls
         })
     }
@@ -142,6 +151,24 @@ impl Launch for Slurm {
     }
 }
 
+impl Slurm {
+    /// A job that Slurm says runs may still wait for a prolog on its nodes: the files of its output are made when its script
+    /// begins.
+    async fn begun(&self, reach: &dyn Reach, job: &PlannedJob, id: &str, poll: Poll) -> Poll {
+        if poll != Poll::Running || self.begun.borrow().contains(id) {
+            return poll;
+        }
+        match reach.get(&Host::Here, &format!("{}/{}", job.folder, files::BATCH_ERR)).await {
+            Err(ReachError::NotFound { .. }) => {
+                return Poll::Starting { reason: "starting (its script has not begun: prolog)".to_owned() };
+            }
+            // A folder that cannot be read says nothing about the job.
+            Ok(_) | Err(_) => self.begun.borrow_mut().insert(id.to_owned()),
+        };
+        Poll::Running
+    }
+}
+
 /// What `--parsable` prints: the id, and after a semicolon the cluster's name where there are several.
 pub(super) fn id(answer: &Answer) -> Result<String, NotLaunched> {
     let text = answer.stdout_text();
@@ -153,7 +180,7 @@ pub(super) fn id(answer: &Answer) -> Result<String, NotLaunched> {
 }
 
 /// Whether the controller gave no answer, as while it is started anew: what it was asked may or may not have been done.
-pub(super) fn is_away(complaint: &str) -> bool {
+pub(crate) fn is_away(complaint: &str) -> bool {
     [
         "Unable to contact slurm controller",
         "Unable to establish controller",
@@ -198,6 +225,7 @@ impl Line {
             JobState::Pending => {
                 Poll::Waiting { reason: self.reason.clone(), never: never_clears(&self.reason) }
             }
+            JobState::Configuring => Poll::Starting { reason: CONFIGURING.to_owned() },
             JobState::Running => Poll::Running,
             JobState::Unknown(word) => Poll::Unknown(format!("`squeue` gave a state nobody knows: `{word}`")),
             _ => Poll::Running,

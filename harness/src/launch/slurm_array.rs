@@ -2,8 +2,8 @@
 //! whether its file is whole, is for its caller to say; jobs of a run are launched in `slurm.rs`.
 
 use super::slurm::{PAUSES_S, id, is_away, pause};
-use super::slurm_state::{JobState, never_clears};
 use super::{NotLaunched, QUERY_LIMIT};
+use crate::reach::slurm_state::{JobState, never_clears};
 use crate::reach::{Command, Host, Reach, ReachError};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -147,6 +147,7 @@ fn line(text: &str) -> Option<(usize, Task)> {
     let node = fields.next().unwrap_or_default();
     let task = match JobState::of(state) {
         JobState::Pending => Task::Waiting { never: never_clears(reason).then(|| reason.to_owned()) },
+        JobState::Configuring => Task::Waiting { never: None },
         JobState::Running | JobState::Unknown(_) => Task::Running,
         ended => Task::Ended {
             state: state.to_owned(),

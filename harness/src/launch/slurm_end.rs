@@ -4,10 +4,10 @@
 use super::chatter;
 use super::slurm::Line;
 use super::slurm_json::{self, Shown};
-use super::slurm_state::{JobState, StateSet};
 use super::{Poll, QUERY_LIMIT};
 use crate::artefact::{Blamed, Ended, PlannedJob};
 use crate::nodeset;
+use crate::reach::slurm_state::{JobState, StateSet};
 use crate::reach::{Answer, Command, Host, Reach, ReachError};
 use crate::script::files;
 
@@ -89,14 +89,20 @@ async fn recorded(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Option<Ended
     ended(&JobState::of(state), Some(code), job)
 }
 
-/// A job whose step was cancelled goes on without it, and ends with a code of its own: by what srun said of it.
+/// A job whose step was cancelled goes on without it, and ends with a code of its own: by what srun said of it. srun's
+/// own code is 0 where it gave up waiting for a step that was aborted, for no task reported another.
 pub async fn with_step(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Ended {
-    if !matches!(end, Ended::Exited { code } if code != 0) {
-        return end;
-    }
+    let Ended::Exited { code } = end else { return end };
     // What cannot be read is missed when it is collected.
-    let said = reach.get(&Host::Here, &format!("{}/{}", job.folder, files::STDERR)).await.unwrap_or_default();
-    if chatter::step_cancelled(&String::from_utf8_lossy(&said)) { Ended::Cancelled } else { end }
+    let stderr = reach.get(&Host::Here, &format!("{}/{}", job.folder, files::STDERR)).await.unwrap_or_default();
+    let stderr = String::from_utf8_lossy(&stderr);
+    if chatter::step_cancelled(&stderr) {
+        Ended::Cancelled
+    } else if let (0, Some(line)) = (code, chatter::step_given_up(&stderr)) {
+        Ended::Lost { why: format!("exit code 0, and srun reports: {line}") }
+    } else {
+        end
+    }
 }
 
 async fn told(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Poll {
@@ -134,7 +140,7 @@ fn ended(state: &JobState, exit_code: Option<&str>, job: &PlannedJob) -> Option<
         JobState::Preempted => Ended::Preempted,
         JobState::Cancelled => Ended::Cancelled,
         JobState::OutOfMemory => Ended::OutOfMemory,
-        JobState::Pending | JobState::Running | JobState::Unknown(_) => return None,
+        JobState::Pending | JobState::Configuring | JobState::Running | JobState::Unknown(_) => return None,
     })
 }
 
@@ -147,23 +153,29 @@ async fn down_node(reach: &dyn Reach, job: &PlannedJob) -> Option<Blamed> {
 
 /// The first of these nodes that Slurm starts nothing new on, with its words: those that hold an allocation keep it.
 pub async fn barred(reach: &dyn Reach, of: &[String]) -> Option<String> {
-    let barred = ["drain", "drained", "draining", "failing"];
-    let is_barred = |node: &Node| node.state().is_lost() || barred.iter().any(|word| node.state().has(word));
     let mut nodes = nodes(reach).await?.into_iter();
-    let node = nodes.find(|node| of.contains(&node.name) && is_barred(node))?;
+    let node = nodes.find(|node| of.contains(&node.name) && node.is_barred())?;
     Some(format!("{} is {}: {}", node.name, node.words, node.reason))
 }
 
-/// Slurm names the nodes that a job waits for, and not what is wrong with them: that is put behind its words.
-pub async fn explain_waiting(reach: &dyn Reach, polls: &mut [Poll]) {
-    let names_nodes =
-        |poll: &Poll| matches!(poll, Poll::Waiting { reason, .. } if reason.contains(UNAVAILABLE));
-    if !polls.iter().any(names_nodes) {
+/// Slurm names the nodes that a job waits for, and not what is wrong with them: that is put behind its words. From 24.11
+/// on it does not name them either: those of the job on which it starts nothing are named as older releases do.
+pub async fn explain_waiting(reach: &dyn Reach, jobs: &[(&PlannedJob, &str)], polls: &mut [Poll]) {
+    let says = |reason: &str, words: &[&str]| words.iter().any(|word| reason.contains(word));
+    let of_nodes = |poll: &Poll| matches!(poll, Poll::Waiting { reason, .. } if reason.contains(UNAVAILABLE) || says(reason, &UNNAMED));
+    if !polls.iter().any(of_nodes) {
         return;
     }
     let Some(nodes) = nodes(reach).await else { return };
-    for poll in polls {
+    for ((job, _), poll) in jobs.iter().zip(polls) {
         let Poll::Waiting { reason, .. } = poll else { continue };
+        if !reason.contains(UNAVAILABLE) && says(reason, &UNNAMED) {
+            let barred = nodes.iter().filter(|node| job.nodes.contains(&node.name) && node.is_barred());
+            let barred: Vec<String> = barred.map(|node| node.name.clone()).collect();
+            if !barred.is_empty() {
+                *reason = format!("ReqNodeNotAvail, {UNAVAILABLE}{}", nodeset::fold(&barred));
+            }
+        }
         let Some((_, list)) = reason.split_once(UNAVAILABLE) else { continue };
         let Ok(named) = nodeset::expand(list.trim_end_matches(')')) else { continue };
         let barred = nodes.iter().filter(|node| named.contains(&node.name) && !node.takes_jobs());
@@ -176,6 +188,7 @@ pub async fn explain_waiting(reach: &dyn Reach, polls: &mut [Poll]) {
 }
 
 const UNAVAILABLE: &str = "UnavailableNodes:";
+const UNNAMED: [&str; 2] = ["ReqNodeNotAvail", "Nodes required for job are DOWN, DRAINED"];
 
 struct Node {
     name: String,
@@ -190,6 +203,11 @@ impl Node {
 
     fn takes_jobs(&self) -> bool {
         self.state().takes_jobs()
+    }
+
+    fn is_barred(&self) -> bool {
+        let state = self.state();
+        state.is_lost() || ["drain", "drained", "draining", "failing"].iter().any(|word| state.has(word))
     }
 }
 

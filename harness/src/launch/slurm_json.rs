@@ -2,7 +2,7 @@
 //! Names and comments of jobs are their users', and a text holds them between the words that are looked for.
 
 use super::QUERY_LIMIT;
-use super::slurm_state::JobState;
+use crate::reach::slurm_state::JobState;
 use crate::reach::{Command, Host, Reach};
 use serde_json::Value;
 
@@ -27,11 +27,13 @@ fn read(answer: &str, id: &str) -> Option<Shown> {
     let job = answer["jobs"].as_array()?.iter().find(|job| number(&job["job_id"]) == Some(id))?;
     let words: Vec<&str> = job["job_state"].as_array()?.iter().filter_map(Value::as_str).collect();
     let states: Vec<JobState> = words.into_iter().map(JobState::of).collect();
-    // A job has one state, and flags beside it: one that still completes, or that is queued anew, has not ended.
+    // A job has one state, and flags beside it: one whose nodes boot has not begun, and one that still completes, or that is
+    // queued again, has not ended.
+    let boots = states.iter().find(|state| **state == JobState::Configuring);
     let goes_on = states.iter().find(|state| **state == JobState::Running);
     let waits = states.iter().find(|state| **state == JobState::Pending);
     let strange = states.iter().find(|state| matches!(state, JobState::Unknown(_)));
-    let state = strange.or(goes_on).or(waits).or(states.first())?.clone();
+    let state = strange.or(boots).or(goes_on).or(waits).or(states.first())?.clone();
     let code = &job["exit_code"];
     let signal = number(&code["signal"]["id"]).unwrap_or_default();
     Some(Shown {
@@ -84,6 +86,7 @@ mod tests {
         let state = |states: &str| shown(states, "0", "").expect("a job").state;
         assert_eq!(state(r#"["COMPLETED", "COMPLETING"]"#), JobState::Running);
         assert_eq!(state(r#"["NODE_FAIL", "REQUEUED"]"#), JobState::Pending);
+        assert_eq!(state(r#"["RUNNING", "CONFIGURING"]"#), JobState::Configuring);
         assert!(matches!(state(r#"["COMPLETED", "BLORP"]"#), JobState::Unknown(_)));
     }
 

@@ -66,8 +66,8 @@ fn wait<T>(future: Wait<'_, T>) -> T {
 }
 
 fn poll(answers: Vec<(&'static str, Told)>) -> Poll {
-    let (job, reach) = (job(), Scripted::new(answers));
-    wait(Slurm.poll(&reach, &[(&job, "7")])).remove(0)
+    let (job, reach) = (job(), Begun(Scripted::new(answers), ""));
+    wait(Slurm::default().poll(&reach, &[(&job, "7")])).remove(0)
 }
 
 fn said(text: &str) -> Result<Answer, ReachError> {
@@ -108,6 +108,59 @@ fn a_waiting_job_tells_its_reason_and_whether_it_ever_clears() {
     }
     assert_eq!(poll(vec![("squeue", said("7|RUNNING|None|n[1-2]\n"))]), Poll::Running);
     assert_eq!(poll(vec![("squeue", said("7|COMPLETING|None|n[1-2]\n"))]), Poll::Running);
+}
+
+#[test]
+fn a_job_whose_nodes_boot_or_whose_prolog_runs_has_not_started() {
+    let boots = Poll::Starting { reason: CONFIGURING.to_owned() };
+    assert_eq!(poll(vec![("squeue", said("7|CONFIGURING|None|n[1-2]\n"))]), boots);
+    let shown = said("JobId=7 JobState=CONFIGURING Reason=None ExitCode=0:0");
+    assert_eq!(poll(vec![("squeue", said("")), ("scontrol", shown)]), boots);
+    let slurm = Slurm::default();
+    let runs = || Scripted::new(vec![("squeue", said("7|RUNNING|None|n[1-2]\n"))]);
+    let job = job();
+    let of = |reach: &dyn Reach| wait(slurm.poll(reach, &[(&job, "7")])).remove(0);
+    assert!(matches!(of(&runs()), Poll::Starting { reason } if reason.contains("prolog")));
+    assert_eq!(of(&Begun(runs(), "")), Poll::Running);
+    assert_eq!(of(&runs()), Poll::Running, "a file that was seen once is not looked for again");
+}
+
+/// The same answers, of a job whose script has begun, and what its workload wrote to stderr.
+struct Begun(Scripted, &'static str);
+
+impl Reach for Begun {
+    fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+        self.0.exec(host, command)
+    }
+    fn put<'a>(&'a self, host: &'a Host, path: &'a str, bytes: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+        self.0.put(host, path, bytes)
+    }
+    fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+        match path.rsplit('/').next() {
+            Some(files::BATCH_ERR) => Box::pin(async { Ok(Vec::new()) }),
+            Some(files::STDERR) => Box::pin(async { Ok(self.1.as_bytes().to_vec()) }),
+            _ => self.0.get(host, path),
+        }
+    }
+}
+
+#[test]
+fn exit_code_0_is_no_success_where_srun_gave_up_on_its_step() {
+    let end_of = |stderr| {
+        let done = said("JobId=7 JobState=COMPLETED Reason=None ExitCode=0:0");
+        let reach = Begun(Scripted::new(vec![("squeue", said("")), ("scontrol", done)]), stderr);
+        match wait(Slurm::default().poll(&reach, &[(&job(), "7")])).remove(0) {
+            Poll::Ended { end, .. } => end,
+            other => panic!("{other:?}"),
+        }
+    };
+    let cancelled = "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n\
+                     slurmstepd: error: *** STEP 7.0 ON n2 CANCELLED AT 2026-11-22T15:25:00 ***\n\
+                     srun: error: Timed out waiting for job step to complete\n";
+    assert_eq!(end_of(cancelled), Ended::Cancelled);
+    let given_up = "srun: error: Timed out waiting for job step to complete\n";
+    assert!(matches!(end_of(given_up), Ended::Lost { why } if why.contains("Timed out waiting")));
+    assert_eq!(end_of("warning: slow\n"), Ended::Exited { code: 0 });
 }
 
 #[test]
@@ -157,13 +210,13 @@ fn a_lost_node_is_named_by_sinfo_if_it_is_the_jobs() {
 
 #[test]
 fn a_submission_without_a_number_is_no_submission() {
-    let submit = |answer| wait(Slurm.submit(&Scripted::new(vec![("sbatch", answer)]), &job()));
+    let submit = |answer| wait(Slurm::default().submit(&Scripted::new(vec![("sbatch", answer)]), &job()));
     assert_eq!(submit(said("1234\n")), Ok("1234".into()));
     assert_eq!(submit(said("1234;cluster\n")), Ok("1234".into()));
     for answer in [said(""), said("Submitted batch job 7\n"), Ok(Answer::failed(1, "sbatch: error: no"))] {
         assert!(submit(answer.clone()).is_err(), "{answer:?}");
     }
-    assert!(wait(Slurm.submit(&Scripted::new(Vec::new()), &job())).is_err());
+    assert!(wait(Slurm::default().submit(&Scripted::new(Vec::new()), &job())).is_err());
 }
 
 #[test]
@@ -203,7 +256,7 @@ fn away() -> Told {
 fn a_submission_waits_for_a_controller_that_is_away_and_is_not_made_twice() {
     let submit = |answers| {
         let (reach, job) = (Scripted::new(answers), job());
-        let told = wait(Slurm.submit(&reach, &job));
+        let told = wait(Slurm::default().submit(&reach, &job));
         let left = reach.0.borrow().iter().filter(|(name, _)| *name == "sbatch").count();
         (told.map_err(|not| not.why().to_owned()), left)
     };
@@ -246,7 +299,7 @@ fn a_job_that_slurm_has_forgotten_is_told_by_its_record_and_by_its_own_exit_code
         let shown = format!("{record:?} {own:?}");
         let answers = vec![("squeue", unknown()), ("scontrol", unknown()), ("sacct", record)];
         let (job, reach) = (job(), Scripted(RefCell::new(answers), own));
-        let Poll::Ended { end, .. } = wait(Slurm.poll(&reach, &[(&job, "7")])).remove(0) else {
+        let Poll::Ended { end, .. } = wait(Slurm::default().poll(&reach, &[(&job, "7")])).remove(0) else {
             panic!("it has ended: {shown}");
         };
         assert!(is_told(&end), "{shown}: {end:?}");
@@ -262,6 +315,28 @@ fn nodes_that_a_job_waits_for_are_told_with_what_is_wrong_with_them() {
     ]);
     let reason = "ReqNodeNotAvail, UnavailableNodes:n2 (n2 is drained: a fan | is loud)".to_owned();
     assert_eq!(poll, Poll::Waiting { reason, never: false });
+}
+
+#[test]
+fn where_newer_slurm_names_no_node_the_barred_nodes_of_the_job_are_named() {
+    let words = [
+        "ReqNodeNotAvail, May be reserved for other job",
+        "Nodes required for job are DOWN, DRAINED or reserved",
+    ];
+    for (at, sinfo, named) in [
+        (0, "n1|idle|none\nn2|drained|a fan is loud\n", Some("n2 is drained: a fan is loud")),
+        (1, "n1|idle|none\nn2|down*|power\n", Some("n2 is down*: power")),
+        // Set aside, of another job, or well: nobody is named.
+        (0, "n1|idle|none\nn2|reserved|none\n", None),
+        (0, "n2|idle|none\nn9|drained|a fan is loud\n", None),
+    ] {
+        let answers = vec![("squeue", said(&format!("7|PENDING|{}|\n", words[at]))), ("sinfo", said(sinfo))];
+        let reason = match named {
+            Some(why) => format!("ReqNodeNotAvail, UnavailableNodes:n2 ({why})"),
+            None => words[at].to_owned(),
+        };
+        assert_eq!(poll(answers), Poll::Waiting { reason, never: false }, "{sinfo}");
+    }
 }
 
 #[test]

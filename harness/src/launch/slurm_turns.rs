@@ -61,6 +61,7 @@ pub async fn poll(reach: &dyn Reach, job: &PlannedJob, keeper: &PlannedJob, of_k
     match of_keeper {
         Poll::Unknown(why) => Poll::Unknown(why.clone()),
         Poll::Waiting { reason, never } => Poll::Waiting { reason: reason.clone(), never: *never },
+        Poll::Starting { reason } => Poll::Starting { reason: reason.clone() },
         Poll::Running => match reach.get(&Host::Here, &path(job, files::BEGAN)).await {
             Ok(_) => Poll::Running,
             Err(ReachError::NotFound { .. }) => Poll::Waiting {

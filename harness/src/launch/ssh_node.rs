@@ -73,13 +73,13 @@ pub async fn start(reach: &dyn Reach, job: &PlannedJob, node: &str) -> Result<St
     ask(reach, node, argv.map(str::to_owned).collect()).await
 }
 
-pub async fn look(reach: &dyn Reach, job: &PlannedJob, node: &str) -> Result<State, ReachError> {
-    ask(reach, node, argv(&job.folder, "look", node, &[])).await
+pub async fn look(reach: &dyn Reach, folder: &str, node: &str) -> Result<State, ReachError> {
+    ask(reach, node, argv(folder, "look", node, &[])).await
 }
 
 /// Sends `TERM` or `KILL` to all that was started.
-pub async fn end(reach: &dyn Reach, job: &PlannedJob, node: &str, signal: &str) -> Result<State, ReachError> {
-    ask(reach, node, argv(&job.folder, "end", node, &[signal])).await
+pub async fn end(reach: &dyn Reach, folder: &str, node: &str, signal: &str) -> Result<State, ReachError> {
+    ask(reach, node, argv(folder, "end", node, &[signal])).await
 }
 
 fn argv(folder: &str, verb: &str, node: &str, more: &[&str]) -> Vec<String> {

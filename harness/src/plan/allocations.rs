@@ -100,6 +100,9 @@ fn allocation(plan: &Plan, group: &Group, name: &str) -> Option<PlannedAllocatio
         folder: folder.clone(),
         tasks_per_node,
         minutes: limit_s / 60,
+        // Its jobs start steps, and write down what they inherit.
+        srun: Vec::new(),
+        records_environment: false,
         ..directives.swap_remove(0)
     });
     let mut nodes: Vec<String> = group.nodes.iter().map(|node| (*node).to_owned()).collect();

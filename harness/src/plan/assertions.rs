@@ -286,10 +286,10 @@ impl One<'_> {
         }
     }
 
-    /// alltoall has no check in place, and prints N/A there.
+    /// alltoall and sendrecv have no check in place, and print N/A there.
     fn places(&self) -> &'static [&'static str] {
         match self.op() {
-            Some(Op::AllToAll) if self.metric.name == "nccl.wrong" => &["out"],
+            Some(Op::AllToAll | Op::SendRecv) if self.metric.name == "nccl.wrong" => &["out"],
             _ => &["out", "in"],
         }
     }
@@ -383,6 +383,7 @@ impl One<'_> {
                 baseline,
                 ceiling: None,
                 spread: bound.spread.map(|relative| PlannedSpread { relative, ..PlannedSpread::default() }),
+                warn: bound.warn,
             },
         }
     }

@@ -1,7 +1,7 @@
 //! The jobs of a case: their scripts, their launches, what they will leave, and how long they should take.
 
 use super::placement::Placed;
-use super::{Context, nccl_log, profile, training};
+use super::{Context, flow_path, nccl_log, profile, training};
 use crate::artefact::{
     ExpectedFile, FileKind, Launcher, PlannedFile, PlannedJob, PlannedProfile, PlannedSecret,
 };
@@ -45,6 +45,8 @@ fn job(
     enter_folder(&mut step, &folder)?;
     let mut steps = Vec::new();
     let (environment, secrets) = apart(environment, case);
+    let given = environment.keys().chain(secrets.iter().map(|secret| &secret.variable));
+    hand_to_container(&mut step, given, &context.request.run_id, inventory);
     if !secrets.is_empty() {
         let variables = secrets.iter().map(|secret| secret.variable.clone()).collect();
         steps.push(Step::Secrets { variables });
@@ -63,6 +65,7 @@ fn job(
             root: inventory.paths.counters.clone(),
             interval_s: interval_s(case, estimate_s),
             limit_s: case.limit_s + 120,
+            watched: true,
         }));
     }
     steps.push(step);
@@ -146,6 +149,35 @@ fn apart(
     (plain, secrets)
 }
 
+/// What holds of the image's own file system, and not of the node's.
+const OF_THE_IMAGE: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "LD_PRELOAD"];
+
+/// What the script exports beats what the image sets, and the unpacked image is kept for the run's later jobs on the node.
+fn hand_to_container<'a>(
+    step: &mut Step,
+    given: impl Iterator<Item = &'a String>,
+    run_id: &str,
+    inventory: &Inventory,
+) {
+    let container = match step {
+        Step::Gpus(gpus) => gpus.container.as_mut(),
+        Step::Run(run) => run.container.as_mut(),
+        _ => None,
+    };
+    let Some(container) = container else { return };
+    let named = given.filter(|name| !OF_THE_IMAGE.contains(&name.as_str()) && !secrets::is_argument(name));
+    container.env = named.cloned().collect();
+    container.env.sort();
+    // Trainings name images of their own: one name is one image.
+    let is_own = inventory.container.as_ref().is_none_or(|usual| usual.image != container.image);
+    let reuse = inventory.container.as_ref().is_none_or(|usual| usual.reuse);
+    if reuse {
+        let which =
+            if is_own { format!("-{}", &sha256(container.image.as_bytes())[..8]) } else { String::new() };
+        container.name = Some(format!("harness-{run_id}{which}"));
+    }
+}
+
 /// A script of the job's folder that runs in a container finds that folder there, or cannot run.
 fn enter_folder(step: &mut Step, folder: &str) -> Result<(), String> {
     let container = match step {
@@ -183,10 +215,14 @@ fn workload(
         mount_home: container.mount_home,
         remap_root: container.remap_root,
         workdir: None,
+        env: Vec::new(),
+        name: None,
     });
     let wiring = match &inventory.reach {
         ReachBy::Slurm(slurm) => Some(slurm.mpi.as_str()),
-        ReachBy::Ssh(ssh) if ssh.start == SshStart::Mpirun => Some(script::MPIRUN),
+        ReachBy::Ssh(ssh) if ssh.start == SshStart::Mpirun => {
+            Some(inventory.paths.mpirun.as_deref().unwrap_or(script::FIND_MPIRUN))
+        }
         ReachBy::Ssh(_) | ReachBy::Local => None,
     };
     if let ReachBy::Ssh(_) = &inventory.reach {
@@ -223,7 +259,9 @@ fn workload(
                 message_bytes: pairs.message_bytes,
                 iterations: iterations(inventory, pairs),
                 limit_s: flow_limit_s(pairs),
+                memory: pairs.memory,
                 devices: inventory.instance.nics.clone(),
+                gpus: flow_path::gpus(&inventory.instance),
             };
             Ok((Step::Flows(flows), 1, 2, Some("flows.sh")))
         }
@@ -319,7 +357,7 @@ fn iterations(inventory: &Inventory, pairs: &NicPairs) -> u64 {
     (bytes / pairs.message_bytes as f64).ceil() as u64
 }
 
-/// A flow at a tenth of line rate is slow, and is still to be measured.
+/// Of each turn. A flow at a tenth of line rate is slow, and is still to be measured.
 fn flow_limit_s(pairs: &NicPairs) -> u64 {
     (pairs.seconds * 10.0).ceil() as u64 + 60
 }
@@ -341,6 +379,9 @@ fn environment(inventory: &Inventory, case: &Case) -> Result<BTreeMap<String, St
         Workload::NicPairs(_) => {}
     }
     nccl_log::ask(case, &mut variables)?;
+    if let Workload::NcclTests(_) = case.workload {
+        leave_out_docker0(&mut variables);
+    }
     for (name, value) in &variables {
         let is_name = !name.is_empty()
             && !name.starts_with(|c: char| c.is_ascii_digit())
@@ -355,6 +396,18 @@ fn environment(inventory: &Inventory, case: &Case) -> Result<BTreeMap<String, St
     Ok(variables)
 }
 
+/// docker0 and HyperPod's veth_def_agent have the same address on every node: Open MPI would take them for a path to the
+/// others and wait for ever. What a person chose stands.
+fn leave_out_docker0(variables: &mut BTreeMap<String, String>) {
+    let (exclude, interfaces) = EXCLUDED_INTERFACES;
+    if !variables.contains_key("OMPI_MCA_btl_tcp_if_include") {
+        variables.entry(exclude.to_owned()).or_insert_with(|| interfaces.to_owned());
+    }
+}
+
+/// The variable that jobs of nccl-tests get where nobody chose interfaces, and its value.
+pub const EXCLUDED_INTERFACES: (&str, &str) = ("OMPI_MCA_btl_tcp_if_exclude", "lo,docker0,veth_def_agent");
+
 fn start(context: &Context, case: &Case, placed: &Placed, folder: &str, tasks_per_node: u32) -> Start {
     let slurm = match &context.inventory.reach {
         ReachBy::Slurm(slurm) => slurm,
@@ -365,7 +418,7 @@ fn start(context: &Context, case: &Case, placed: &Placed, folder: &str, tasks_pe
         job_name: format!("{}.{}.{}", context.request.run_id, case.name, placed.name),
         folder: folder.to_owned(),
         tasks_per_node,
-        gpus_per_node: context.inventory.instance.gpus,
+        gpus_per_node: slurm.gpu_request().of(context.inventory.instance.gpus),
         // Slurm counts in minutes and looks every half minute: its limit stands behind the harness's own.
         minutes: (case.limit_s + 180).div_ceil(60),
         exclusive: slurm.exclusive,
@@ -374,6 +427,12 @@ fn start(context: &Context, case: &Case, placed: &Placed, folder: &str, tasks_pe
         account: slurm.account.clone(),
         reservation: slurm.reservation.clone(),
         constraint: slurm.constraint.clone(),
+        gpus: slurm.gpu_request(),
+        qos: slurm.qos.clone(),
+        mem: slurm.mem.clone(),
+        sbatch: slurm.sbatch.clone(),
+        srun: slurm.srun.clone(),
+        records_environment: true,
     })
 }
 
@@ -455,6 +514,9 @@ fn expected(
     } else {
         expect(files::BATCH_ERR.to_owned(), FileKind::Log, None, None);
         expect(files::BATCH_OUT.to_owned(), FileKind::Log, None, None);
+        if matches!(inventory.reach, ReachBy::Slurm(_)) {
+            expect(files::ENVIRONMENT.to_owned(), FileKind::Log, None, None);
+        }
     }
     expected.extend(profile.into_iter().flat_map(|profile| &profile.ranks).map(|profiled| ExpectedFile {
         name: account::file_name(profiled.rank),
@@ -482,7 +544,9 @@ fn estimate_s(inventory: &Inventory, case: &Case, nodes: usize) -> f64 {
             let one = |size: u64| 100e-6 + size as f64 / (gb_s * 1e9);
             LAUNCH_S + tests.sizes().into_iter().map(|size| rounds * one(size)).sum::<f64>()
         }
-        Workload::NicPairs(pairs) => LAUNCH_S + pairs.seconds + 5.0,
+        Workload::NicPairs(pairs) => {
+            LAUNCH_S + (pairs.seconds + 5.0) * flow_path::turns(instance, pairs.memory)
+        }
         Workload::Training(training) => {
             LAUNCH_S + f64::from(training.steps.unwrap_or_default()) * SECONDS_OF_STEP
         }

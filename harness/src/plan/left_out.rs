@@ -22,6 +22,24 @@ pub fn leave_out(full: Plan, rest: Option<Plan>, left_out: Vec<LeftOut>) -> Plan
     Plan { cases, left_out, ..full }
 }
 
+/// The plan of a run that leaves more nodes out from here on. Cases that have begun stay as they are: what is still to come of
+/// them is run where it needs none of those nodes. The others are planned on the rest.
+pub fn quarantine(
+    plan: &Plan,
+    rest: Option<Plan>,
+    more: Vec<LeftOut>,
+    has_begun: &dyn Fn(usize) -> bool,
+) -> Plan {
+    let mut left_out = plan.left_out.clone();
+    left_out.extend(more);
+    let begun: BTreeSet<usize> = (0..plan.cases.len()).filter(|case| has_begun(*case)).collect();
+    let mut amended = leave_out(plan.clone(), rest, left_out);
+    for at in begun {
+        amended.cases[at].clone_from(&plan.cases[at]);
+    }
+    amended
+}
+
 /// The case on the nodes that are left, and beside it what was planned on those that are not.
 fn joined(full: PlannedCase, rest: PlannedCase, gone: &BTreeSet<&str>) -> PlannedCase {
     let lost: BTreeSet<String> =
@@ -55,5 +73,10 @@ fn touches(job: &PlannedJob, gone: &BTreeSet<&str>) -> bool {
 
 /// A job on the rest of the nodes may have the same name, and is another.
 fn renamed(job: &str) -> String {
-    format!("{job}.left-out")
+    match job.ends_with(LEFT_OUT_JOB) {
+        true => job.to_owned(),
+        false => format!("{job}{LEFT_OUT_JOB}"),
+    }
 }
+
+const LEFT_OUT_JOB: &str = ".left-out";

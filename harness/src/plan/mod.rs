@@ -4,12 +4,14 @@ mod allocations;
 mod assertions;
 mod baseline;
 mod ceiling;
+mod flow_path;
 mod jobs;
 mod kin;
 mod left_out;
 mod nccl_log;
 mod placement;
 mod profile;
+mod samples;
 mod select;
 mod settings;
 mod spread;
@@ -17,8 +19,11 @@ mod training;
 
 pub use allocations::{name_of_allocation, share};
 pub use baseline::{key, look_up, read_shown, rebaseline};
-pub use left_out::leave_out;
+pub use flow_path::settle as settle_flows;
+pub use jobs::EXCLUDED_INTERFACES;
+pub use left_out::{leave_out, quarantine};
 pub use placement::{Placed, place, ring};
+pub use samples::fsdp_script;
 pub use select::{Selection, select};
 pub use settings::{SETTINGS, apply_settings};
 
@@ -139,6 +144,9 @@ pub fn plan(
         sim_faults: request.sim_faults.clone(),
         limit_s: request.limit_s,
         max_fail: request.max_fail,
+        strict: false,
+        max_fail_errors: false,
+        keep_bad_nodes: false,
         most_jobs: match &inventory.reach {
             ReachBy::Slurm(slurm) => slurm.most_jobs,
             ReachBy::Ssh(_) | ReachBy::Local => None,
@@ -216,6 +224,7 @@ fn placed_case(
         must_end: case.must_end,
         sim_faults: case.sim_faults.iter().map(ToString::to_string).collect(),
         limit_s: case.limit_s,
+        stall_s: case.stall_s,
         queue_limit_s: case.queue_limit_s,
         jobs,
         assertions,
@@ -282,10 +291,15 @@ fn facts(context: &Context, case: &Case) -> WorkloadFacts {
             checked: tests.check,
             each_gpu: case.placement == Placement::EachGpu,
         },
-        Workload::NicPairs(_) => WorkloadFacts::NicPairs {
-            tool: context.inventory.nic_tool.name().to_owned(),
-            op: context.inventory.instance.flow_op.name().to_owned(),
-        },
+        Workload::NicPairs(pairs) => {
+            let (instance, tool) = (&context.inventory.instance, context.inventory.nic_tool.name());
+            WorkloadFacts::NicPairs {
+                tool: tool.to_owned(),
+                op: instance.flow_op.name().to_owned(),
+                memory: Some(pairs.memory),
+                path: Some(flow_path::planned(instance, tool, pairs.memory)),
+            }
+        }
         Workload::Command(command) => WorkloadFacts::Command { program: command.program.clone() },
         Workload::Training(training) => training::facts(training, context.inventory),
     }

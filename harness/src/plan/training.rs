@@ -2,6 +2,7 @@
 //! among them, and what the readers of its log need to know.
 
 use super::placement::Placed;
+use super::samples::{self, Sample};
 use crate::artefact::WorkloadFacts;
 use crate::inventory::{Inventory, ReachBy};
 use crate::nodeset;
@@ -34,33 +35,55 @@ pub fn run(training: &Training, site: Site) -> Result<(Run, u32), String> {
     let ranks = nodes * processes;
     let by_slurm = matches!(site.inventory.reach, ReachBy::Slurm(_));
     let own = Own { training, nodes, processes, ranks };
+    let in_image = match training.container {
+        Within::Inventory => site.container.is_some(),
+        Within::Host => false,
+        Within::Image(_) => true,
+    };
+    let samples = &site.inventory.paths.samples;
+    let script = |given: &Option<String>, sample: Sample| {
+        given.clone().unwrap_or_else(|| sample.script(samples, in_image))
+    };
+    // A script of the suite's own runs in an environment of the user's own.
+    let torchrun = |given: Option<&Option<String>>, rest: Vec<String>| {
+        let sample = matches!((given, &training.program), (Some(None), Program::Fsdp { .. }));
+        let program = samples::torchrun(sample.then_some(Sample::Fsdp), samples, in_image);
+        torchrun(program, &site, &own, rest)
+    };
     let (argv, tasks_per_node, mpi) = match &training.program {
         Program::Torchrun { script, args } => {
             let rest = std::iter::once(script).chain(args).cloned().collect();
-            (torchrun(&site, &own, rest), 1, None)
+            (torchrun(None, rest), 1, None)
         }
-        Program::Fsdp { script, sharding, args } => {
-            (torchrun(&site, &own, own.fsdp(script, sharding, args)), 1, None)
+        Program::Fsdp { script: given, sharding, args } => {
+            let words = own.fsdp(&script(given, Sample::Fsdp), sharding, args);
+            (torchrun(Some(given), words), 1, None)
         }
-        Program::Ddp { script, pretrained, args } => {
-            (torchrun(&site, &own, own.ddp(script, pretrained, args)), 1, None)
+        Program::Ddp { script: given, pretrained, args } => {
+            (torchrun(None, own.ddp(&script(given, Sample::Ddp), pretrained, args)), 1, None)
         }
         Program::Nemo(nemo) => {
             own.check_division(nemo)?;
             match nemo.form {
-                NemoForm::Megatron => (torchrun(&site, &own, own.megatron(nemo)), 1, None),
+                NemoForm::Megatron => {
+                    let script = script(&nemo.program, Sample::Megatron);
+                    (torchrun(None, own.megatron(script, nemo)), 1, None)
+                }
                 // Under Slurm each rank is a task, as the launcher of NeMo has it; elsewhere nobody numbers tasks.
                 NemoForm::Nemo1 if by_slurm => {
                     let mut argv = vec!["python3".to_owned(), "-u".to_owned()];
-                    argv.extend(own.nemo1(nemo));
+                    argv.extend(own.nemo1(script(&nemo.program, Sample::Nemo1), nemo));
                     (argv, processes, site.wiring)
                 }
-                NemoForm::Nemo1 => (torchrun(&site, &own, own.nemo1(nemo)), 1, None),
+                NemoForm::Nemo1 => {
+                    let script = script(&nemo.program, Sample::Nemo1);
+                    (torchrun(None, own.nemo1(script, nemo)), 1, None)
+                }
                 NemoForm::Nemo2 if by_slurm => (own.nemo2(nemo), processes, site.wiring),
                 NemoForm::Nemo2 => {
                     let mut rest = vec!["--no-python".to_owned()];
                     rest.extend(own.nemo2(nemo));
-                    (torchrun(&site, &own, rest), 1, None)
+                    (torchrun(None, rest), 1, None)
                 }
             }
         }
@@ -89,6 +112,8 @@ pub fn run(training: &Training, site: Site) -> Result<(Run, u32), String> {
                 mount_home: false,
                 remap_root: false,
                 workdir: None,
+                env: Vec::new(),
+                name: None,
             };
             Some(Container { image: image.clone(), ..site.container.unwrap_or(usual) })
         }
@@ -123,12 +148,12 @@ pub fn processes(training: &Training, inventory: &Inventory) -> u32 {
 }
 
 /// One launcher on each node; the processes of all meet on the first.
-fn torchrun(site: &Site, own: &Own, rest: Vec<String>) -> Vec<String> {
+fn torchrun(program: String, site: &Site, own: &Own, rest: Vec<String>) -> Vec<String> {
     let mut nodes = site.placed.nodes.clone();
     nodeset::sort(&mut nodes);
     let first = nodes.first().map_or("localhost", String::as_str);
     let mut argv = vec![
-        "torchrun".to_owned(),
+        program,
         format!("--nnodes={}", own.nodes),
         format!("--nproc_per_node={}", own.processes),
         format!("--rdzv_id={}", site.meeting),
@@ -238,7 +263,7 @@ impl Own<'_> {
         words
     }
 
-    fn megatron(&self, nemo: &Nemo) -> Vec<String> {
+    fn megatron(&self, script: String, nemo: &Nemo) -> Vec<String> {
         let names = [
             Some("num-layers"),
             Some("hidden-size"),
@@ -263,7 +288,7 @@ impl Own<'_> {
             pairs.push(("group-query-attention".to_owned(), String::new()));
         }
         pairs.push(("log-interval".to_owned(), "1".to_owned()));
-        let mut words = vec![nemo.program.clone()];
+        let mut words = vec![script];
         for (name, value) in pairs {
             words.push(format!("--{name}"));
             words.extend(Some(value).filter(|value| !value.is_empty()));
@@ -273,7 +298,7 @@ impl Own<'_> {
         words
     }
 
-    fn nemo1(&self, nemo: &Nemo) -> Vec<String> {
+    fn nemo1(&self, script: String, nemo: &Nemo) -> Vec<String> {
         let names = [
             Some("model.num_layers"),
             Some("model.hidden_size"),
@@ -284,7 +309,7 @@ impl Own<'_> {
             None,
         ];
         let mut words = vec![
-            nemo.program.clone(),
+            script,
             format!("trainer.num_nodes={}", self.nodes),
             format!("trainer.devices={}", self.processes),
             format!("trainer.max_steps={}", self.steps()),
@@ -301,7 +326,8 @@ impl Own<'_> {
 
     fn nemo2(&self, nemo: &Nemo) -> Vec<String> {
         let mut words: Vec<String> = ["nemo", "llm", "pretrain", "--factory"].map(str::to_owned).to_vec();
-        words.extend([nemo.program.clone(), "--yes".to_owned()]);
+        words.extend(nemo.program.clone());
+        words.push("--yes".to_owned());
         words.extend([
             format!("trainer.num_nodes={}", self.nodes),
             format!("trainer.devices={}", self.processes),

@@ -30,7 +30,7 @@ const fn of_node(name: &'static str, kind: Kind, about: &'static str) -> Fact {
     Fact { name, about, kind, is_alike: false }
 }
 
-pub const FACTS: [Fact; 33] = [
+pub const FACTS: [Fact; 37] = [
     of_kind("gpus", Kind::Count, "GPUs that nvidia-smi lists"),
     of_kind("gpu", Kind::Text, "their model, as the driver calls it"),
     of_kind("driver", Kind::Version, "NVIDIA's driver"),
@@ -42,12 +42,24 @@ pub const FACTS: [Fact; 33] = [
     of_node("xid", Kind::Names, "the newest lines of the kernel's log in which the driver tells of a fault"),
     of_kind("nics", Kind::Names, "EFA devices"),
     of_node("nics_down", Kind::Names, "devices whose link is not active"),
+    of_kind("other_rdma_devices", Kind::Names, "RDMA devices that are not EFA"),
     of_kind("efa", Kind::Version, "the kernel's EFA driver"),
     of_kind("efa_installer", Kind::Version, "the installer of the fabric's software"),
     of_kind("libfabric", Kind::Version, "libfabric"),
     of_kind("ofi_nccl", Kind::Version, "NCCL's plugin for libfabric"),
     of_kind("nccl", Kind::Version, "NCCL, as its library's name tells it"),
     of_kind("nccl_tests", Kind::Names, "programs of nccl-tests"),
+    of_kind(
+        "nccl_tests_missing_libraries",
+        Kind::Names,
+        "libraries that all_reduce_perf is linked with and that are not found",
+    ),
+    of_kind(
+        "flow_tools",
+        Kind::Names,
+        "tools of nic-pairs cases; `TOOL:cuda` can move GPU memory, `TOOL:srd` goes over EFA's connections",
+    ),
+    of_kind("launchers", Kind::Names, "mpirun and torchrun, and where they lie"),
     of_kind("nsys", Kind::Version, "the nsys that a job would use"),
     of_kind("nsys_path", Kind::Text, "where it lies"),
     of_kind("nsys_plugins", Kind::Names, "its plugins"),

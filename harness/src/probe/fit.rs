@@ -1,11 +1,11 @@
 //! Which nodes cannot pass, by what they told: held against the profile of their instance, and against what the inventory
-//! asks. What is not told speaks neither for a node nor against it, unless it is asked for.
+//! asks. What is not told speaks neither for a node nor against it, unless it is asked for, or every such node has it.
 
 use super::clock::surely_off_ms;
 use super::misled::misled;
 use super::version;
 use crate::artefact::{Probe, ProbedNode, Value};
-use crate::inventory::{Instance, Inventory};
+use crate::inventory::{Instance, Inventory, Kind};
 use std::cmp::Ordering;
 
 /// Less room than this is filled by the outputs of a few jobs.
@@ -24,6 +24,7 @@ pub fn weigh(
 ) {
     let mut unfit: Vec<String> = broken.into_iter().collect();
     let mut notes = Vec::new();
+    unread(node, inventory, &mut unfit, &mut notes);
     gpus(node, &inventory.instance, &mut unfit);
     nics(node, &inventory.instance, &mut unfit, &mut notes);
     shared(node, inventory, &mut unfit);
@@ -49,6 +50,32 @@ pub fn unusable(state: &str) -> bool {
             let word = word.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
             words.contains(&word.to_ascii_lowercase().as_str())
         })
+}
+
+/// What every node of such an instance has, and nothing on this one reports: a driver or a module is gone, or was never
+/// installed. On machines whose firmware says that they are something else it is a note.
+fn unread(node: &ProbedNode, inventory: &Inventory, unfit: &mut Vec<String>, notes: &mut Vec<String>) {
+    let is_instance = inventory.kind == Kind::Pretend || is_of_p_family(node);
+    let several = inventory.nodes.len() > 1;
+    for (fact, what, is_asked) in [
+        ("gpus", "no GPU can be read", true),
+        ("nics", "no EFA device can be read", true),
+        // A container brings its own plugin; one node alone sends nothing over EFA.
+        ("ofi_nccl", "no aws-ofi-nccl plugin, so NCCL talks TCP", several && inventory.container.is_none()),
+    ] {
+        if let Some(why) = node.not_told.get(fact).filter(|_| is_asked && !node.facts.contains_key(fact)) {
+            let line = format!("{what}: {why}");
+            if is_instance { unfit.push(line) } else { notes.push(line) }
+        }
+    }
+}
+
+/// By its firmware, such as `p5.48xlarge`.
+fn is_of_p_family(node: &ProbedNode) -> bool {
+    let Some(Value::Text(product)) = node.facts.get("instance") else { return false };
+    let family = product.split('.').next().unwrap_or_default();
+    product.contains('.')
+        && family.strip_prefix('p').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 fn gpus(node: &ProbedNode, instance: &Instance, unfit: &mut Vec<String>) {
@@ -150,6 +177,11 @@ fn odd(node: &ProbedNode, inventory: &Inventory, notes: &mut Vec<String>) {
         {
             notes.push(format!("{what}: {}", listed(told)));
         }
+    }
+    if let Some(Value::Names(missing)) = node.facts.get("nccl_tests_missing_libraries")
+        && !missing.is_empty()
+    {
+        notes.push(format!("libraries that all_reduce_perf does not find: {}", listed(missing)));
     }
     if let Some(Value::Number(errors)) = node.facts.get("ecc_errors")
         && *errors > 0

@@ -10,6 +10,7 @@ use crate::artefact::{FORMAT, Probe, ProbedNode};
 use crate::digest::sha256;
 use crate::interrupt;
 use crate::inventory::{Inventory, Kind, ReachBy};
+use crate::reach::slurm_refusal;
 use crate::reach::{Command, Host, Reach};
 use crate::run::Clock;
 use futures::{StreamExt, stream};
@@ -68,7 +69,8 @@ pub async fn make(probing: &Probing<'_>) -> Result<Probe, NotMade> {
     })
 }
 
-async fn asked_to_end() -> i32 {
+/// The exit code of whoever asks for the end, once somebody does.
+pub async fn asked_to_end() -> i32 {
     loop {
         if let Some(code) = interrupt::asked() {
             return code;
@@ -101,7 +103,8 @@ async fn one(probing: &Probing<'_>, node: &str, state: Option<&slurm::State>) ->
     let (host, argv, limit) = match &probing.inventory.reach {
         ReachBy::Slurm(slurm) => {
             let gpus = probing.inventory.instance.gpus;
-            (Host::Here, slurm::srun(slurm, gpus, probing.name, node, &ask.argv()), slurm::LIMIT)
+            let limit = slurm::limit(state.is_some_and(|state| state.boots));
+            (Host::Here, slurm::srun(slurm, gpus, probing.name, node, &ask.argv()), limit)
         }
         ReachBy::Ssh(_) => (Host::Node(node.to_owned()), ask.argv(), LIMIT),
         ReachBy::Local => (Host::Here, ask.argv(), LIMIT),
@@ -118,7 +121,9 @@ async fn one(probing: &Probing<'_>, node: &str, state: Option<&slurm::State>) ->
     let answer = match answer::read(&told.stdout_text()) {
         Ok(answer) => answer,
         Err(_) if !told.succeeded() => {
-            probed.unprobed = Some(format!("ended with {}: {}", told.status, told.complaint()));
+            let complaint = told.complaint();
+            let next = slurm_refusal::next_step(&complaint);
+            probed.unprobed = Some(format!("ended with {}: {complaint}{next}", told.status));
             return probed;
         }
         Err(why) => {

@@ -96,17 +96,36 @@ xids() {
   while IFS= read -r row; do item xid "$row"; done < <(printf '%s\n' "$text" | grep 'NVRM: Xid' | tail -n 16)
 }
 
+# Sets $found and $others: the EFA devices, and those of other makers beside them. Where there is none of the first, or
+# no device shows its maker, all are $found.
+devices() {
+  local device
+  local -a efa=() all=("$1"/*/)
+  found=() others=()
+  for device in ${all[@]+"${all[@]}"}; do
+    if ! first "$device/device/vendor"; then
+      found+=("$device")
+    elif [[ $text == 0x1d0f ]]; then
+      found+=("$device") efa+=("$device")
+    else
+      others+=("$device")
+    fi
+  done
+  if ((${#efa[@]} == 0)); then found=(${all[@]+"${all[@]}"}) others=(); fi
+}
+
 nics() {
   local root=${1//\{host\}/"$node"} wanted=$2 pause=$3 tries device states=0
-  local -a found
+  local -a found others
   if [[ ! -d $root || ! -r $root ]]; then
     none nics "no such folder, or not readable: $root"
     none nics_down "no such folder, or not readable: $root"
+    none other_rdma_devices "no such folder, or not readable: $root"
     return
   fi
   # Devices of some instances come up after the node has.
   for ((tries = 0; ; tries++)); do
-    found=("$root"/*/)
+    devices "$root"
     ((${#found[@]} >= wanted || tries >= 3)) && break
     sleep "$pause"
   done
@@ -116,6 +135,11 @@ nics() {
     device=${device%/}
     item nics "${device##*/}"
     [[ -r $device/ports/1/state ]] && states=$((states + 1))
+  done
+  list other_rdma_devices
+  for device in ${others[@]+"${others[@]}"}; do
+    device=${device%/}
+    item other_rdma_devices "${device##*/}"
   done
   if ((states == 0)); then
     none nics_down 'no device tells the state of its link'
@@ -159,6 +183,8 @@ library_folders() {
 libraries() {
   local folder file
   local -a folders
+  # What was read before is no version of a plugin.
+  text=
   library_folders /opt/amazon/ofi-nccl/lib /opt/amazon/ofi-nccl/lib64 /opt/amazon/ofi-nccl/lib/x86_64-linux-gnu \
     /opt/aws-ofi-nccl/lib /opt/aws-ofi-nccl/install/lib
   for folder in "${folders[@]}"; do
@@ -190,14 +216,60 @@ libraries() {
 }
 
 nccl_tests() {
-  local program
+  local program row
   if [[ ! -d $1 ]]; then
     none nccl_tests "no such folder: $1"
+    none nccl_tests_missing_libraries "no such folder: $1"
     return
   fi
   list nccl_tests
   for program in "$1"/*_perf; do
     if [[ -x $program ]]; then item nccl_tests "${program##*/}"; fi
+  done
+  if ! has ldd || ! text=$(bounded ldd "$1/all_reduce_perf" 2> /dev/null); then
+    none nccl_tests_missing_libraries "ldd reads no libraries of $1/all_reduce_perf"
+    return
+  fi
+  list nccl_tests_missing_libraries
+  while IFS= read -r row; do
+    if [[ $row == *'=> not found'* ]]; then item nccl_tests_missing_libraries "${row%% =>*}"; fi
+  done <<< "$text"
+}
+
+# Tools of the nic-pairs cases: `TOOL`, `TOOL:cuda` where it was built with CUDA, `TOOL:srd` where it goes over SRD.
+flow_tools() {
+  local tool
+  list flow_tools
+  if has fi_rma_bw; then
+    item flow_tools fi_rma_bw
+    # No provider has this name: a build with CUDA looks for it in vain, another one fails before.
+    text=$(with_cuda fi_rma_bw -p harness-none -D cuda -i 0 2>&1)
+    if [[ $text == *fi_getinfo* && $text != *hmem_init* ]]; then item flow_tools fi_rma_bw:cuda; fi
+  fi
+  for tool in ib_write_bw ib_read_bw; do
+    has "$tool" || continue
+    item flow_tools "$tool"
+    text=$(with_cuda "$tool" --help 2>&1)
+    if [[ $text == *--use_cuda=* ]]; then item flow_tools "$tool:cuda"; fi
+    # The kind of connection is checked before the device is looked for, and no device has this name.
+    text=$(with_cuda "$tool" -F -c SRD -x 0 -d harness-none 2>&1)
+    if [[ -n $text && $text != *SRD* && $text != *'Invalid Command'* ]]; then item flow_tools "$tool:srd"; fi
+  done
+}
+
+# As flows.sh starts its tool.
+with_cuda() { LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64 bounded "$@"; }
+
+# What starts ranks, and where it lies.
+launchers() {
+  local program
+  list launchers
+  for program in mpirun torchrun; do
+    if has "$program"; then
+      item launchers "$program $(command -v "$program")"
+    elif [[ $program == mpirun && -x /opt/amazon/openmpi/bin/mpirun ]]; then
+      item launchers "$program /opt/amazon/openmpi/bin/mpirun, not on PATH"
+    fi
   done
 }
 
@@ -324,6 +396,8 @@ main() {
   fabric
   libraries
   nccl_tests "$3"
+  flow_tools
+  launchers
   profiler "$7"
   software
   limits

@@ -2,6 +2,7 @@
 
 use super::fit;
 use crate::inventory::SlurmReach;
+use crate::reach::slurm_state::StateSet;
 use crate::reach::{Command, Host, Reach, ReachError};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,6 +18,8 @@ pub struct State {
     pub state: String,
     /// Why nothing starts on it, where nothing does.
     pub unusable: Option<String>,
+    /// It is powered down, and boots for the job that comes to it.
+    pub boots: bool,
 }
 
 /// By node. A query that fails says nothing about any of them.
@@ -42,7 +45,9 @@ fn read_states(text: &str) -> BTreeMap<String, State> {
             reason => format!("Slurm has it as {state}: {reason}"),
         });
         // A node is listed once for each of its partitions, and is the same in all.
-        states.entry(node.to_owned()).or_insert(State { state: state.to_owned(), unusable });
+        let set = StateSet::of(state);
+        let boots = ["powered_down", "powering_down", "powering_up"].iter().any(|word| set.has(word));
+        states.entry(node.to_owned()).or_insert(State { state: state.to_owned(), unusable, boots });
     }
     states
 }
@@ -56,8 +61,6 @@ pub fn srun(slurm: &SlurmReach, gpus: u32, job: &str, node: &str, argv: &[String
         "--ntasks=1".to_owned(),
         format!("--nodelist={node}"),
         format!("--job-name={job}"),
-        // A job sees no GPU that it does not ask for.
-        format!("--gres=gpu:{gpus}"),
         format!("--time={MINUTES}"),
         format!("--immediate={IMMEDIATE_S}"),
         "--cpu-bind=none".to_owned(),
@@ -66,17 +69,15 @@ pub fn srun(slurm: &SlurmReach, gpus: u32, job: &str, node: &str, argv: &[String
         // Whether the folder of the harness is there on the node is no part of the question.
         "--chdir=/".to_owned(),
     ];
-    for (name, value) in [
-        ("partition", &slurm.partition),
-        ("account", &slurm.account),
-        ("reservation", &slurm.reservation),
-        ("constraint", &slurm.constraint),
-    ] {
-        words.extend(value.iter().map(|value| format!("--{name}={value}")));
-    }
+    // A job sees no GPU that it does not ask for, where Slurm knows of GPUs.
+    let request = slurm.gpu_request().option(gpus);
+    words.extend(request.map(|(name, value)| format!("--{name}={value}")));
+    words.extend(slurm.named().map(|(name, value)| format!("--{name}={value}")));
+    words.extend(slurm.mem.iter().map(|value| format!("--mem={value}")));
     if slurm.exclusive {
         words.push("--exclusive".to_owned());
     }
+    words.extend(slurm.srun.iter().cloned());
     words.extend(argv.iter().cloned());
     words
 }
@@ -90,8 +91,12 @@ pub fn read_srun<'a>(argv: &'a [&'a str]) -> Option<(&'a str, &'a [&'a str])> {
     (*first == "srun").then_some((node, inner))
 }
 
-/// How long one node's job is waited for: its time in the queue, its limit, and Slurm's own.
-pub const LIMIT: Duration = Duration::from_secs(IMMEDIATE_S as u64 + MINUTES as u64 * 60 + 60);
+/// How long one node's job is waited for: its time in the queue, its limit, and Slurm's own; and the boot of a node that is
+/// powered down, which ParallelCluster gives half an hour.
+pub fn limit(boots: bool) -> Duration {
+    let boot_s = if boots { 1800 } else { 0 };
+    Duration::from_secs(u64::from(IMMEDIATE_S) + u64::from(MINUTES) * 60 + 60 + boot_s)
+}
 
 /// Ends what is left of the jobs, by their name, which is this probe's alone.
 pub async fn end(reach: &dyn Reach, job: &str) -> Result<(), ReachError> {
@@ -102,6 +107,7 @@ pub async fn end(reach: &dyn Reach, job: &str) -> Result<(), ReachError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::script::GpuRequest;
 
     #[test]
     fn nodes_on_which_slurm_starts_nothing_are_told_with_its_reason() {
@@ -121,20 +127,28 @@ mod tests {
     fn what_srun_is_told_can_be_read_back() {
         let slurm = SlurmReach {
             partition: Some("gpu".into()),
-            account: None,
-            reservation: None,
-            constraint: None,
-            login: None,
-            login_config: None,
-            most_jobs: None,
-            share: None,
-            mpi: "pmix".into(),
+            qos: Some("high".into()),
+            mem: Some("0".into()),
+            srun: vec!["--comment=a b".into()],
             exclusive: true,
+            ..SlurmReach::default()
         };
         let argv = srun(&slurm, 8, "j", "n1", &["bash".into(), "-c".into(), "--x".into()]);
         let words: Vec<&str> = argv.iter().map(String::as_str).collect();
-        assert!(words.contains(&"--partition=gpu") && words.contains(&"--exclusive"));
+        for word in
+            ["--partition=gpu", "--qos=high", "--mem=0", "--gres=gpu:8", "--exclusive", "--comment=a b"]
+        {
+            assert!(words.contains(&word), "{word}: {words:?}");
+        }
         assert_eq!(read_srun(&words), Some(("n1", ["bash", "-c", "--x"].as_slice())));
         assert_eq!(read_srun(&["sbatch", "x"]), None);
+        for (gpus, asked) in [
+            (Some(GpuRequest::GpusPerNode), vec!["--gpus-per-node=8".to_owned()]),
+            (Some(GpuRequest::None), vec![]),
+        ] {
+            let argv = srun(&SlurmReach { gpus, ..slurm.clone() }, 8, "j", "n1", &[]);
+            let of_gpus = argv.into_iter().filter(|word| word.contains("gpu") && !word.contains("partition"));
+            assert_eq!(of_gpus.collect::<Vec<_>>(), asked);
+        }
     }
 }

@@ -314,3 +314,80 @@ fn nodes_are_asked_in_the_environment_of_their_jobs_without_its_secrets() {
         assert!(probed(via, more, &[], false).nodes.iter().all(|node| node.unfit.is_empty()), "{via}");
     }
 }
+
+#[test]
+fn a_node_without_the_plugin_cannot_pass_and_shows_no_version_of_another_library() {
+    let made = probed("slurm", "[world]\nofi_plugin = false\n", &[], false);
+    for node in &made.nodes {
+        assert!(!node.facts.contains_key("ofi_nccl") && node.facts.contains_key("libfabric"), "{node:?}");
+        let why = "no aws-ofi-nccl plugin, so NCCL talks TCP: no libnccl-net that tells a version";
+        assert_eq!(node.unfit, [why]);
+    }
+}
+
+#[test]
+fn devices_of_other_makers_are_no_nics_and_their_links_do_not_matter() {
+    let made = probed("ssh", "[world]\nother_rdma_devices = 2\n", &[], false);
+    for node in &made.nodes {
+        assert_eq!((node.unfit.as_slice(), node.notes.as_slice()), (&[][..], &[][..]));
+        assert!(matches!(&node.facts["nics"], Value::Names(nics) if nics.len() == 32));
+        let others = Value::Names(vec!["ibp115s0f0".into(), "ibp116s0f0".into()]);
+        assert_eq!(node.facts["other_rdma_devices"], others);
+    }
+}
+
+#[test]
+fn the_tools_of_flows_are_listed_with_what_they_can_do() {
+    let tools = |world: &str| {
+        let made = probed("slurm", &format!("[world]\n{world}\n"), &[], false);
+        made.nodes[0].facts["flow_tools"].to_string()
+    };
+    assert!(tools("").contains("fi_rma_bw:cuda") && tools("").contains("ib_write_bw:srd"), "{}", tools(""));
+    assert!(!tools("flow_tools_cuda = false").contains("cuda"));
+    assert!(!tools("flow_tools_srd = false").contains("ib_write_bw:srd"));
+    assert!(!tools("flow_tools = false").contains("fi_rma_bw"));
+}
+
+#[test]
+fn what_every_p_instance_has_and_a_node_does_not_report_keeps_it_from_passing() {
+    let home = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a root");
+    let instances = Instances::load(home).expect("sound instances");
+    let weighed = |product: &str, more: &str| {
+        let text = format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"p5-[001-004]\"\nreach = {{ via = \"slurm\" }}\n\
+             paths = {{ shared = \"/fsx\" }}\n{more}"
+        );
+        let inventory = Inventory::read(&text, "inventory/x.toml", &instances).expect("good");
+        let mut node = ProbedNode { node: "p5-001".into(), ..ProbedNode::default() };
+        node.facts.insert("instance".into(), Value::Text(product.into()));
+        for (fact, why) in
+            [("gpus", "no nvidia-smi on PATH"), ("nics", "no such folder"), ("ofi_nccl", "no libnccl-net")]
+        {
+            node.not_told.insert(fact.into(), why.into());
+        }
+        fit::weigh(&mut node, [], &inventory, false);
+        (node.unfit, node.notes)
+    };
+    let lines = [
+        "no GPU can be read: no nvidia-smi on PATH",
+        "no EFA device can be read: no such folder",
+        "no aws-ofi-nccl plugin, so NCCL talks TCP: no libnccl-net",
+    ];
+    assert_eq!(weighed("p5.48xlarge", "").0, lines);
+    // A container brings its own plugin.
+    assert_eq!(weighed("p5.48xlarge", "container = { image = \"x.sqsh\" }\n").0, lines[..2]);
+    // A machine that says that it is something else is odd, and fit.
+    let (unfit, notes) = weighed("Standard PC", "");
+    assert_eq!((unfit.as_slice(), &notes[..3]), (&[][..], &lines.map(str::to_owned)[..]));
+}
+
+#[test]
+fn a_golden_file_of_an_older_harness_asks_nothing_of_facts_that_it_does_not_know() {
+    let mut golden = probed("slurm", "", &[], false);
+    for node in &mut golden.nodes {
+        node.facts.remove("flow_tools");
+    }
+    let made = probed("slurm", "", &[], false);
+    let compared = against_golden(&made, &golden, "golden.json").expect("a golden one");
+    assert_eq!(compared.differences, []);
+}

@@ -4,6 +4,10 @@
 pub mod login;
 pub mod openssh;
 pub mod process;
+pub mod progress;
+pub mod slurm_calls;
+pub mod slurm_refusal;
+pub mod slurm_state;
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -23,6 +27,20 @@ pub trait Reach {
     fn put<'a>(&'a self, host: &'a Host, path: &'a str, bytes: &'a [u8]) -> Wait<'a, Result<(), ReachError>>;
 
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>>;
+}
+
+impl<R: Reach + ?Sized> Reach for &R {
+    fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+        (**self).exec(host, command)
+    }
+
+    fn put<'a>(&'a self, host: &'a Host, path: &'a str, bytes: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+        (**self).put(host, path, bytes)
+    }
+
+    fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+        (**self).get(host, path)
+    }
 }
 
 /// Where a command runs or a file lies.
@@ -122,6 +140,12 @@ pub enum ReachError {
         host: String,
         why: String,
     },
+    /// The host answers and does not let us work there: its key, our key, its login shell, or no sftp. It says nothing
+    /// about the node itself, so nobody is blamed for it.
+    NoAccess {
+        host: String,
+        why: String,
+    },
     TimedOut {
         what: String,
         limit_s: u64,
@@ -138,6 +162,7 @@ impl fmt::Display for ReachError {
             ReachError::NoProgram { host, program } => write!(f, "no such program on {host}: `{program}`"),
             ReachError::NotFound { path } => write!(f, "no such file: `{path}`"),
             ReachError::Unreachable { host, why } => write!(f, "{host} cannot be reached: {why}"),
+            ReachError::NoAccess { host, why } => write!(f, "ssh to {host}: {why}"),
             ReachError::TimedOut { what, limit_s } => write!(f, "{what}: no answer within {limit_s} s"),
             ReachError::Failed { what, why } => write!(f, "{what}: {why}"),
         }

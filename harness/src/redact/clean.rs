@@ -23,6 +23,7 @@ impl Clean<'_> {
             }
             ReachError::NotFound { path } => ReachError::NotFound { path: clean(path) },
             ReachError::Unreachable { host, why } => ReachError::Unreachable { host, why: clean(why) },
+            ReachError::NoAccess { host, why } => ReachError::NoAccess { host, why: clean(why) },
             ReachError::TimedOut { what, limit_s } => ReachError::TimedOut { what: clean(what), limit_s },
             ReachError::Failed { what, why } => ReachError::Failed { what: clean(what), why: clean(why) },
         }

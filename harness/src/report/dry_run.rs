@@ -4,9 +4,10 @@
 use super::SIMULATED;
 use super::text::{command_line, count, duration, show, show_lines};
 use crate::artefact::{
-    ExpectedFile, FileKind, Kin, Launcher, Plan, PlannedAllocation, PlannedCase, PlannedIsolation, PlannedJob,
+    ExpectedFile, FileKind, Kin, Launcher, Plan, PlannedAllocation, PlannedCase, PlannedIsolation,
+    PlannedJob, WorkloadFacts,
 };
-use crate::nodeset;
+use crate::{nodeset, unjudged};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -90,6 +91,9 @@ fn planned_case(text: &mut String, case: &PlannedCase, verbose: bool) {
     }
     for fault in &case.sim_faults {
         line(text, 2, &format!("fault of the pretend cluster: {}", show(fault)));
+    }
+    if let WorkloadFacts::NicPairs { path: Some(path), .. } = &case.workload {
+        line(text, 2, &format!("flows through: {}", show(path)));
     }
     line(text, 2, &format!("assertions: {}", case.assertions.len()));
     let limits = (duration(case.limit_s as f64), duration(case.queue_limit_s as f64));
@@ -234,6 +238,9 @@ fn totals(text: &mut String, plan: &Plan) {
     let hours: f64 = run.iter().map(|case| node_hours(case)).sum();
     let most = duration(seconds as f64);
     line(text, 0, &format!("estimate: {most} where no two cases run side by side, {hours:.2} node-hours"));
+    if let (open @ 1.., all) = unjudged::planned(plan) {
+        line(text, 0, &unjudged::line(open, all, plan.nodes.len()));
+    }
 }
 
 /// What a red suite may add, at worst.

@@ -61,6 +61,7 @@ fn add(counts: &mut Counts, verdict: &Verdict) {
         Status::Skipped => &mut counts.skipped,
         Status::ExpectedFailure => &mut counts.expected_failure,
         Status::UnexpectedPass => &mut counts.unexpected_pass,
+        Status::Unjudged => &mut counts.unjudged,
     } += 1;
 }
 
@@ -130,6 +131,7 @@ pub fn case(name: &str) -> CaseVerdict {
         verdicts: vec![],
         findings: vec![],
         culprits: vec![],
+        common_failure: None,
     }
 }
 
@@ -161,6 +163,7 @@ pub fn verdict(case: &str, label: &str, node: &str, part: &str, status: Status) 
         node: Some(node.into()),
         part: Some(part.into()),
         cause: (!measured).then(|| "hang".to_owned()),
+        judged_by: None,
         seconds: 10.25,
     }
 }
@@ -188,6 +191,7 @@ fn summary(plan: &Plan) -> Summary {
         counts: Counts::default(),
         coverage: Coverage::default(),
         culprits: vec![],
+        common_failure: None,
         isolations: vec![],
         cases: vec![],
     }
@@ -252,7 +256,12 @@ pub fn plan() -> Plan {
         name: "nics".into(),
         about: "each NIC at its rate".into(),
         tags: vec!["nic".into()],
-        workload: WorkloadFacts::NicPairs { tool: "fi_rma_bw".into(), op: "write".into() },
+        workload: WorkloadFacts::NicPairs {
+            tool: "fi_rma_bw".into(),
+            op: "write".into(),
+            memory: None,
+            path: None,
+        },
         recipes: vec!["nic-flows".into()],
         after: vec![],
         skip: None,
@@ -260,6 +269,7 @@ pub fn plan() -> Plan {
         must_end: None,
         sim_faults: vec![],
         limit_s: 600,
+        stall_s: None,
         queue_limit_s: 3600,
         jobs: vec![job("p5-001-p5-002", &nodes[..2], 0), job("p5-003-p5-004", &nodes[2..], 0)],
         assertions: vec![assertion("rdmap79s0"), assertion("rdmap80s0")],
@@ -300,6 +310,9 @@ pub fn plan() -> Plan {
         sim_faults: vec!["p5-003:nic-slow=0.4@rdmap113s0".into()],
         limit_s: None,
         max_fail: None,
+        strict: false,
+        max_fail_errors: false,
+        keep_bad_nodes: false,
         most_jobs: None,
         reservation: None,
         allocations: Vec::new(),

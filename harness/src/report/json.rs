@@ -62,7 +62,7 @@ pub fn line(value: &Value) -> String {
 
 fn test(suite: &str, case: &str, verdict: &Verdict) -> Value {
     let event = match verdict.status {
-        Status::Skipped | Status::ExpectedFailure => "ignored",
+        Status::Skipped | Status::ExpectedFailure | Status::Unjudged => "ignored",
         status if is_red(status) => "failed",
         _ => "ok",
     };

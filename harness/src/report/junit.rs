@@ -129,7 +129,7 @@ fn testcase(verdict: &Verdict, name: String, class: &str, simulated: bool, detai
         Status::Pass => TestResult::Success,
         Status::Fail | Status::UnexpectedPass => TestResult::Failure { type_, message, cause },
         Status::Inconclusive | Status::Error => TestResult::Error { type_, message, cause },
-        Status::Skipped | Status::ExpectedFailure => {
+        Status::Skipped | Status::ExpectedFailure | Status::Unjudged => {
             TestResult::SkippedWithCause { type_, message, cause: None }
         }
     };

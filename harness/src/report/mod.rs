@@ -1,6 +1,7 @@
 //! The reports of a run: what a person, a CI server and a program are told of verdicts that are already known.
 //! All are pure but the two that speak to a terminal while they work; files are written elsewhere (`store.rs`).
 
+mod broken;
 mod dry_run;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -12,6 +13,7 @@ mod terminal;
 pub mod text;
 mod trials;
 
+pub use broken::{broken, headline, words as last_words};
 pub use dry_run::{dry_run, estimate_s, node_hours};
 pub use junit::junit;
 pub use list::{ListFormat, list};

@@ -45,6 +45,8 @@ struct Running {
     nodes: String,
     expected_s: u64,
     since: Duration,
+    /// Why nothing of it runs yet, though it has its nodes.
+    starting: Option<String>,
 }
 
 impl Progress {
@@ -91,11 +93,34 @@ impl Progress {
             n if n == MOST_LINES + 1 => Some(format!("{case}: further jobs are told where they end badly")),
             _ => None,
         };
-        self.running.push(Running { case, job, nodes, expected_s, since: self.now });
+        self.running.push(Running { case, job, nodes, expected_s, since: self.now, starting: None });
         if let Some(said) = said {
             self.line(&said);
         }
         self.draw();
+    }
+
+    /// The job has its nodes, and nothing of it runs yet.
+    pub fn job_starting(&mut self, case: &str, job: &str, reason: &str) {
+        let is_told = self.told.get(case).is_none_or(|told| *told <= MOST_LINES);
+        let (case, job, reason) = (show(case), show(job), show(reason));
+        let found = self.running.iter_mut().find(|running| running.case == case && running.job == job);
+        if let Some(running) = found {
+            running.starting = Some(reason.clone());
+        }
+        if is_told {
+            self.line(&format!("{case} {job}: {reason}"));
+        }
+        self.draw();
+    }
+
+    /// The job's script has begun: from here on its time counts.
+    pub fn job_began(&mut self, case: &str, job: &str) {
+        let (case, job) = (show(case), show(job));
+        let found = self.running.iter_mut().find(|running| running.case == case && running.job == job);
+        if let Some(running) = found.filter(|running| running.starting.is_some()) {
+            (running.starting, running.since) = (None, self.now);
+        }
     }
 
     pub fn job_ended(&mut self, case: &str, job: &str, how: &Ended) {
@@ -143,8 +168,11 @@ impl Progress {
     }
 
     fn describe(&self, running: &Running) -> String {
-        let Running { case, job, nodes, expected_s, since } = running;
+        let Running { case, job, nodes, expected_s, since, starting } = running;
         let elapsed = duration(self.now.saturating_sub(*since).as_secs_f64());
+        if let Some(reason) = starting {
+            return format!("{case} {job} on {nodes}: {reason} for {elapsed}");
+        }
         format!("{case} {job} on {nodes}: {elapsed} of {}", duration(*expected_s as f64))
     }
 

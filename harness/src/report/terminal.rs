@@ -4,7 +4,7 @@
 use super::text::{count, duration, is_red, place, show, subject};
 use super::{Report, SIMULATED};
 use crate::artefact::{CaseVerdict, Counts, Coverage, Status, Summary, Verdict};
-use crate::{exit_code, nodeset};
+use crate::{exit_code, nodeset, unjudged};
 use recipes::finding::Finding;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -35,8 +35,19 @@ pub fn closing(report: &Report, before: &[String], color: bool) -> String {
     gap(&mut text);
     line(&mut text, &counts(&summary.counts));
     line(&mut text, &coverage(&summary.coverage));
+    if summary.counts.unjudged > 0 {
+        let nodes = report.plan.nodes.len() - summary.left_out.len().min(report.plan.nodes.len());
+        let (open, all) = (summary.counts.unjudged as usize, summary.counts.total as usize);
+        line(&mut text, &paint.yellow(&unjudged::line(open, all, nodes)));
+    }
     for left in &summary.left_out {
-        line(&mut text, &paint.yellow(&format!("left out: {}: {}", show(&left.node), show(&left.why))));
+        let told = match &left.after {
+            Some(case) => {
+                format!("{} quarantined after {}: {}", show(&left.node), show(case), show(&left.why))
+            }
+            None => format!("left out: {}: {}", show(&left.node), show(&left.why)),
+        };
+        line(&mut text, &paint.yellow(&told));
     }
     if summary.simulated {
         line(&mut text, &paint.yellow(&format!("{SIMULATED}; seed: {}", summary.seed)));
@@ -56,7 +67,11 @@ pub fn closing(report: &Report, before: &[String], color: bool) -> String {
         line(&mut text, &paint.red(&format!("interrupted: {}", show(why))));
     }
     let code = summary.exit_code;
-    let ending = format!("exit {code}: {}", meaning(code));
+    let open = match summary.counts.unjudged {
+        0 => String::new(),
+        n => format!("; {n} unjudged"),
+    };
+    let ending = format!("exit {code}: {}{open}", meaning(code));
     let is_well = code == exit_code::PASSED;
     line(&mut text, &if is_well { paint.green(&ending) } else { paint.red(&ending) });
     text
@@ -87,7 +102,7 @@ impl Paint {
         match status {
             Status::Fail | Status::UnexpectedPass => self.red(text),
             Status::Inconclusive | Status::Error => self.yellow(text),
-            Status::Pass | Status::Skipped | Status::ExpectedFailure => text.to_owned(),
+            Status::Pass | Status::Skipped | Status::ExpectedFailure | Status::Unjudged => text.to_owned(),
         }
     }
 }
@@ -242,6 +257,7 @@ fn counts(counts: &Counts) -> String {
         (counts.inconclusive, "inconclusive"),
         (counts.skipped, "skipped"),
         (counts.expected_failure, "expected failure"),
+        (counts.unjudged, "unjudged"),
     ];
     write!(text, "{} pass", counts.pass).unwrap_or_default();
     if counts.provisional > 0 {

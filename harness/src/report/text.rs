@@ -80,7 +80,7 @@ pub fn place(finding: &Finding) -> String {
 pub fn is_red(status: Status) -> bool {
     match status {
         Status::Fail | Status::UnexpectedPass | Status::Inconclusive | Status::Error => true,
-        Status::Pass | Status::Skipped | Status::ExpectedFailure => false,
+        Status::Pass | Status::Skipped | Status::ExpectedFailure | Status::Unjudged => false,
     }
 }
 

@@ -63,6 +63,8 @@ fn trial(verdict: &Verdict) -> Trial {
             let reason = format!("{status}: {}", show(&verdict.message));
             Trial::ignorable_test(name, move || Ok(Completion::ignored_with(reason)))
         }
+        // Why is the same for all of them, and is reported once, at the end.
+        Status::Unjudged => Trial::ignorable_test(name, || Ok(Completion::ignored_with("unjudged"))),
         Status::Fail | Status::UnexpectedPass | Status::Inconclusive | Status::Error => {
             let message = told(verdict);
             Trial::test(name, move || Err(Failed::from(message)))

@@ -100,7 +100,7 @@ impl Runner<'_> {
     pub(super) fn used(&self) -> BTreeSet<usize> {
         let within = |job: &Job| match &job.state {
             JobState::Live(live) => live.within,
-            JobState::Planned | JobState::Over { .. } | JobState::Unneeded => None,
+            JobState::Planned | JobState::Launching | JobState::Over { .. } | JobState::Unneeded => None,
         };
         self.jobs.iter().filter_map(within).collect()
     }
@@ -135,8 +135,9 @@ impl Runner<'_> {
         let planned = self.allocations[which].planned;
         let keeper = &planned.keeper;
         if matches!(self.allocations[which].state, State::Planned) {
-            let handle = match self.launch(keeper).await {
+            let handle = match self.launching.launch(keeper).await {
                 Ok(handle) => handle,
+                Err(not) if not.clears_later() => return Some(Err(not)),
                 Err(not) => {
                     // The others try by themselves, as they would without it.
                     self.allocations[which].state = State::Gone;
@@ -167,7 +168,7 @@ impl Runner<'_> {
             }
         }
         let number = self.place(at, which)? + 1;
-        if let Err(not) = self.put_files(job).await {
+        if let Err(not) = self.launching.put_files(job).await {
             return Some(Err(not));
         }
         let turn = self.allocations[which].turns + 1;
@@ -325,7 +326,7 @@ impl Runner<'_> {
                     self.forget_allocation(which, &Ended::Lost { why });
                 }
             }
-            Poll::Waiting { .. } => open.answered = Some(now),
+            Poll::Waiting { .. } | Poll::Starting { .. } => open.answered = Some(now),
             Poll::Running => {
                 open.answered = Some(now);
                 open.started.get_or_insert(now);

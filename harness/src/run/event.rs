@@ -42,6 +42,19 @@ pub enum Event<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         blamed: Option<&'a Blamed>,
     },
+    /// It has its nodes, and its script has not begun on them.
+    JobStarting {
+        at: String,
+        case: &'a str,
+        job: &'a str,
+        reason: &'a str,
+    },
+    /// Slurm takes no more jobs of this user for now: the others wait.
+    SubmitLimit {
+        at: String,
+        most_jobs: usize,
+        why: &'a str,
+    },
     JobStarted {
         at: String,
         case: &'a str,
@@ -85,6 +98,13 @@ pub enum Event<'a> {
         at: String,
         allocation: &'a str,
         end: &'a Ended,
+    },
+    /// Nothing more is launched on the node.
+    NodeQuarantined {
+        at: String,
+        node: &'a str,
+        after: &'a str,
+        why: &'a str,
     },
     CaseNotRun {
         at: String,

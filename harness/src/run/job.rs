@@ -18,6 +18,8 @@ pub(super) struct Job<'a> {
     pub findings: Vec<Finding>,
     /// The first attempt was lost, and this one is to be launched in its place.
     pub called_for: bool,
+    /// Since when Slurm refuses it for the number of jobs that are submitted already.
+    pub refused: Option<Instant>,
 }
 
 #[derive(Default, Clone)]
@@ -29,6 +31,8 @@ pub(super) struct Times {
 
 pub(super) enum JobState {
     Planned,
+    /// On its way to the cluster.
+    Launching,
     Live(Live),
     Over {
         handle: Option<String>,
@@ -53,10 +57,11 @@ pub(super) struct Live {
 impl<'a> Job<'a> {
     /// It is over before it began.
     pub fn left_out(case: usize, planned: &'a PlannedJob, left: &LeftOut) -> Self {
-        let LeftOut { node, why, by_folder } = left.clone();
-        let end = Ended::LeftOut { node: node.clone(), why: why.clone() };
-        // What all nodes share is the fault of none of them.
-        let blamed = (!by_folder).then_some(Blamed { node, evidence: why });
+        let LeftOut { node, why, by_folder, after } = left.clone();
+        // What all nodes share is the fault of none of them; and for what it was quarantined, it was blamed there.
+        let is_news = !by_folder && after.is_none();
+        let end = Ended::LeftOut { node: node.clone(), why: why.clone(), after };
+        let blamed = is_news.then_some(Blamed { node, evidence: why });
         Job {
             case,
             allocation: None,
@@ -66,6 +71,7 @@ impl<'a> Job<'a> {
             blamed,
             findings: Vec::new(),
             called_for: false,
+            refused: None,
         }
     }
 
@@ -85,6 +91,7 @@ impl<'a> Job<'a> {
             blamed: None,
             findings: Vec::new(),
             called_for: false,
+            refused: None,
         };
         let Some(past) = past else { return job };
         job.times = Times { submitted: past.submitted, started: past.started, ended: past.ended };

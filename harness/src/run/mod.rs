@@ -3,10 +3,16 @@
 
 mod allocation;
 mod attempts;
+mod background;
 mod clock;
 mod event;
 mod history;
 mod job;
+mod launching;
+pub mod quarantine;
+mod refusal;
+mod stall;
+mod submit_limit;
 mod watch;
 
 pub use clock::Clock;
@@ -15,15 +21,19 @@ pub use history::{History, Past, PastAllocation};
 
 use crate::artefact::{CaseEnd, CaseJobs, Ended, FORMAT, Launcher, LeftOut, Plan, PlannedCase, PlannedJob};
 use crate::interrupt;
-use crate::launch::folder::Folders;
 use crate::launch::{self, Launch, NotLaunched};
 use crate::reach::{Command, Reach};
 use crate::redact::Secrets;
 use crate::script;
 use allocation::Allocation;
+use background::Background;
 use job::{Job, JobState, Live};
+use launching::Launching;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::time::Duration;
+use submit_limit::SubmitLimit;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::Instant;
 
 /// Between two looks at the jobs that run.
@@ -43,20 +53,35 @@ pub type Tell<'a> = dyn FnMut(Option<&Event>, Duration) + 'a;
 pub struct Runner<'a> {
     plan: &'a Plan,
     reach: &'a dyn Reach,
-    launcher: Box<dyn Launch>,
+    launcher: Rc<dyn Launch>,
+    /// Shared by the launches that go on side by side.
+    launching: Rc<Launching<'a>>,
+    background: Rc<Background<'a>>,
+    /// What launches come to, by job.
+    launched: (UnboundedSender<Launched>, UnboundedReceiver<Launched>),
+    /// Launches that go on, and how many may.
+    in_flight: usize,
+    at_once: usize,
     clock: Clock,
     tell: &'a mut Tell<'a>,
-    /// What jobs are given that no artefact holds.
-    secrets: &'a Secrets,
     /// Cases by index in the plan.
     cases: Vec<CaseState>,
     jobs: Vec<Job<'a>>,
     allocations: Vec<Allocation<'a>>,
     stopped: Option<String>,
     next_poll: Instant,
+    /// What Slurm was seen to take of this user's jobs.
+    submit_limit: SubmitLimit,
     /// The process before this one was ended: what it had launched last, it could not always tell.
     resumed: bool,
+    /// Jobs that hung, when that was last looked at.
+    hangs_seen: usize,
+    /// How far jobs had come when they were last looked at.
+    looks: stall::Seen,
 }
+
+/// What the launch of a job came to.
+type Launched = (usize, Result<String, NotLaunched>);
 
 struct CaseState {
     handed_over: bool,
@@ -112,20 +137,31 @@ impl<'a> Runner<'a> {
                 planned.jobs.iter().map(move |job| {
                     let past = history.and_then(|history| history.of(&planned.name, &job.name));
                     let shared = allocation::of(plan, &planned.name, &job.name);
-                    match left_out(plan, job).filter(|_| job.again_of.is_none()) {
+                    // What a node that is quarantined by now had done before stays done.
+                    let is_new = past.is_none() && job.again_of.is_none();
+                    match left_out(plan, job).filter(|_| is_new) {
                         None => Job::with(case, shared, job, past, &clock),
                         Some(left) => Job::left_out(case, job, left),
                     }
                 })
             })
             .collect();
+        let launcher: Rc<dyn Launch> = Rc::from(launch::find(plan.launcher));
+        let resumed = history.is_some();
+        let launching = Launching { plan, reach, launcher: launcher.clone(), secrets, resumed };
+        let beating = launcher.clone();
+        let heartbeat = Box::pin(async move { beating.heartbeat(reach).await });
         Runner {
             plan,
             reach,
-            launcher: launch::find(plan.launcher),
+            launcher,
+            launching: Rc::new(launching),
+            background: Rc::new(Background::new(heartbeat)),
+            launched: mpsc::unbounded_channel(),
+            in_flight: 0,
+            at_once: 1,
             clock,
             tell,
-            secrets,
             cases: plan.cases.iter().map(|_| CaseState { handed_over: false, end: None }).collect(),
             jobs,
             allocations: plan
@@ -135,8 +171,24 @@ impl<'a> Runner<'a> {
                 .collect(),
             stopped: None,
             next_poll: Instant::now(),
-            resumed: history.is_some(),
+            submit_limit: SubmitLimit::default(),
+            hangs_seen: 0,
+            looks: stall::Seen::new(),
+            resumed,
         }
+    }
+
+    /// So many jobs are launched side by side, where the launcher is one that can. A scheduler is asked for one at a time.
+    pub fn at_once(mut self, many: usize) -> Self {
+        if self.plan.launcher == Launcher::Ssh {
+            self.at_once = many.max(1);
+        }
+        self
+    }
+
+    /// Does something else for the run; jobs that run keep their heartbeat, and launches go on.
+    pub async fn meanwhile<T>(&self, work: impl Future<Output = T>) -> T {
+        self.background.meanwhile(work).await
     }
 
     /// The judge's word on a case that was handed over: cases that depend on it go by this.
@@ -161,10 +213,16 @@ impl<'a> Runner<'a> {
 
     /// The next case that is done with; nothing when all are.
     pub async fn next(&mut self) -> Option<Finished> {
+        let background = self.background.clone();
+        background.meanwhile(self.go_on()).await
+    }
+
+    async fn go_on(&mut self) -> Option<Finished> {
         loop {
             self.heed_interruption();
             self.tend_allocations().await;
             self.tend_attempts();
+            self.tend_hangs();
             if let Some(finished) = self.finished_case() {
                 self.forget_secrets(finished.case).await;
                 return Some(finished);
@@ -179,8 +237,10 @@ impl<'a> Runner<'a> {
                 self.forget_secrets(finished.case).await;
                 return Some(finished);
             }
-            self.wait_for_poll().await;
-            self.poll_and_enforce().await;
+            if self.wait_for_poll().await {
+                self.poll_and_enforce().await;
+                self.tend_stalls().await;
+            }
         }
     }
 
@@ -286,16 +346,20 @@ impl<'a> Runner<'a> {
         // job on all nodes is not overtaken for ever by jobs on few.
         let mut taken: BTreeSet<&str> = BTreeSet::new();
         for job in &self.jobs {
-            if matches!(job.state, JobState::Live(_)) {
+            if matches!(job.state, JobState::Live(_) | JobState::Launching) {
                 taken.extend(job.planned.nodes.iter().map(String::as_str));
             }
         }
         let open = self.allocations.iter().filter(|allocation| allocation.is_open());
         let mut live = open.clone().count();
         taken.extend(open.flat_map(|open| &open.planned.keeper.nodes).map(String::as_str));
-        let is_alone = |job: &&Job| matches!(&job.state, JobState::Live(live) if live.within.is_none());
+        let is_alone = |job: &&Job| match &job.state {
+            JobState::Live(live) => live.within.is_none(),
+            state => matches!(state, JobState::Launching),
+        };
         live += self.jobs.iter().filter(is_alone).count();
-        let mut room = self.plan.most_jobs.map_or(usize::MAX, |most| (most as usize).saturating_sub(live));
+        let most = self.plan.most_jobs.map_or(usize::MAX, |most| most as usize);
+        let mut room = most.min(self.submit_limit.most()).saturating_sub(live);
         let mut free = self.with_a_turn();
         let mut ready = Vec::new();
         for (at, job) in self.jobs.iter().enumerate() {
@@ -324,31 +388,58 @@ impl<'a> Runner<'a> {
             }
         }
         for at in ready {
-            self.submit(at).await;
             if interrupt::asked().is_some() {
                 return;
             }
-            // Where a host gives no answer a launch takes long, and those that run want to be looked at meanwhile.
-            if Instant::now() >= self.next_poll + LATE {
-                self.next_poll = Instant::now() + POLL_EVERY;
-                self.poll_and_enforce().await;
+            match self.jobs[at].allocation.filter(|which| !self.allocations[*which].is_gone()) {
+                None if self.in_flight < self.at_once => self.begin_launch(at),
+                // A scheduler is asked in the plan's order.
+                Some(which) if self.in_flight == 0 => {
+                    if let Some(launched) = self.take_turn(at, which).await {
+                        self.now_launched(at, launched, Some(which));
+                    }
+                    // Where a host gives no answer a turn takes long, and those that run want to be looked at meanwhile.
+                    if Instant::now() >= self.next_poll + LATE {
+                        self.next_poll = Instant::now() + POLL_EVERY;
+                        self.poll_and_enforce().await;
+                    }
+                }
+                _ => return,
             }
         }
     }
 
-    async fn submit(&mut self, at: usize) {
-        let within = self.jobs[at].allocation.filter(|which| !self.allocations[*which].is_gone());
-        let submitted = match within {
-            None => self.launch(self.jobs[at].planned).await,
-            Some(which) => match self.take_turn(at, which).await {
-                Some(taken) => taken,
-                None => return,
-            },
-        };
-        match submitted {
+    /// Its launch goes on by itself from here.
+    fn begin_launch(&mut self, at: usize) {
+        let (launching, planned) = (self.launching.clone(), self.jobs[at].planned);
+        let done = self.launched.0.clone();
+        self.jobs[at].state = JobState::Launching;
+        self.in_flight += 1;
+        self.background.begin(Box::pin(async move {
+            // Whoever waits for it is gone where the run is.
+            let _ = done.send((at, launching.launch(planned).await));
+        }));
+    }
+
+    fn now_launched(&mut self, at: usize, launched: Result<String, NotLaunched>, within: Option<usize>) {
+        match launched {
             Ok(handle) => self.now_live(at, handle, within),
+            Err(not) if not.clears_later() && self.waits_for_room(at, not.why()) => {
+                self.jobs[at].state = JobState::Planned;
+            }
             Err(not) => self.not_launched(at, not),
         }
+    }
+
+    /// Takes note of the launches that have come to something; whether there were any.
+    fn note_launched(&mut self) -> bool {
+        let mut any = false;
+        while let Ok((at, launched)) = self.launched.1.try_recv() {
+            self.in_flight -= 1;
+            self.now_launched(at, launched, None);
+            any = true;
+        }
+        any
     }
 
     fn now_live(&mut self, at: usize, handle: String, within: Option<usize>) {
@@ -392,44 +483,7 @@ impl<'a> Runner<'a> {
         (self.tell)(Some(&event), self.clock.elapsed());
         self.jobs[at].blamed = not.blamed;
         self.jobs[at].state = JobState::Over { handle: None, end: not.end };
-    }
-
-    /// The handle of a job that runs from here on. One that was launched by the process before, whose answer was lost
-    /// with it, is found by its name and not launched again.
-    async fn launch(&self, planned: &PlannedJob) -> Result<String, NotLaunched> {
-        if self.resumed
-            && let Some(handle) = self.launcher.find_started(self.reach, planned).await?
-        {
-            return Ok(handle);
-        }
-        self.put_files(planned).await?;
-        self.launcher.submit(self.reach, planned).await
-    }
-
-    async fn put_files(&self, job: &PlannedJob) -> Result<(), NotLaunched> {
-        let folder = self.folders().of(job);
-        for file in &job.files {
-            let text = match &file.text {
-                Some(text) => text.as_str(),
-                None => script::shared_text(&file.name)
-                    .ok_or_else(|| format!("no such script in this harness: `{}`", file.name))?,
-            };
-            folder
-                .put(&file.name, text.as_bytes())
-                .await
-                .map_err(|error| NotLaunched::on_folder(self.plan.launcher, &error, job))?;
-        }
-        let given = job.secrets.iter().map(|secret| (secret.variable.as_str(), secret.from.as_str()));
-        let text = script::secrets::assignments(given, self.secrets)?;
-        for file in secret_files(self.plan.launcher, job) {
-            let put = folder.put(&file, text.as_bytes()).await;
-            put.map_err(|error| launch::ssh::on_folder(&error, job))?;
-        }
-        Ok(())
-    }
-
-    fn folders(&self) -> Folders<'a> {
-        Folders { reach: self.reach, launcher: self.plan.launcher, nodes: &self.plan.nodes }
+        self.heed_refusal(at);
     }
 
     /// A job that never began has not removed what it was given.
@@ -439,7 +493,7 @@ impl<'a> Runner<'a> {
             if files.is_empty() {
                 continue;
             }
-            let folder = self.folders().of(job.planned);
+            let folder = self.launching.folders().of(job.planned);
             let mut argv = vec!["rm".to_owned(), "-f".to_owned(), "--".to_owned()];
             argv.extend(files.iter().map(|file| format!("{}/{file}", job.planned.folder)));
             // What cannot be removed now is found by `clean`.
@@ -447,20 +501,47 @@ impl<'a> Runner<'a> {
         }
     }
 
-    async fn wait_for_poll(&mut self) {
-        let is_live = self.jobs.iter().any(|job| matches!(job.state, JobState::Live(_)));
-        if !is_live && !self.allocations.iter().any(Allocation::is_open) {
-            return;
-        }
-        while Instant::now() < self.next_poll {
+    /// Waits until the jobs that run are to be looked at; less long where a launch came to something, which is false.
+    async fn wait_for_poll(&mut self) -> bool {
+        let is_held =
+            self.jobs.iter().any(|job| job.refused.is_some() && matches!(job.state, JobState::Planned));
+        let is_live = is_held
+            || self.jobs.iter().any(|job| matches!(job.state, JobState::Live(_)))
+            || self.allocations.iter().any(Allocation::is_open);
+        loop {
+            if self.note_launched() {
+                return false;
+            }
+            if !is_live && self.in_flight == 0 {
+                return true;
+            }
+            let now = Instant::now();
+            if is_live && now >= self.next_poll {
+                break;
+            }
             if self.stopped.is_none() && interrupt::asked().is_some() {
                 self.heed_interruption();
                 break;
             }
-            tokio::time::sleep(SLICE.min(self.next_poll - Instant::now())).await;
+            let until = if is_live { self.next_poll.min(now + SLICE) } else { now + SLICE };
+            tokio::select! {
+                biased;
+                launched = self.launched.1.recv() => {
+                    if let Some((at, launched)) = launched {
+                        self.in_flight -= 1;
+                        self.now_launched(at, launched, None);
+                    }
+                    return false;
+                }
+                () = tokio::time::sleep_until(until) => {}
+            }
+            if !is_live {
+                return false;
+            }
         }
         self.next_poll = Instant::now() + POLL_EVERY;
         (self.tell)(None, self.clock.elapsed());
+        true
     }
 }
 

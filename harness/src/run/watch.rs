@@ -75,6 +75,20 @@ impl Runner<'_> {
                     live.ending = Some((Ended::QueueStuck { reason }, now, false));
                 }
             }
+            // Slurm may say so for a moment of a job that runs.
+            Poll::Starting { reason } if live.started.is_none() => {
+                if live.last_reason != reason {
+                    let event = Event::JobStarting {
+                        at: self.clock.now(),
+                        case: &self.plan.cases[job.case].name,
+                        job: &job.planned.name,
+                        reason: &reason,
+                    };
+                    (self.tell)(Some(&event), self.clock.elapsed());
+                }
+                live.last_reason = reason;
+            }
+            Poll::Starting { .. } => {}
             Poll::Running => {
                 if live.started.is_none() {
                     live.started = Some(now);
@@ -166,6 +180,7 @@ impl Runner<'_> {
                     findings: &[],
                 };
                 (self.tell)(Some(&event), self.clock.elapsed());
+                self.launcher.forget(&live.handle);
                 let (handle, within) = (Some(live.handle.clone()), live.within);
                 self.jobs[at].times.ended = Some(self.clock.now_unix_s());
                 self.jobs[at].state = JobState::Over { handle, end };

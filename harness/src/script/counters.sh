@@ -187,12 +187,29 @@ exec {out}>"$out_file" || { : >"$ready"; exit 1; }
 exec {pause}<> <(:) || { : >"$ready"; exit 1; }
 trap 'finish signal' TERM INT HUP
 
+# Whether the maker of a device is known, and is Amazon (`efa`) or somebody else (`other`).
+is_of() {
+  local vendor=
+  { read -r vendor <"$2/device/vendor"; } 2>/dev/null
+  case $vendor in
+    '') false ;;
+    0x1d0f) [[ $1 == efa ]] ;;
+    *) [[ $1 == other ]] ;;
+  esac
+}
+
 folders=()
 names=()
 lifespans=()
 if [[ -d $root && -r $root && -x $root ]]; then
+  # Where there are EFA devices, those of other makers beside them are not sampled.
+  efa=
+  for device in "$root"/*; do
+    if is_of efa "$device"; then efa=yes; fi
+  done
   for device in "$root"/*; do
     [[ -d $device ]] || continue
+    if [[ -n $efa ]] && is_of other "$device"; then continue; fi
     folders+=("$device/ports/1/hw_counters")
     escape "${device##*/}"
     names+=("$escaped")

@@ -29,8 +29,18 @@ pub const ALLOCATION_SH: &str = include_str!("allocation.sh");
 /// Sent as it is to hosts, by `clean`: what is left of jobs there, and its end.
 pub const CLEAN_SH: &str = include_str!("clean.sh");
 
-/// What wires ranks together over ssh.
+/// What wires ranks together over ssh: this by the node's PATH, in scripts of older plans.
 pub const MPIRUN: &str = "mpirun";
+/// The same, looked for by the script itself: on PATH, or else where AWS's installer puts it. Called by its whole path, which
+/// is how Open MPI finds its own daemon on the other nodes.
+pub const FIND_MPIRUN: &str = "find-mpirun";
+/// Where AWS's installer of EFA puts it.
+pub const AWS_MPIRUN: &str = "/opt/amazon/openmpi/bin/mpirun";
+
+/// Whether a run is started by mpirun: found in one of these ways, or by its path.
+pub fn is_mpirun(mpi: &str) -> bool {
+    [MPIRUN, FIND_MPIRUN].contains(&mpi) || mpi.starts_with('/')
+}
 
 /// The text of one job: what the launcher hands over, complete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +51,8 @@ pub struct Script {
 }
 
 /// Who runs the text, and so how it reaches the job's nodes.
+// There are few of them: a box would only be in the way.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "lowercase")]
 pub enum Start {
@@ -70,8 +82,51 @@ pub struct Directives {
     pub account: Option<String>,
     pub reservation: Option<String>,
     pub constraint: Option<String>,
+    #[serde(default)]
+    pub gpus: GpuRequest,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qos: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mem: Option<String>,
+    /// Further arguments of sbatch, and of each srun in the script.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sbatch: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub srun: Vec<String>,
+    /// The script writes down what it inherited from the shell that submitted it.
+    #[serde(default)]
+    pub records_environment: bool,
 }
 
+/// How Slurm is asked for the GPUs of a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GpuRequest {
+    #[default]
+    Gres,
+    GpusPerNode,
+    /// Not at all: Slurm knows of none, and jobs see all GPUs of their nodes.
+    None,
+}
+
+impl GpuRequest {
+    /// The name of the option and its value.
+    pub fn option(self, gpus: u32) -> Option<(&'static str, String)> {
+        match self {
+            GpuRequest::Gres => Some(("gres", format!("gpu:{gpus}"))),
+            GpuRequest::GpusPerNode => Some(("gpus-per-node", gpus.to_string())),
+            GpuRequest::None => None,
+        }
+    }
+
+    /// How many are asked for, of so many.
+    pub fn of(self, gpus: u32) -> u32 {
+        if self == GpuRequest::None { 0 } else { gpus }
+    }
+}
+
+// There are few of them: a box would only be in the way.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "kebab-case")]
 pub enum Step {
@@ -112,6 +167,10 @@ pub struct Sampler {
     pub interval_s: f64,
     /// The sampler ends by itself after this long, should nobody end it.
     pub limit_s: u64,
+    /// The wait for it has one deadline for all nodes, and ends where the sampler has ended. Scripts of older plans wait
+    /// for each node in turn, and for a sampler that is gone.
+    #[serde(default)]
+    pub watched: bool,
 }
 
 /// The workload as ranks of one program.
@@ -119,8 +178,8 @@ pub struct Sampler {
 pub struct Run {
     pub argv: Vec<String>,
     pub tasks_per_node: u32,
-    /// What wires the ranks together: the plugin that srun is given, or `mpirun` over ssh; none for programs that are
-    /// not MPI programs.
+    /// What wires the ranks together: the plugin that srun is given, or over ssh an mpirun (`is_mpirun`); none for
+    /// programs that are not MPI programs.
     pub mpi: Option<String>,
     pub container: Option<Container>,
     /// The profiler around each rank.
@@ -158,6 +217,31 @@ pub struct Gpus {
     pub container: Option<Container>,
 }
 
+/// Whose memory flows move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FlowMemory {
+    /// The GPUs' where the tools of both nodes can, else the hosts'.
+    #[default]
+    Auto,
+    /// Of the GPU behind each NIC's PCIe switch; all flows run at once.
+    Gpu,
+    /// One NIC of each PCIe switch at a time, for its link to the CPU is slower than its NICs together.
+    Host,
+}
+
+impl FlowMemory {
+    pub const ALL: [FlowMemory; 3] = [FlowMemory::Auto, FlowMemory::Gpu, FlowMemory::Host];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            FlowMemory::Auto => "auto",
+            FlowMemory::Gpu => "gpu",
+            FlowMemory::Host => "host",
+        }
+    }
+}
+
 /// The workload as one flow per device from one node to the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Flows {
@@ -169,8 +253,14 @@ pub struct Flows {
     pub base_port: u16,
     pub message_bytes: u64,
     pub iterations: u64,
+    /// Of one turn.
     pub limit_s: u64,
+    #[serde(default)]
+    pub memory: FlowMemory,
     pub devices: Vec<String>,
+    /// For each device the GPU behind its PCIe switch, for nodes that do not show it themselves.
+    #[serde(default)]
+    pub gpus: Vec<u32>,
 }
 
 /// Pyxis and Enroot.
@@ -183,13 +273,24 @@ pub struct Container {
     /// The job's folder as the container sees it, where a script that lies there is run in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
+    /// Exported variables that beat those of the image's own environment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<String>,
+    /// Under this name the unpacked image is kept on a node and used again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 /// A line of a program's text that begins with this says that nothing real made the text.
 pub const SIMULATED: &str = "# SIMULATED:";
 
+/// The line that a script writes where its sampler has ended before the workload began; the exit status stands behind it.
+pub const SAMPLER_ENDED: &str = recipes::recipe::efa_traffic::SAMPLER_ENDED;
+
 /// With this `flows.sh` says that its tool is not on the node.
 pub const EXIT_NO_TOOL: i32 = 3;
+/// With this, that its tool refused every flow at once.
+pub const EXIT_TOOL_REFUSED: i32 = 5;
 
 /// The names of the files that a script leaves in its folder.
 pub mod files {
@@ -198,6 +299,8 @@ pub mod files {
     pub const STDERR: &str = "stderr";
     pub const BATCH_OUT: &str = "batch.out";
     pub const BATCH_ERR: &str = "batch.err";
+    /// Under Slurm: the variables that the script inherited from the shell that submitted it, as far as they matter.
+    pub const ENVIRONMENT: &str = "environment.txt";
     /// Under Slurm: the script's own exit code, once it has one.
     pub const EXIT_CODE: &str = "exit_code";
     pub const SAMPLER_LOG: &str = "sampler.log";

@@ -2,7 +2,7 @@
 //! which node it is on. How a text comes to a node and is kept there is told in `lease.sh`.
 
 use super::render::{joined, profile_words};
-use super::{MPIRUN, Run, Script, Step, files, secrets};
+use super::{AWS_MPIRUN, FIND_MPIRUN, Run, Script, Step, files, is_mpirun, secrets};
 use std::fmt::Write;
 
 /// In the head, after the nodes.
@@ -18,16 +18,15 @@ const MASTER_PORT: &str = "MASTER_PORT=29500";
 
 pub fn run(text: &mut String, script: &Script, run: &Run) {
     match run.mpi {
-        Some(_) => by_mpirun(text, script, run),
+        Some(ref mpirun) => by_mpirun(text, script, run, mpirun),
         None => by_processes(text, script, run),
     }
 }
 
 /// One mpirun for the job, on its first node.
-fn by_mpirun(text: &mut String, script: &Script, run: &Run) {
+fn by_mpirun(text: &mut String, script: &Script, run: &Run, mpirun: &str) {
     let ranks = run.tasks_per_node as usize * script.nodes.len();
     let mut words = vec![
-        MPIRUN.to_owned(),
         "-np".to_owned(),
         ranks.to_string(),
         "-N".to_owned(),
@@ -43,11 +42,19 @@ fn by_mpirun(text: &mut String, script: &Script, run: &Run) {
     }
     words.extend(command(run));
     text.push_str("# run: mpirun on the first node, which starts the ranks of all\n");
+    let program = if mpirun == FIND_MPIRUN { FOUND.to_owned() } else { joined(&[mpirun]) };
     // Infallible, here and below: writing to a string.
     let _ = writeln!(text, "if [ \"$HARNESS_NODE\" = {} ]; then", joined(first(script)));
-    let _ = writeln!(text, "  {} > {} 2> {}", joined(&words), files::STDOUT, files::STDERR);
+    if mpirun == FIND_MPIRUN {
+        let _ = writeln!(text, "  mpirun=$(command -v mpirun || echo {AWS_MPIRUN})");
+    }
+    let _ = writeln!(text, "  {program} {} > {} 2> {}", joined(&words), files::STDOUT, files::STDERR);
     text.push_str("  status=$?\nfi\n");
 }
+
+/// How the one that was found is called, and what stands in the words of its block before it.
+const FOUND: &str = "\"$mpirun\"";
+const FOUND_WORD: &str = "$mpirun";
 
 /// One process on every node, each told its rank among them.
 fn by_processes(text: &mut String, script: &Script, run: &Run) {
@@ -86,9 +93,12 @@ pub fn read_run(words: &[String]) -> Option<(Run, &[String])> {
         container: None,
         profile: None,
     };
-    if let [word, _, _, _, _, _, _then, mpirun, rest @ ..] = words
+    if let [word, _, _, _, _, _, _then, rest @ ..] = words
         && word == "if"
     {
+        let found = rest.iter().position(|word| word == FOUND_WORD);
+        let [mpirun, rest @ ..] = rest.get(found.unwrap_or_default()..)? else { return None };
+        let mpirun = if found.is_some() { FIND_MPIRUN } else { mpirun };
         let [_np, _ranks, _n, tasks_per_node, _hostfile, _file, _bind, _none, rest @ ..] = rest else {
             return None;
         };
@@ -98,7 +108,7 @@ pub fn read_run(words: &[String]) -> Option<(Run, &[String])> {
         {
             argv = more;
         }
-        return (mpirun == MPIRUN).then_some((run(tasks_per_node.parse().ok()?, Some(MPIRUN)), argv));
+        return is_mpirun(mpirun).then_some((run(tasks_per_node.parse().ok()?, Some(mpirun)), argv));
     }
     let is_head = words.first().is_some_and(|word| word.starts_with("nodes=("));
     let at = words.iter().position(|word| word == MASTER_PORT).filter(|_| is_head)?;

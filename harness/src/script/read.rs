@@ -1,8 +1,8 @@
 //! Reads the shell text of a script back into its steps, by the grammar of `render.rs` and no other.
 
 use super::{
-    Container, Directives, Flows, Gpus, Profile, Run, Sampler, Script, Start, Step, Turn, Turns, files,
-    over_ssh, render, secrets,
+    Container, Directives, FlowMemory, Flows, GpuRequest, Gpus, Profile, Run, Sampler, Script, Start, Step,
+    Turn, Turns, files, over_ssh, render, secrets,
 };
 use crate::nodeset;
 use crate::profile::{NsysVersion, Ranks, nsys};
@@ -65,6 +65,11 @@ fn parse(text: &str) -> Result<Script, NotAScript> {
     for (line, title, block) in blocks {
         words.clear();
         words.extend(shlex::Shlex::new(&block).map(secrets::read_back));
+        if let (Start::Slurm(directives), Some((launch, _))) = (&mut script.start, launched(&words))
+            && directives.srun.is_empty()
+        {
+            directives.srun = launch.further;
+        }
         let step = parse_step(&title, &words)
             .ok_or_else(|| NotAScript { line, why: format!("not a `{title}` step") })?;
         script.steps.push(step);
@@ -79,14 +84,42 @@ fn is_title(comment: &str) -> bool {
     TITLES.contains(&comment.split(':').next().unwrap_or_default())
 }
 
+/// The options of sbatch that the harness sets itself.
+const OWN: [&str; 18] = [
+    "job-name",
+    "nodes",
+    "nodelist",
+    "ntasks-per-node",
+    "gres",
+    "gpus-per-node",
+    "time",
+    "partition",
+    "account",
+    "reservation",
+    "constraint",
+    "qos",
+    "mem",
+    "chdir",
+    "output",
+    "error",
+    "exclusive",
+    "no-requeue",
+];
+
 fn parse_head(head: &str) -> Result<Script, NotAScript> {
     let mut values: BTreeMap<&str, String> = BTreeMap::new();
     let mut nodes = None;
+    let mut sbatch = Vec::new();
     for line in head.lines() {
         if let Some(directive) = line.strip_prefix("#SBATCH --") {
             let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
             let unquoted = value.starts_with('\'').then(|| shlex::split(value)).flatten();
-            values.insert(name, unquoted.map_or_else(|| value.to_owned(), |words| words.concat()));
+            let unquoted = unquoted.map_or_else(|| value.to_owned(), |words| words.concat());
+            match OWN.contains(&name) {
+                true => drop(values.insert(name, unquoted)),
+                false if directive.contains('=') => sbatch.push(format!("--{name}={unquoted}")),
+                false => sbatch.push(format!("--{name}")),
+            }
         } else if let Some(set) = line.strip_prefix("# nodes ") {
             nodes = Some(set);
         }
@@ -103,18 +136,29 @@ fn parse_head(head: &str) -> Result<Script, NotAScript> {
     let word = |name: &str| values.get(name).cloned();
     let number = |name: &str| values.get(name).and_then(|value| value.parse::<u64>().ok());
     let directives = (|| {
+        let (gpus, gpus_per_node) = match (values.get("gres"), values.get("gpus-per-node")) {
+            (Some(gres), _) => (GpuRequest::Gres, gres.strip_prefix("gpu:")?.parse().ok()?),
+            (None, Some(gpus)) => (GpuRequest::GpusPerNode, gpus.parse().ok()?),
+            (None, None) => (GpuRequest::None, 0),
+        };
         Some(Directives {
             job_name: word("job-name")?,
             folder: word("chdir")?,
             tasks_per_node: u32::try_from(number("ntasks-per-node")?).ok()?,
-            gpus_per_node: values.get("gres")?.strip_prefix("gpu:")?.parse().ok()?,
+            gpus_per_node,
             minutes: number("time")?,
             exclusive: values.contains_key("exclusive"),
-            stands_alone: head.ends_with(render::FORGETS),
+            stands_alone: head.contains(render::FORGETS),
             partition: word("partition"),
             account: word("account"),
             reservation: word("reservation"),
             constraint: word("constraint"),
+            gpus,
+            qos: word("qos"),
+            mem: word("mem"),
+            sbatch: sbatch.clone(),
+            srun: Vec::new(),
+            records_environment: head.ends_with(render::RECORDS),
         })
     })();
     let directives = directives.ok_or_else(|| bad("a directive is missing or no number"))?;
@@ -149,6 +193,7 @@ fn parse_step(title: &str, words: &[String]) -> Option<Step> {
                 root: root.clone(),
                 interval_s: interval_s.parse().ok()?,
                 limit_s: limit_s.parse().ok()?,
+                watched: words.iter().any(|word| word == render::WATCHED),
             }))
         }
         "run" => {
@@ -178,11 +223,10 @@ fn parse_step(title: &str, words: &[String]) -> Option<Step> {
         }
         "flows" => {
             let (_, rest) = launched(until_redirection(words)?)?;
-            let [_bash, _script, tool, op, server, client, port, message, iterations, limit, devices @ ..] =
-                rest
-            else {
-                return None;
-            };
+            let [_bash, _script, tool, op, server, client, numbers @ ..] = rest else { return None };
+            let [port, message, iterations, limit, memory, devices @ ..] = numbers else { return None };
+            let devices = devices.iter().map(|word| word.rsplit_once('='));
+            let devices = devices.collect::<Option<Vec<_>>>()?;
             Some(Step::Flows(Flows {
                 tool: tool.clone(),
                 op: op.clone(),
@@ -192,7 +236,9 @@ fn parse_step(title: &str, words: &[String]) -> Option<Step> {
                 message_bytes: message.parse().ok()?,
                 iterations: iterations.parse().ok()?,
                 limit_s: limit.parse().ok()?,
-                devices: devices.to_vec(),
+                memory: FlowMemory::ALL.into_iter().find(|known| known.name() == memory)?,
+                devices: devices.iter().map(|(device, _)| (*device).to_owned()).collect(),
+                gpus: devices.iter().map(|(_, gpu)| gpu.parse().ok()).collect::<Option<_>>()?,
             }))
         }
         "counters end" => Some(Step::CountersEnd),
@@ -259,6 +305,8 @@ struct Launch {
     tasks_per_node: Option<u32>,
     mpi: Option<String>,
     container: Option<Container>,
+    /// Those that the inventory adds.
+    further: Vec<String>,
 }
 
 /// Takes the words of srun off the front; what is left is what each node runs.
@@ -281,11 +329,17 @@ fn launched(words: &[String]) -> Option<(Launch, &[String])> {
                     mount_home: false,
                     remap_root: false,
                     workdir: None,
+                    env: Vec::new(),
+                    name: None,
                 });
             }
             "container-mounts" => {
                 launch.container.as_mut()?.mounts = value.split(',').map(str::to_owned).collect();
             }
+            "container-env" => {
+                launch.container.as_mut()?.env = value.split(',').map(str::to_owned).collect();
+            }
+            "container-name" => launch.container.as_mut()?.name = Some(value.to_owned()),
             "container-mount-home" => launch.container.as_mut()?.mount_home = true,
             "container-remap-root" => launch.container.as_mut()?.remap_root = true,
             "container-workdir" => launch.container.as_mut()?.workdir = Some(value.to_owned()),
@@ -295,7 +349,7 @@ fn launched(words: &[String]) -> Option<(Launch, &[String])> {
             | "gres"
             | "no-container-mount-home"
             | "no-container-remap-root" => {}
-            _ => return None,
+            _ => launch.further.push(word.clone()),
         }
         rest = more;
     }

@@ -2,8 +2,8 @@
 //! cluster obeys is what real shells are sent. What is said otherwise where ssh starts the text stands in `over_ssh.rs`.
 
 use super::{
-    Container, Directives, Flows, Gpus, Profile, Run, Sampler, Script, Start, Step, Turns, files, over_ssh,
-    secrets,
+    Container, Directives, Flows, GpuRequest, Gpus, Profile, Run, SAMPLER_ENDED, Sampler, Script, Start,
+    Step, Turns, files, over_ssh, secrets,
 };
 use crate::nodeset;
 use std::fmt::Write;
@@ -58,6 +58,11 @@ pub fn render(script: &Script) -> String {
 
 /// What sbatch says of the job's tasks srun takes for a step's, and then ignores what the step itself asks for.
 pub const FORGETS: &str = "unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE\n";
+/// sbatch hands the submitting shell's variables on to the job: those that change what programs do are written down before
+/// the script sets its own.
+pub const RECORDS: &str = "for name in $(compgen -e); do\n  case $name in\n    \
+    NCCL_*|OFI_NCCL_*|FI_*|RDMAV_*|OMPI_*|PMIX_MCA_*|UCX_*|CUDA_*|TORCH_*|PYTORCH_*|LD_LIBRARY_PATH|LD_PRELOAD) \
+    printf '%s=%q\\n' \"$name\" \"${!name}\" ;;\n  esac\ndone > environment.txt\n";
 /// There whole or not at all; a disk that is full changes no exit code.
 const LEAVES_CODE: &str = "echo \"$status\" > exit_code.part && mv exit_code.part exit_code\n";
 
@@ -65,33 +70,44 @@ fn comment_of_nodes(nodes: &[String]) -> String {
     format!("# nodes {}\n", nodeset::fold(nodes))
 }
 
+fn directive(text: &mut String, name: &str, value: &str) {
+    // sbatch takes blanks, quotes and `#` in such lines as a shell does, but for a list in brackets.
+    let plain = value.chars().all(|c| c.is_ascii_alphanumeric() || "_-./=:,@%+[]{}&|*!()".contains(c));
+    let value = if plain { value.to_owned() } else { quote(value) };
+    // Infallible: writing to a string.
+    let _ = writeln!(text, "#SBATCH --{name}={value}");
+}
+
 fn render_directives(text: &mut String, d: &Directives, nodes: &[String]) {
-    let mut directive = |name: &str, value: &str| {
-        // sbatch takes blanks, quotes and `#` in such lines as a shell does, but for a list in brackets.
-        let plain = value.chars().all(|c| c.is_ascii_alphanumeric() || "_-./=:,@%+[]{}&|*!()".contains(c));
-        let value = if plain { value.to_owned() } else { quote(value) };
-        // Infallible: writing to a string.
-        let _ = writeln!(text, "#SBATCH --{name}={value}");
-    };
-    directive("job-name", &d.job_name);
-    directive("nodes", &nodes.len().to_string());
-    directive("nodelist", &nodeset::fold(nodes));
-    directive("ntasks-per-node", &d.tasks_per_node.to_string());
-    directive("gres", &format!("gpu:{}", d.gpus_per_node));
-    directive("time", &d.minutes.to_string());
+    directive(text, "job-name", &d.job_name);
+    directive(text, "nodes", &nodes.len().to_string());
+    directive(text, "nodelist", &nodeset::fold(nodes));
+    directive(text, "ntasks-per-node", &d.tasks_per_node.to_string());
+    if let Some((name, value)) = d.gpus.option(d.gpus_per_node) {
+        directive(text, name, &value);
+    }
+    directive(text, "time", &d.minutes.to_string());
     for (name, value) in [
         ("partition", &d.partition),
         ("account", &d.account),
         ("reservation", &d.reservation),
         ("constraint", &d.constraint),
+        ("qos", &d.qos),
+        ("mem", &d.mem),
     ] {
         if let Some(value) = value {
-            directive(name, value);
+            directive(text, name, value);
         }
     }
-    directive("chdir", &d.folder);
-    directive("output", files::BATCH_OUT);
-    directive("error", files::BATCH_ERR);
+    directive(text, "chdir", &d.folder);
+    directive(text, "output", files::BATCH_OUT);
+    directive(text, "error", files::BATCH_ERR);
+    for argument in &d.sbatch {
+        match argument.strip_prefix("--").and_then(|argument| argument.split_once('=')) {
+            Some((name, value)) => directive(text, name, value),
+            None => text.push_str(&format!("#SBATCH {argument}\n")),
+        }
+    }
     if d.exclusive {
         text.push_str("#SBATCH --exclusive\n");
     }
@@ -100,11 +116,14 @@ fn render_directives(text: &mut String, d: &Directives, nodes: &[String]) {
     if d.stands_alone {
         text.push_str(FORGETS);
     }
+    if d.records_environment {
+        text.push_str(RECORDS);
+    }
 }
 
 fn counters_begin(text: &mut String, script: &Script, sampler: &Sampler) {
     text.push_str("# counters begin: one sampler on every node, ready before the workload starts\n");
-    let mut words = spread(script, 1, None, None, &["--overlap", "--gres=none"]);
+    let mut words = spread(script, 1, None, None, sampler_options(script));
     words.extend(
         [
             "bash",
@@ -130,6 +149,10 @@ fn counters_begin(text: &mut String, script: &Script, sampler: &Sampler) {
         }
     }
     text.push_str("sampler=$!\n");
+    if sampler.watched {
+        wait_for_sampler(text, script);
+        return;
+    }
     let _ = writeln!(text, "for node in {}; do", joined(&script.nodes));
     // Over ssh a node may be started later than the others, after its connection was tried again.
     let tries = if script.start == Start::Ssh { 600 } else { 150 };
@@ -139,6 +162,36 @@ fn counters_begin(text: &mut String, script: &Script, sampler: &Sampler) {
     );
     text.push_str("done\n");
 }
+
+/// The sampler takes nothing from the workload. A Slurm that gives GPUs by GRES would give it some.
+fn sampler_options(script: &Script) -> &'static [&'static str] {
+    match &script.start {
+        Start::Slurm(Directives { gpus: GpuRequest::GpusPerNode | GpuRequest::None, .. }) => &["--overlap"],
+        _ => &["--overlap", "--gres=none"],
+    }
+}
+
+/// One deadline for all nodes; a sampler that has ended is waited for by nobody. Listing the folder makes a network file
+/// system look again. What is written is looked for by `recipes::recipe::efa_traffic`.
+fn wait_for_sampler(text: &mut String, script: &Script) {
+    let over_ssh = script.start == Start::Ssh;
+    // Over ssh a node may be started later than the others, after its connection was tried again.
+    let limit_s = if over_ssh { 120 } else { 30 };
+    let _ = writeln!(text, "{WATCHED} + {limit_s}))");
+    let _ = writeln!(text, "for node in {}; do", joined(&script.nodes));
+    text.push_str("  until ls > /dev/null; [ -e \"ready.$node\" ] || ((SECONDS >= deadline)); do\n");
+    text.push_str("    kill -0 \"$sampler\" 2> /dev/null || break 2\n    sleep 0.2\n  done\ndone\n");
+    let log = if over_ssh { String::new() } else { format!(" >> {}", files::SAMPLER_LOG) };
+    let _ = writeln!(text, "if ! kill -0 \"$sampler\" 2> /dev/null; then");
+    let _ = writeln!(text, "  wait \"$sampler\"\n  echo \"{SAMPLER_ENDED} $?\"{log}");
+    if over_ssh {
+        text.push_str("  : > \"ready.$HARNESS_NODE\"\n");
+    }
+    text.push_str("fi\n");
+}
+
+/// Begins the wait for a sampler that is watched.
+pub const WATCHED: &str = "deadline=$((SECONDS";
 
 fn workload(text: &mut String, script: &Script, name: &str, words: &[String]) {
     let _ = writeln!(text, "# {name}");
@@ -210,7 +263,9 @@ fn flows_words(script: &Script, flows: &Flows) -> Vec<String> {
     words.push(flows.message_bytes.to_string());
     words.push(flows.iterations.to_string());
     words.push(flows.limit_s.to_string());
-    words.extend(flows.devices.iter().cloned());
+    words.push(flows.memory.name().to_owned());
+    let gpu = |at: usize| flows.gpus.get(at).copied().unwrap_or_default();
+    words.extend(flows.devices.iter().enumerate().map(|(at, device)| format!("{device}={}", gpu(at))));
     words
 }
 
@@ -231,6 +286,9 @@ fn spread(
         format!("--ntasks-per-node={tasks_per_node}"),
         "--cpu-bind=none".to_owned(),
     ];
+    if let Start::Slurm(directives) = &script.start {
+        words.extend(directives.srun.iter().cloned());
+    }
     words.extend(more.iter().map(|word| (*word).to_owned()));
     if let Some(mpi) = mpi {
         words.push(format!("--mpi={mpi}"));
@@ -246,6 +304,12 @@ fn spread(
         words.push(format!("--{}container-remap-root", no(container.remap_root)));
         if let Some(folder) = &container.workdir {
             words.push(format!("--container-workdir={folder}"));
+        }
+        if !container.env.is_empty() {
+            words.push(format!("--container-env={}", container.env.join(",")));
+        }
+        if let Some(name) = &container.name {
+            words.push(format!("--container-name={name}"));
         }
     }
     words

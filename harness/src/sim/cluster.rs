@@ -4,7 +4,7 @@
 use super::fault::{Fault, NodeFault};
 use super::model::Model;
 use super::traffic;
-use crate::inventory::{FlowOp, Inventory, ReachBy};
+use crate::inventory::{FlowOp, Inventory, ReachBy, WorldSettings};
 use crate::nodeset;
 use crate::suggest::nearest;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Cluster {
     pub seed: u64,
     pub nodes: BTreeSet<String>,
+    /// As AWS names its family: `p5`.
+    pub instance: String,
     pub gpus: u32,
     /// As the driver calls it.
     pub gpu_name: String,
@@ -21,11 +23,16 @@ pub struct Cluster {
     /// Each NIC's part of a node's traffic.
     pub weights: Vec<f64>,
     pub line_gb_s: f64,
+    /// The GPU behind the same PCIe switch as each NIC, and what such a switch moves to and from the host's memory.
+    pub gpu_of_nic: Vec<u32>,
+    pub host_link_gb_s: Option<f64>,
     /// Data crosses the fabric by reads of the receiver, not by writes of the sender.
     pub reads: bool,
     pub model: Model,
     /// Nodes are reached one by one over ssh, and there is no Slurm.
     pub by_ssh: bool,
+    /// How it differs from a stock cluster.
+    pub world: WorldSettings,
     /// Nodes that are near each other.
     groups: Vec<Vec<String>>,
     /// The folder that all nodes see.
@@ -47,6 +54,7 @@ impl Cluster {
         let cluster = Cluster {
             seed,
             nodes: inventory.nodes.iter().cloned().collect(),
+            instance: instance.name.trim_start_matches("sim-").to_owned(),
             gpus: instance.gpus,
             gpu_name: driver_name(&instance.gpu),
             // A GPU that nobody knows is taken for the usual one.
@@ -54,9 +62,12 @@ impl Cluster {
             weights: traffic::weights(seed, &instance.nics),
             nics: instance.nics.clone(),
             line_gb_s: instance.nic_line_rate_gb_s,
+            gpu_of_nic: (0..instance.nics.len()).map(|nic| instance.gpu_of_nic(nic)).collect(),
+            host_link_gb_s: instance.host_link_gb_s,
             reads: instance.flow_op == FlowOp::Read,
             model: Model::of(&names, wire, instance.nvlink_gb_s),
             shared: format!("{}/", inventory.paths.shared.trim_end_matches('/')),
+            world: inventory.world.clone(),
             groups: inventory.groups.values().cloned().collect(),
             by_ssh: matches!(inventory.reach, ReachBy::Ssh(_)),
             faults,

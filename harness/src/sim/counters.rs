@@ -11,7 +11,7 @@ use super::noise;
 use super::slurm::{How, Over};
 use super::timeline::{NicCourse, nic_courses};
 use crate::script::{COUNTERS_SH, Sampler};
-use recipes::source::efa_counters::{Capture, Clock, Device, End, Phase, Reading, Reason};
+use recipes::source::efa_counters::{Capture, Clock, Device, End, MissingCounter, Phase, Reading, Reason};
 
 /// The capture of one of the job's nodes; nothing where the job had no sampler, or ended before it began.
 pub fn capture(cluster: &Cluster, epoch_s: f64, over: &Over, node: usize) -> Option<Capture> {
@@ -37,14 +37,14 @@ pub fn capture(cluster: &Cluster, epoch_s: f64, over: &Over, node: usize) -> Opt
     };
     let listed = listed(cluster, over, node);
     let courses = nic_courses(cluster, over, node);
-    let columns: Vec<Column> = columns();
+    let columns: Vec<Column> = columns(cluster.world.retrans_counters);
     let mut readings = Vec::with_capacity(plan.sweeps.len() * listed.len());
     let bases: Vec<Moved> = listed.iter().map(|nic| base(cluster, over, name, *nic)).collect();
     for (phase, at_s) in &plan.sweeps {
         for (device, nic) in listed.iter().enumerate() {
             let at_s = at_s + device as f64 * DEVICE_S;
             let (Some(base), Some(course)) = (bases.get(device), courses.get(*nic)) else { continue };
-            let moved = base.plus(course, at_s, cluster.reads);
+            let moved = base.plus(course, at_s, over.course.reads);
             let values = columns.iter().map(|column| column.map(|column| column(&moved))).collect();
             readings.push(Reading { phase: *phase, uptime_cs: uptime_cs(at_s), device, values });
         }
@@ -63,7 +63,7 @@ pub fn capture(cluster: &Cluster, epoch_s: f64, over: &Over, node: usize) -> Opt
         begin: clock(begin_s, 0.0),
         devices: listed.iter().map(device).collect(),
         unreadable: Vec::new(),
-        missing: Vec::new(),
+        missing: missing(cluster, &listed),
         bad: Vec::new(),
         not_quiet: Vec::new(),
         readings,
@@ -185,17 +185,17 @@ fn cluster_nic_is_dead(over: &Over, node: &str, nic: usize) -> bool {
 
 /// Every counter of a device that has not moved anything in a job yet, in the sampler's order.
 pub fn at_rest(cluster: &Cluster, node: &str, nic: usize) -> Vec<(&'static str, u64)> {
-    shown(&lifetime(cluster, node, nic, 0))
+    shown(&lifetime(cluster, node, nic, 0), cluster.world.retrans_counters)
 }
 
 /// What each of them has grown by at a moment of a job.
 pub fn grown(nic: &NicCourse, at_s: f64, reads: bool) -> Vec<(&'static str, u64)> {
     let none = Moved { send: 0, recv: 0, read: 0, served: 0, write: 0, written: 0, rare: 0 };
-    shown(&none.plus(nic, at_s, reads))
+    shown(&none.plus(nic, at_s, reads), true)
 }
 
-fn shown(moved: &Moved) -> Vec<(&'static str, u64)> {
-    let all = column_names().zip(columns());
+fn shown(moved: &Moved, has_retrans: bool) -> Vec<(&'static str, u64)> {
+    let all = column_names().zip(columns(has_retrans));
     all.filter_map(|(name, column)| Some((name, column?(moved)))).collect()
 }
 
@@ -232,9 +232,35 @@ fn column_names() -> impl Iterator<Item = &'static str> {
     list.map(|(list, _)| list).unwrap_or_default().split_whitespace()
 }
 
-fn columns() -> Vec<Column> {
+/// Counters that EFA drivers before 2.17 do not have.
+const SINCE_2_17: [&str; 5] = [
+    "retrans_bytes",
+    "retrans_pkts",
+    "retrans_timeout_events",
+    "unresponsive_remote_events",
+    "impaired_remote_conn_events",
+];
+
+/// The counters that the devices of the capture do not have, in the order in which the sampler meets them.
+fn missing(cluster: &Cluster, listed: &[usize]) -> Vec<MissingCounter> {
+    if cluster.world.retrans_counters {
+        return Vec::new();
+    }
+    let names = listed.iter().filter_map(|nic| cluster.nics.get(*nic));
+    names
+        .flat_map(|device| {
+            let of = |counter: &str| MissingCounter { device: device.clone(), counter: counter.to_owned() };
+            column_names().filter(|name| SINCE_2_17.contains(name)).map(of).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn columns(has_retrans: bool) -> Vec<Column> {
     column_names()
         .map(|name| {
+            if !has_retrans && SINCE_2_17.contains(&name) {
+                return None;
+            }
             let column: fn(&Moved) -> u64 = match name {
                 "tx_bytes" => Moved::tx,
                 "rx_bytes" => Moved::rx,

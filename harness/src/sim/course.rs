@@ -2,16 +2,21 @@
 //! Who ends jobs from outside, and when, is Slurm's business (`slurm`).
 
 use super::ailments::{Ailments, Ending};
+use super::broken_start::BrokenStart;
 use super::cluster::Cluster;
-use super::commands;
+use super::commands::exits;
+use super::environment;
 use super::model::Group;
+use super::mpi_start;
 use super::nccl_debug::Wanted;
 use super::noise::Noise;
 use super::options::Options;
 use super::training::{self, Training, WATCHDOG_S};
 use super::work::{self, Table, Work, World, noise_of};
-use crate::script::{Gpus, Profile, Run, Sampler, Script, Start, Step};
+use super::{commands, flows};
+use crate::script::{Gpus, Profile, Run, SAMPLER_ENDED, Sampler, Script, Start, Step};
 use recipes::op::Op;
+use std::collections::BTreeMap;
 
 pub struct Course {
     pub case: String,
@@ -20,6 +25,12 @@ pub struct Course {
     pub nodes: Vec<String>,
     pub spread: Spread,
     pub sampler: Option<Sampler>,
+    /// What the sampler's own step printed.
+    pub sampler_log: String,
+    /// Processes of each node that MPI_Init aborted, one for each GPU.
+    pub aborted_gpus: Option<u32>,
+    /// What crosses the fabric is read by the receiver, not written by the sender.
+    pub reads: bool,
     /// What NCCL is to write of itself.
     pub debug: Option<Wanted>,
     pub work: Work,
@@ -37,6 +48,8 @@ pub struct Course {
     pub end: Own,
     /// Programs that this world does not have.
     pub unknown_program: Option<String>,
+    /// Why no rank came to its work, on any node.
+    pub broken_start: Option<BrokenStart>,
 }
 
 /// What starts a job's workload on all of its nodes.
@@ -75,29 +88,44 @@ pub const STOP_AFTER_S: f64 = 1.0;
 /// From there to the end of the job.
 const CLOSING_S: f64 = 1.5;
 
+/// What a srun prints that does not know the option.
+const NO_OVERLAP: &str = "srun: unrecognized option '--overlap'\nTry \"srun --help\" for more information\n";
+
 pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Course {
     let nodes = script.nodes.clone();
     let ailments = Ailments::of(cluster, case, job, &nodes);
     let mut noise = noise_of(cluster, case, job, "work");
     let mut sampler = None;
+    let (mut sampler_log, mut waited_s) = (String::new(), 0.0);
+    let mut aborted_gpus = None;
     let mut profile = None;
-    let mut split_mask = None;
-    let mut debug = None;
     let mut unknown_program = None;
     let spread = Spread::of(script);
     let mut trained = None;
     let mut work = Work::Command { stdout: Vec::new(), stderr: String::new(), code: 0, seconds: 0.0 };
     let mut launch_s = 2.0;
+    let mut exported = BTreeMap::new();
+    let mut hangs = false;
     for step in &script.steps {
         match step {
-            Step::Environment { variables } => {
-                split_mask = variables.get("NCCL_TESTS_SPLIT_MASK").and_then(|mask| hexadecimal(mask));
-                debug = Wanted::of(variables);
+            Step::Environment { variables } => exported = variables.clone(),
+            Step::CountersBegin(wanted) if !cluster.world.overlap && spread == Spread::Srun => {
+                sampler_log = NO_OVERLAP.to_owned();
+                // A script that does not watch its sampler waits for each node in turn.
+                waited_s = if wanted.watched { 0.2 } else { 30.0 * nodes.len() as f64 };
+                if wanted.watched {
+                    sampler_log.push_str(&format!("{SAMPLER_ENDED} 1\n"));
+                }
             }
             Step::CountersBegin(wanted) => sampler = Some(wanted.clone()),
             Step::CountersEnd | Step::Secrets { .. } | Step::Turns(_) => {}
             Step::Run(run) => {
                 profile = run.profile.clone();
+                exported = environment::in_container(cluster, exported, run.container.as_ref());
+                let mask = exported.get("NCCL_TESTS_SPLIT_MASK");
+                let split_mask = mask.and_then(|mask| hexadecimal(mask));
+                hangs = is_nccl_tests(&run.argv) && environment::mpi_hangs(cluster, &exported, &nodes, run);
+                let no_mpirun = environment::mpirun_missing(cluster, spread, run);
                 match training::read(cluster, &ailments, nodes.len() as u32, run) {
                     Some(Ok(read)) => {
                         let draws = |what| noise_of(cluster, case, job, what);
@@ -105,6 +133,25 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
                         trained = Some(read);
                     }
                     Some(Err(why)) => work = training::refused(&nodes, spread, run, &why),
+                    None if no_mpirun.is_some() => {
+                        let stderr = no_mpirun.unwrap_or_default();
+                        hangs = false;
+                        work = Work::Command { stdout: Vec::new(), stderr, code: 127, seconds: 0.1 };
+                    }
+                    None if hangs => {
+                        work = Work::Command {
+                            stdout: Vec::new(),
+                            stderr: String::new(),
+                            code: 0,
+                            seconds: 0.5,
+                        };
+                    }
+                    None if is_nccl_tests(&run.argv)
+                        && mpi_start::ranks_abort(cluster, &script.start, run) =>
+                    {
+                        let stderr = mpi_start::ABORT.to_owned() + &exits(&nodes, run.tasks_per_node, 1);
+                        work = Work::Command { stdout: Vec::new(), stderr, code: 1, seconds: 0.5 };
+                    }
                     None => {
                         (work, unknown_program) =
                             ranks(cluster, &ailments, &nodes, spread, run, split_mask, &mut noise);
@@ -114,17 +161,33 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
                     launch_s = 12.0 + 0.004 * nodes.len() as f64;
                 }
             }
+            Step::Gpus(gpus) if mpi_start::each_gpu_aborts(cluster, &script.start) => {
+                aborted_gpus = Some(gpus.gpus);
+                let stderr = exits(&nodes, 1, 1);
+                work = Work::Command { stdout: Vec::new(), stderr, code: 1, seconds: 0.5 };
+            }
             Step::Gpus(gpus) => {
+                exported = environment::in_container(cluster, exported, gpus.container.as_ref());
                 (work, unknown_program) = each_gpu(cluster, &ailments, &nodes, gpus, case, job);
                 launch_s = 8.0;
             }
             Step::Flows(flows) => {
-                work = Work::Flows(work::flows(cluster, &ailments, flows, &mut noise), flows.clone());
+                work = Work::Flows(work::flows(cluster, &ailments, flows, &nodes, &mut noise), flows.clone());
                 launch_s = 6.0;
             }
         }
     }
-    let work_from_s = SAMPLER_FROM_S + launch_s * noise.between(0.95, 1.05);
+    let debug = Wanted::of(&exported);
+    let sendrecv = exported.get("OFI_NCCL_PROTOCOL").is_some_and(|protocol| protocol == "SENDRECV");
+    let mut ailments = ailments;
+    if hangs {
+        ailments.ending.get_or_insert((Ending::Hang, 0));
+    }
+    let broken_start = BrokenStart::of(cluster, &work);
+    if let Some(broken) = broken_start {
+        (work, trained) = (broken.work(&nodes, spread), None);
+    }
+    let work_from_s = SAMPLER_FROM_S + waited_s + launch_s * noise.between(0.95, 1.05);
     let seconds = seconds(&work);
     let mut course = Course {
         case: case.to_owned(),
@@ -132,6 +195,9 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
         nodes,
         spread,
         sampler,
+        sampler_log,
+        aborted_gpus,
+        reads: cluster.reads || sendrecv,
         debug,
         work,
         training: trained,
@@ -142,16 +208,19 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
         ends_s: None,
         end: Own::Exit(0),
         unknown_program,
+        broken_start,
     };
-    course.decide_end(seconds, &mut noise);
+    course.decide_end(cluster, seconds, &mut noise);
     course
 }
 
 impl Course {
-    fn decide_end(&mut self, seconds: f64, noise: &mut Noise) {
+    fn decide_end(&mut self, cluster: &Cluster, seconds: f64, noise: &mut Noise) {
         let fails_at = self.work_from_s + seconds * noise.between(0.35, 0.65);
         let (at, end) = match self.ailments.ending {
-            None | Some((Ending::QueueStuck, _)) => (self.work_to_s, Own::Exit(own_code(&self.work))),
+            None | Some((Ending::QueueStuck, _)) => {
+                (self.work_to_s, Own::Exit(own_code(cluster, &self.work)))
+            }
             Some((Ending::NodeFails, _)) => (fails_at, Own::NodeFail),
             Some((Ending::Preempted, _)) => (fails_at, Own::Preempted),
             Some((Ending::Hang, _)) => (fails_at, Own::Exit(0)),
@@ -185,11 +254,11 @@ impl Course {
     }
 }
 
-fn own_code(work: &Work) -> i32 {
+fn own_code(cluster: &Cluster, work: &Work) -> i32 {
     match work {
         Work::Tables(tables) => i32::from(tables.iter().any(Table::has_wrong)),
         Work::Gpus(nodes) => i32::from(nodes.iter().flatten().any(Table::has_wrong)),
-        Work::Flows(..) => 0,
+        Work::Flows(_, wanted) => flows::refused(cluster, wanted).map_or(0, |(_, code)| code),
         Work::Command { code, .. } => *code,
     }
 }
@@ -198,7 +267,9 @@ fn seconds(work: &Work) -> f64 {
     match work {
         Work::Tables(tables) => tables.iter().map(Table::seconds).fold(0.0, f64::max),
         Work::Gpus(nodes) => nodes.iter().flatten().map(Table::seconds).fold(0.0, f64::max),
-        Work::Flows(flows, _) => MARK_S + flows.iter().map(|flow| flow.seconds).fold(0.0, f64::max),
+        Work::Flows(flows, _) => {
+            MARK_S + flows.iter().map(|flow| flow.from_s + flow.seconds).fold(0.0, f64::max)
+        }
         Work::Command { seconds, .. } => *seconds,
     }
 }
@@ -228,9 +299,9 @@ fn ranks(
         return (refused(op, &why), None);
     }
     let all = 0..nodes.len();
-    let mut world = |nodes: std::ops::Range<usize>, first: u32, group: Group| {
-        let world = World { nodes, gpu: None, group, first, per_node };
-        let mut table = work::table(cluster, ailments, &options, world, noise);
+    let mut world = |of_job: std::ops::Range<usize>, first: u32, group: Group| {
+        let world = World { nodes: of_job, gpu: None, group, first, per_node };
+        let mut table = work::table(cluster, ailments, &options, world, nodes, noise);
         if run.profile.is_some() {
             table.slow_down(ailments.left_by_profiler());
         }
@@ -298,10 +369,14 @@ fn each_gpu(
         let group = Group { nodes: 1, ranks, side_by_side: 1 };
         let (first, per_node) = (node as u32 * cluster.gpus + gpu, cluster.gpus);
         let world = World { nodes: node..node + 1, gpu: Some(gpu), group, first, per_node };
-        work::table(cluster, ailments, &options, world, &mut noise)
+        work::table(cluster, ailments, &options, world, nodes, &mut noise)
     };
     let tables = (0..nodes.len()).map(|node| (0..gpus.gpus).map(|gpu| one(node, gpu)).collect()).collect();
     (Work::Gpus(tables), None)
+}
+
+fn is_nccl_tests(argv: &[String]) -> bool {
+    argv.first().is_some_and(|program| op_of(program).is_some())
 }
 
 fn op_of(program: &str) -> Option<Op> {

@@ -1,11 +1,59 @@
 //! What `flows.sh` leaves of one flow: its tool's print, or the script's own line on why there is none.
 
+use super::cluster::Cluster;
 use super::work::FlowCourse;
-use crate::script::Flows;
-use recipes::source::flow_log::{self, Flow, Tool};
+use crate::script::{EXIT_NO_TOOL, EXIT_TOOL_REFUSED, FlowMemory, Flows};
+use recipes::source::flow_log::{self, Flow, FlowPath, Tool};
+
+/// Why no flow runs at all: the line that stands in every output, and the script's exit code.
+pub fn refused(cluster: &Cluster, flows: &Flows) -> Option<(String, i32)> {
+    let (tool, world) = (&flows.tool, &cluster.world);
+    if !world.flow_tools {
+        return Some((format!("tool-missing {tool} {}\n", flows.server), EXIT_NO_TOOL));
+    }
+    let words = match (flows.tool.as_str(), flows.op.as_str()) {
+        // As perftest 4.5 of the distributions says it.
+        ("ib_write_bw", "write") if !world.flow_tools_srd => {
+            "SRD connection only possible in SEND/READ verbs"
+        }
+        _ if !world.flow_tools_cuda && flows.memory == FlowMemory::Gpu => "cannot use CUDA",
+        _ => return None,
+    };
+    Some((format!("tool-refused {tool} on {}: {words}\n", flows.server), EXIT_TOOL_REFUSED))
+}
+
+/// Through whose memory a flow goes, and in which turn.
+pub fn path(cluster: &Cluster, flows: &Flows, device: &str) -> FlowPath {
+    let switch = |device: &str| {
+        let nic = cluster.nics.iter().position(|nic| nic == device)?;
+        cluster.gpu_of_nic.get(nic).copied()
+    };
+    let own = switch(device);
+    if flows.memory != FlowMemory::Host && cluster.world.flow_tools_cuda {
+        return FlowPath::Gpu { gpu: own.unwrap_or_default(), from_sysfs: true };
+    }
+    let before = flows.devices.iter().take_while(|other| other.as_str() != device);
+    let turn = before.filter(|other| switch(other) == own).count() as u32 + 1;
+    let together = |gpu: &Option<u32>| flows.devices.iter().filter(|other| switch(other) == *gpu).count();
+    let turns = flows.devices.iter().map(|other| together(&switch(other))).max().unwrap_or(1) as u32;
+    let why = match flows.memory {
+        FlowMemory::Host => "the case asks for it".to_owned(),
+        _ => format!("{} on {} cannot use CUDA", flows.tool, flows.client),
+    };
+    FlowPath::Host { turn, turns, why }
+}
 
 /// The text of one flow's output that was over when the job ended.
-pub fn text(flows: &Flows, flow: &FlowCourse) -> String {
+pub fn text(cluster: &Cluster, flows: &Flows, flow: &FlowCourse, device: &str) -> String {
+    let printed = print(flows, flow);
+    match flow.rate_gb_s {
+        Some(_) => format!("{}\n{printed}", path(cluster, flows, device)),
+        None => printed,
+    }
+}
+
+/// What the tool prints of a flow.
+pub fn print(flows: &Flows, flow: &FlowCourse) -> String {
     let Some(tool) = Tool::named(&flows.tool) else {
         return format!("tool-missing {} {}\n", flows.tool, flows.client);
     };

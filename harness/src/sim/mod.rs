@@ -54,6 +54,7 @@
 //! Of several faults that end a job, the one that would come about first counts; the others add up.
 
 pub(crate) mod ailments;
+mod broken_start;
 mod calendar;
 mod clean;
 mod clock;
@@ -62,10 +63,13 @@ mod commands;
 pub(crate) mod counters;
 pub(crate) mod course;
 mod drained;
+mod environment;
 pub mod fault;
+mod field;
 pub(crate) mod flows;
 pub mod journal;
 mod model;
+pub(crate) mod mpi_start;
 pub(crate) mod nccl;
 pub(crate) mod nccl_debug;
 pub(crate) mod noise;
@@ -75,10 +79,12 @@ pub(crate) mod outputs;
 mod over_ssh;
 mod probed;
 mod programs;
+mod progress;
 mod rounds;
 mod said;
 mod secrets;
 pub(crate) mod slurm;
+mod slurm_tools;
 mod ssh;
 #[cfg(test)]
 mod tests;
@@ -96,7 +102,7 @@ use self::journal::{Content, Entry, Journal};
 use self::slurm::{Over, Slurm};
 use self::ssh::Ssh;
 use crate::inventory::Inventory;
-use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
+use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait, slurm_calls};
 use crate::script::files;
 use std::cell::{RefCell, RefMut};
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,9 +153,14 @@ impl PretendReach {
         faults: Vec<NodeFault>,
         case_faults: BTreeMap<String, Vec<NodeFault>>,
     ) -> Result<Self, String> {
+        let cluster = Cluster::new(inventory, seed, faults, case_faults)?;
+        let mut slurm = Slurm::default();
+        if cluster.world.boot_s > 0 {
+            slurm.save_power(&cluster.nodes, cluster.world.boot_s as f64);
+        }
         let world = World {
-            cluster: Cluster::new(inventory, seed, faults, case_faults)?,
-            slurm: Slurm::default(),
+            cluster,
+            slurm,
             ssh: Ssh::default(),
             files: BTreeMap::new(),
             over: BTreeMap::new(),
@@ -269,6 +280,15 @@ impl PretendReach {
 }
 
 impl World {
+    /// What a command takes on a host beyond the usual.
+    fn over_ssh(&self, host: &Host, argv: &[String]) -> Duration {
+        let Host::Node(node) = host else { return Duration::ZERO };
+        let of_world = &self.cluster.world;
+        let answer_s = of_world.ssh_answer_s.get(node).copied().unwrap_or_default();
+        let launch_s = if over_ssh::starts(argv) { of_world.ssh_launch_s } else { 0.0 };
+        Duration::from_secs(answer_s) + Duration::from_secs_f64(launch_s)
+    }
+
     fn keep(&mut self, over: impl IntoIterator<Item = Over>) {
         self.over.extend(over.into_iter().map(|over| (over.folder.trim_end_matches('/').to_owned(), over)));
     }
@@ -312,6 +332,30 @@ impl World {
         }
     }
 
+    /// What becomes of a command of Slurm, called by its name or `in_full`, before anybody looks at what it asks: how long it
+    /// takes, and what it says where it does not come to that.
+    fn of_slurm(
+        &self,
+        host: &Host,
+        argv: &[String],
+        in_full: bool,
+    ) -> (Duration, Option<Result<Answer, ReachError>>) {
+        let settings = &self.cluster.world;
+        if *host != Host::Here || self.cluster.by_ssh || !slurm_calls::is_one(argv) {
+            return (Duration::ZERO, None);
+        }
+        if !settings.tools_on_path && !in_full {
+            let program = argv.first().cloned().unwrap_or_default();
+            let absent = ReachError::NoProgram { host: host.to_string(), program };
+            return (Duration::ZERO, Some(Err(absent)));
+        }
+        if !settings.controller {
+            return (slurm_tools::UNANSWERED, Some(Ok(slurm_tools::unanswered(argv))));
+        }
+        let boots = slurm_tools::node_of_srun(argv).is_some_and(|node| self.slurm.is_asleep(&node));
+        (Duration::from_secs(if boots { settings.boot_s } else { 0 }), None)
+    }
+
     /// Why a host gives no answer to what concerns a path, and whether that is told at once.
     fn silent(&self, host: &Host, path: &str) -> Option<(&'static str, bool)> {
         let Host::Node(node) = host else { return None };
@@ -333,6 +377,10 @@ impl World {
             return None;
         }
         let (folder, name) = path.rsplit_once('/')?;
+        // Slurm makes them when the script begins.
+        if matches!(name, files::BATCH_OUT | files::BATCH_ERR) && self.slurm.has_begun(folder) {
+            return Some(Vec::new());
+        }
         if let Some(over) = self.over.get(folder) {
             return outputs::file(&self.cluster, self.epoch_s, over, name);
         }
@@ -346,14 +394,31 @@ impl World {
 impl Reach for PretendReach {
     fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
         Box::pin(async move {
-            tokio::time::sleep(EXEC).await;
-            let path = command.argv.iter().find(|word| word.starts_with('/'));
+            let inner = slurm_calls::read(&command.argv);
+            let argv = inner.unwrap_or(&command.argv);
+            let takes = EXEC + self.world.borrow().over_ssh(host, argv);
+            tokio::time::timeout(command.limit, tokio::time::sleep(takes)).await.map_err(|_| {
+                ReachError::TimedOut {
+                    what: format!("a command on {host}"),
+                    limit_s: command.limit.as_secs(),
+                }
+            })?;
+            let path = argv.iter().find(|word| word.starts_with('/'));
             self.answers(host, path.map_or("", String::as_str)).await?;
-            let only_asks = programs::only_asks(&command.argv) || over_ssh::only_asks(&command.argv);
-            if !only_asks && clean::asked(&command.argv).is_none_or(|(verb, ..)| verb != "look") {
-                self.note(|at_us| Entry::Exec { at_us, host: host.clone(), argv: command.argv.clone() })?;
+            let (takes, refused) = self.world().of_slurm(host, argv, inner.is_some());
+            tokio::time::sleep(takes.min(command.limit)).await;
+            if takes > command.limit {
+                let what = format!("`{}`", argv.first().map_or("", String::as_str));
+                return Err(ReachError::TimedOut { what, limit_s: command.limit.as_secs() });
             }
-            self.world().exec(host, &command.argv)
+            if let Some(refused) = refused {
+                return refused;
+            }
+            let only_asks = programs::only_asks(argv) || over_ssh::only_asks(argv);
+            if !only_asks && clean::asked(argv).is_none_or(|(verb, ..)| verb != "look") {
+                self.note(|at_us| Entry::Exec { at_us, host: host.clone(), argv: argv.to_vec() })?;
+            }
+            self.world().exec(host, argv)
         })
     }
 

@@ -108,10 +108,13 @@ fn row_line(table: &Table, row: &Row) -> String {
     let options = &table.options;
     let (redop, root) = words(options);
     let out = half(table, row.bytes, row.out_us, options.check.then_some(row.wrong));
-    // alltoall has no check of what it does in place.
-    let checked_in_place = options.check && options.op != Op::AllToAll;
-    let inside = half(table, row.bytes, row.in_us, checked_in_place.then_some(row.wrong));
+    let inside = half(table, row.bytes, row.in_us, checks_in_place(options).then_some(row.wrong));
     format!("{:12}  {:12}  {:>8}  {redop:>6}  {root:>6}{out}{inside}\n", row.bytes, row.count, options.dtype)
+}
+
+/// alltoall and sendrecv do not check what they do in place, and print N/A there.
+pub fn checks_in_place(options: &Options) -> bool {
+    options.check && !matches!(options.op, Op::AllToAll | Op::SendRecv)
 }
 
 /// The reduction and the root, where the operation has them.
@@ -137,9 +140,10 @@ pub fn bandwidth(table: &Table, bytes: u64, time_us: f64) -> (f64, f64) {
     (algbw, algbw * op.bus_factor(table.world.group.ranks))
 }
 
-/// Values that came out wrong, in both places together, and the mean bandwidth of all rows.
+/// Values that came out wrong, in all checked places together, and the mean bandwidth of all rows.
 pub fn closing(table: &Table) -> (u64, f64) {
-    let wrong: u64 = table.rows.iter().map(|row| row.wrong * 2).sum();
+    let places = 1 + u64::from(checks_in_place(&table.options));
+    let wrong: u64 = table.rows.iter().map(|row| row.wrong * places).sum();
     let both =
         |row: &Row| bandwidth(table, row.bytes, row.out_us).1 + bandwidth(table, row.bytes, row.in_us).1;
     let mean = table.rows.iter().map(both).sum::<f64>() / (2 * table.rows.len().max(1)) as f64;

@@ -17,6 +17,12 @@ pub fn stream(seed: u64, words: &[&str]) -> Noise {
 pub struct Noise(ChaCha8Rng);
 
 impl Noise {
+    /// A stream of its own that depends on this one's next draw, which this one has drawn anyway: it stays as it was.
+    pub fn fork(&self) -> Noise {
+        let mut copy = Noise(self.0.clone());
+        stream(copy.whole(), &["fork"])
+    }
+
     pub fn whole(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -30,12 +36,20 @@ impl Noise {
         low + (high - low) * self.fraction()
     }
 
+    /// A factor near 1, lognormal, without a limit on how far it may lie from it.
+    pub fn unbounded_factor(&mut self, deviation: f64) -> f64 {
+        (deviation * self.normal()).exp()
+    }
+
+    fn normal(&mut self) -> f64 {
+        let (a, b) = (1.0 - self.fraction(), self.fraction());
+        (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+    }
+
     /// A factor near 1, lognormal. Draws beyond three deviations are cut off, so that no unlucky seed makes a healthy
     /// part look broken.
     pub fn factor(&mut self, deviation: f64) -> f64 {
-        let (a, b) = (1.0 - self.fraction(), self.fraction());
-        let normal = (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos();
-        (deviation * normal.clamp(-3.0, 3.0)).exp()
+        (deviation * self.normal().clamp(-3.0, 3.0)).exp()
     }
 }
 

@@ -6,6 +6,7 @@ use super::calendar::slurm_time;
 use super::cluster::Cluster;
 use super::commands::exits;
 use super::course::{MARK_S, Spread};
+use super::mpi_start::ABORT;
 use super::slurm::{How, Over};
 use super::training::{self, Training};
 use super::work::{Table, Work, noise_of};
@@ -26,12 +27,19 @@ pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<
         files::STDOUT if started => stdout(cluster, over)?,
         files::STDERR if started => stderr(epoch_s, over),
         files::BATCH_OUT => String::new(),
+        files::ENVIRONMENT => {
+            let line = |(name, value): (&String, &String)| format!("{name}={value}\n");
+            cluster.world.shell_env.iter().map(line).collect()
+        }
         files::EXIT_CODE => match over.how {
             How::Exit(code) => format!("{code}\n"),
             _ => return None,
         },
         files::BATCH_ERR => cancelled(epoch_s, over, &format!("JOB {}", over.id)),
-        files::SAMPLER_LOG => course.sampler.as_ref().map(|_| String::new())?,
+        files::SAMPLER_LOG if course.sampler.is_some() || !course.sampler_log.is_empty() => {
+            course.sampler_log.clone()
+        }
+        files::SAMPLER_LOG => return None,
         _ => {
             if let Some(node) = course.nodes.iter().position(|node| files::counters(node) == name) {
                 return capture(cluster, epoch_s, over, node);
@@ -173,6 +181,17 @@ fn part(cluster: &Cluster, over: &Over, name: &str, started: bool) -> Option<Vec
     if !started {
         return None;
     }
+    if let Some(gpus) = over.course.aborted_gpus {
+        let of = |file: fn(u32, &str) -> String| {
+            over.course.nodes.iter().any(|node| (0..gpus).any(|gpu| file(gpu, node) == name))
+        };
+        let text = of(files::gpu_err).then_some(ABORT).or_else(|| of(files::gpu_out).then_some(""))?;
+        return Some(text.as_bytes().to_vec());
+    }
+    if let Some(broken) = over.course.broken_start {
+        let own = over.course.nodes.iter().find_map(|node| broken.of_gpu(name, node));
+        return own.map(String::into_bytes);
+    }
     let ailments = &over.course.ailments;
     let (text, garbled) = match &over.course.work {
         Work::Gpus(tables) => {
@@ -203,10 +222,15 @@ fn part(cluster: &Cluster, over: &Over, name: &str, started: bool) -> Option<Vec
                 let is_client = over.course.nodes.get(lost) == Some(&wanted.client);
                 return (!is_client).then(|| flows::not_started(wanted).into_bytes());
             }
+            if let Some((line, _)) = flows::refused(cluster, wanted) {
+                return Some(line.into_bytes());
+            }
+            let name = wanted.devices.get(device)?;
             let flow = courses.get(device)?;
             let stop_s = over.course.work_to_s.min(over.run_s) - over.course.work_from_s;
-            let done = MARK_S + flow.seconds <= stop_s + 1e-6;
-            (if done { flows::text(wanted, flow) } else { String::new() }, ailments.any_garbled())
+            let done = MARK_S + flow.from_s + flow.seconds <= stop_s + 1e-6;
+            let text = if done { flows::text(cluster, wanted, flow, name) } else { String::new() };
+            (text, ailments.any_garbled())
         }
         Work::Tables(_) | Work::Command { .. } => return None,
     };

@@ -3,17 +3,30 @@
 
 use super::World;
 use super::course::course;
+use super::field;
 use super::probed;
 use super::programs::{case_and_job, needs, remove, unknown};
 use super::secrets;
+use crate::field_kit::NodeRequest;
 use crate::probe::{Ask, CLOCK};
+use crate::reach::progress;
 use crate::reach::{Answer, ReachError};
 use crate::script::{self, Script, Start, Step, files};
 use std::rc::Rc;
 
 /// Whether a command changes nothing: it need not be remembered. A look renews a lease, which is made up for.
 pub fn only_asks(argv: &[String]) -> bool {
-    argv.get(2).is_some_and(|verb| verb == "look") || argv == CLOCK || Ask::read(argv).is_some()
+    progress::asked(argv).is_some()
+        || argv.get(2).is_some_and(|verb| verb == "look")
+        || argv == CLOCK
+        || Ask::read(argv).is_some()
+        || NodeRequest::read(argv).is_some()
+}
+
+/// Whether a command starts a job.
+pub fn starts(argv: &[String]) -> bool {
+    argv.get(1).is_some_and(|script| script.ends_with(files::LEASE))
+        && argv.get(2).is_some_and(|verb| verb == "start")
 }
 
 pub fn run(world: &mut World, host: &str, argv: &[String]) -> Result<Answer, ReachError> {
@@ -21,6 +34,12 @@ pub fn run(world: &mut World, host: &str, argv: &[String]) -> Result<Answer, Rea
     let true_s = world.epoch_s + world.now_s;
     if let Some(ask) = Ask::read(argv).filter(|ask| ask.node == host) {
         return Ok(Answer::ok(probed::answer(&world.cluster, &ask, true_s)));
+    }
+    if let Some(request) = NodeRequest::read(argv).filter(|request| request.node == host) {
+        return Ok(Answer::ok(field::node(&world.cluster, &request)));
+    }
+    if let Some(folders) = progress::asked(argv) {
+        return Ok(super::progress::answer(world, &folders));
     }
     if words == CLOCK {
         return Ok(Answer::ok(format!("{}\n", probed::clock(&world.cluster, host, true_s))));

@@ -24,11 +24,15 @@ pub fn answer(cluster: &Cluster, ask: &Ask, true_s: f64) -> String {
         faults.iter().any(|fault| matches!(fault, Fault::NicMissing { device } if device == nic))
     };
     let nics: Vec<String> = cluster.nics.iter().filter(|nic| !is_missing(nic)).cloned().collect();
+    // Listed by the kernel beside them, and of another maker.
+    let others: Vec<String> =
+        (0..cluster.world.other_rdma_devices).map(|at| format!("ibp{}s0f0", 115 + at)).collect();
     told.list("nics", &nics);
     let is_dead = |nic: &&String| {
         faults.iter().any(|fault| matches!(fault, Fault::NicDead { device } if device == *nic))
     };
     let down: Vec<String> = nics.iter().filter(is_dead).map(|nic| format!("{nic} 1: DOWN")).collect();
+    told.list("other_rdma_devices", &others);
     told.list("nics_down", &down);
     let programs: Vec<String> = Op::ALL.iter().map(|op| op.program()).collect();
     told.list("nccl_tests", &programs);
@@ -38,7 +42,6 @@ pub fn answer(cluster: &Cluster, ask: &Ask, true_s: f64) -> String {
         ("efa", "2.17.2".to_owned()),
         ("efa_installer", "1.43.1".to_owned()),
         ("libfabric", "2.1.0amzn4.0".to_owned()),
-        ("ofi_nccl", "1.16.2".to_owned()),
         ("nccl", "2.27.7".to_owned()),
         ("cuda", "12.8.1".to_owned()),
         ("kernel", "6.8.0-1031-SIMULATED".to_owned()),
@@ -53,6 +56,13 @@ pub fn answer(cluster: &Cluster, ask: &Ask, true_s: f64) -> String {
     ] {
         told.line("fact", key, &value);
     }
+    match cluster.world.ofi_plugin {
+        true => told.line("fact", "ofi_nccl", "1.16.2"),
+        false => told.line("none", "ofi_nccl", "no libnccl-net that tells a version"),
+    }
+    told.list("nccl_tests_missing_libraries", &[]);
+    told.list("flow_tools", &flow_tools(cluster));
+    told.list("launchers", &["mpirun /opt/amazon/openmpi/bin/mpirun".to_owned()]);
     told.line("none", "instance", "a pretend node has no firmware");
     told.list("containers", &[]);
     told.list("environment", &[]);
@@ -112,6 +122,23 @@ fn gpus(told: &mut Told, cluster: &Cluster, faults: &[&Fault]) {
     let mut busy: Vec<String> = busy.collect();
     nodeset::sort(&mut busy);
     told.list("processes", &busy);
+}
+
+/// As the script lists them: each tool, and what it can do.
+fn flow_tools(cluster: &Cluster) -> Vec<String> {
+    let world = &cluster.world;
+    let mut tools = Vec::new();
+    for tool in ["fi_rma_bw", "ib_write_bw", "ib_read_bw"].iter().filter(|_| world.flow_tools) {
+        tools.push((*tool).to_owned());
+        if world.flow_tools_cuda {
+            tools.push(format!("{tool}:cuda"));
+        }
+        // Reads over SRD are older than writes.
+        if *tool == "ib_read_bw" || (*tool == "ib_write_bw" && world.flow_tools_srd) {
+            tools.push(format!("{tool}:srd"));
+        }
+    }
+    tools
 }
 
 fn nsys(told: &mut Told, faults: &[&Fault]) {

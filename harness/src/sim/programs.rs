@@ -5,14 +5,17 @@ use super::World;
 use super::calendar::{slurm_span, slurm_time};
 use super::course::{Course, course};
 use super::drained;
+use super::field;
 use super::probed;
 use super::secrets;
 use super::slurm::{How, Job, Phase, Submission};
 use super::turns::Turns;
 use super::work::noise_of;
+use crate::field_kit::NodeRequest;
 use crate::nodeset;
 use crate::probe::{self, Ask};
 use crate::reach::Answer;
+use crate::reach::progress;
 use crate::script::{self, Profile, Script, Start, Step};
 use crate::window::{HOOK_FILE, Trigger};
 use std::fmt::Write;
@@ -23,13 +26,20 @@ pub fn only_asks(argv: &[String]) -> bool {
     match argv.first().map(String::as_str) {
         // Of what srun can run, a probe is all there is.
         Some("squeue" | "sinfo" | "sacct" | "srun") => true,
+        Some("bash") => progress::asked(argv).is_some(),
         Some("scontrol") => argv.iter().any(|word| word == "show"),
         _ => false,
     }
 }
 
 pub fn run(world: &mut World, argv: &[String]) -> Answer {
+    if let Some(folders) = progress::asked(argv) {
+        return super::progress::answer(world, &folders);
+    }
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+    if let Some(answer) = field::cluster_command(world, &words) {
+        return answer;
+    }
     match words.as_slice() {
         ["sbatch", "--parsable", path] => sbatch(world, path),
         ["squeue", "--noheader", "--states=all", "--format=%i|%T|%r|%N", jobs]
@@ -61,11 +71,15 @@ pub fn run(world: &mut World, argv: &[String]) -> Answer {
             let answers: Vec<Answer> = ids.iter().map(|id| scancel(world, id, false)).collect();
             answers.into_iter().find(|answer| !answer.succeeded()).unwrap_or_else(|| Answer::ok(""))
         }
-        ["squeue", "--noheader", "--format=%i|%T|%N|%j"] => queue(world),
+        ["squeue", "--noheader", "--format=%i|%T|%N|%j|%Z"] => queue(world),
         ["rm", "-f", "--", paths @ ..] => remove(world, paths),
         ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"] => sinfo(world),
         ["srun", ..] => match probe::read_srun(&words) {
-            Some((node, inner)) => srun(world, node, inner).unwrap_or_else(|| unknown(world, argv)),
+            Some((node, inner)) => {
+                let options = &words[..words.len() - inner.len()];
+                let (node, inner) = (node.to_owned(), inner.to_vec());
+                srun(world, options, &node, &inner).unwrap_or_else(|| unknown(world, argv))
+            }
             None => unknown(world, argv),
         },
         _ => unknown(world, argv),
@@ -88,14 +102,27 @@ pub fn remove(world: &mut World, paths: &[&str]) -> Answer {
     Answer::ok("")
 }
 
+/// What a Slurm without GRES says to whoever asks for some.
+const NO_GRES: &str = "Invalid generic resource (gres) specification";
+const TOO_MANY_JOBS: &str = "sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission failed: Job violates \
+     accounting/QOS policy (job submit limit, user's size and/or time limits)\n";
 const UNKNOWN_JOB: &str = "slurm_load_jobs error: Invalid job id specified\n";
 
 fn sbatch(world: &mut World, path: &str) -> Answer {
+    if let Some(why) = &world.cluster.world.sbatch_refuses {
+        return Answer::failed(1, format!("sbatch: error: {why}\n"));
+    }
     let (script, course) = match taken(world, path) {
         Ok(taken) => taken,
         Err(why) => return Answer::failed(1, format!("sbatch: error: {why}\n")),
     };
     let Start::Slurm(directives) = &script.start else { return Answer::failed(1, "sbatch: error\n") };
+    if !world.cluster.world.gres && directives.gpus_per_node > 0 {
+        return Answer::failed(1, format!("sbatch: error: {NO_GRES}\n"));
+    }
+    if world.cluster.world.most_submitted.is_some_and(|most| world.slurm.live().count() >= most as usize) {
+        return Answer::failed(1, TOO_MANY_JOBS);
+    }
     for other in world.slurm.live() {
         if let Some(node) = other.course.nodes.iter().find(|node| script.nodes.contains(node)) {
             let (job, case) = (&course.job, &course.case);
@@ -205,7 +232,7 @@ fn queue(world: &World) -> Answer {
     let line = |job: &Job| {
         let is_placed = !matches!(job.phase, Phase::Pending);
         let nodes = if is_placed { nodeset::fold(&job.course.nodes) } else { String::new() };
-        format!("{}|{}|{nodes}|{}\n", job.id, state(world, job), job.name)
+        format!("{}|{}|{nodes}|{}|{}\n", job.id, state(world, job), job.name, job.folder)
     };
     let queued = world
         .slurm
@@ -217,6 +244,7 @@ fn queue(world: &World) -> Answer {
 fn state(world: &World, job: &Job) -> &'static str {
     match job.phase {
         Phase::Pending => "PENDING",
+        Phase::Configuring { .. } => "CONFIGURING",
         Phase::Running { .. } => "RUNNING",
         Phase::Over { .. } if job.is_completing(world.now_s) => "COMPLETING",
         Phase::Over { how, .. } => match how {
@@ -247,6 +275,7 @@ fn show_job(world: &World, id: &str) -> Answer {
     let time = |at: Option<f64>| at.map_or("Unknown".to_owned(), |at| slurm_time(world.epoch_s + at));
     let (start_s, end_s, code) = match job.phase {
         Phase::Pending => (None, None, (0, 0)),
+        Phase::Configuring { ready_s } => (Some(world.now_s), Some(ready_s + job.limit_s), (0, 0)),
         Phase::Running { start_s } => (Some(start_s), Some(start_s + job.limit_s), (0, 0)),
         Phase::Over { start_s, end_s, how } => (start_s.or(Some(end_s)), Some(end_s), exit_code(how)),
     };
@@ -312,20 +341,40 @@ fn scancel(world: &mut World, id: &str, by_interrupt: bool) -> Answer {
 }
 
 /// Nothing where it is asked for anything but a probe of one of its nodes.
-fn srun(world: &World, node: &str, argv: &[&str]) -> Option<Answer> {
-    let ask = Ask::read(argv).filter(|ask| ask.node == node && world.cluster.nodes.contains(node))?;
+fn srun(world: &mut World, options: &[&str], node: &str, argv: &[&str]) -> Option<Answer> {
+    let ask = Ask::read(argv).filter(|ask| ask.node == node);
+    let request = NodeRequest::read(argv).filter(|request| request.node == node);
+    if (ask.is_none() && request.is_none()) || !world.cluster.nodes.contains(node) {
+        return None;
+    }
+    if let Some(why) = &world.cluster.world.sbatch_refuses {
+        return Some(Answer::failed(1, format!("srun: error: {why}\n")));
+    }
+    let asks_gpus = |word: &&str| word.starts_with("--gres=gpu") || word.starts_with("--gpus");
+    if !world.cluster.world.gres && options.iter().any(asks_gpus) {
+        let why = format!("srun: error: Unable to allocate resources: {NO_GRES}\n");
+        return Some(Answer::failed(1, why));
+    }
     if world.slurm.is_busy(node) || world.slurm.is_down(node) {
         return Some(Answer::failed(
             1,
             "srun: error: Unable to allocate resources: Requested nodes are busy\n",
         ));
     }
-    Some(Answer::ok(probed::answer(&world.cluster, &ask, world.epoch_s + world.now_s)))
+    world.slurm.wake(node);
+    let true_s = world.epoch_s + world.now_s;
+    let of_probe = ask.map(|ask| probed::answer(&world.cluster, &ask, true_s));
+    of_probe.or_else(|| Some(field::node(&world.cluster, &request?))).map(Answer::ok)
 }
 
 fn sinfo(world: &World) -> Answer {
     let line = |node: &String| {
         let drained = world.slurm.drained.reason(node);
+        let power = match (world.slurm.is_asleep(node), world.slurm.is_booting(node)) {
+            (true, _) => "~",
+            (false, true) => "#",
+            (false, false) => "",
+        };
         let (state, why) = match (world.slurm.is_down(node), world.slurm.is_busy(node), drained) {
             (true, ..) => ("down*", "Not responding"),
             (false, true, Some(why)) => ("draining", why),
@@ -333,7 +382,7 @@ fn sinfo(world: &World) -> Answer {
             (false, true, None) => ("allocated", "none"),
             (false, false, None) => ("idle", "none"),
         };
-        format!("{node}|{state}|{why}\n")
+        format!("{node}|{state}{power}|{why}\n")
     };
     Answer::ok(world.cluster.nodes.iter().map(line).collect::<String>())
 }

@@ -7,7 +7,7 @@ use super::drained::Drained;
 use super::nsys::Kept;
 use super::turns::{Next, Step, Turns};
 use crate::script::files;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 #[derive(Default)]
@@ -23,6 +23,11 @@ pub struct Slurm {
     pub drained: Drained,
     /// Files by which jobs that share an allocation tell how they are.
     marks: BTreeMap<String, String>,
+    /// Nodes that are powered down, where there is power saving, and what one takes to boot.
+    asleep: BTreeSet<String>,
+    boot_s: f64,
+    /// Nodes that boot, and until when.
+    booting: BTreeMap<String, f64>,
     /// How far this has advanced.
     now_s: f64,
     /// Before this moment nothing happens; nothing where that has to be found out anew.
@@ -47,6 +52,10 @@ pub struct Job {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Phase {
     Pending,
+    /// It has its nodes, and some of them boot.
+    Configuring {
+        ready_s: f64,
+    },
     Running {
         start_s: f64,
     },
@@ -92,6 +101,11 @@ const DOWN_S: f64 = 120.0;
 const WINDS_UP_S: f64 = 1.0;
 
 impl Slurm {
+    /// Power saving: all nodes are powered down, and boot for the first job on them.
+    pub fn save_power(&mut self, nodes: &BTreeSet<String>, boot_s: f64) {
+        (self.asleep, self.boot_s) = (nodes.clone(), boot_s);
+    }
+
     pub fn submit(&mut self, now_s: f64, mut job: Submission) -> u64 {
         self.last_id = self.last_id.max(job.first_id) + 1;
         let stuck = job.course.ailments.fails_by(Ending::QueueStuck).is_some();
@@ -137,6 +151,8 @@ impl Slurm {
             }
             over.extend(self.step_turns(at));
             self.busy.retain(|_, (_, until)| *until > at);
+            self.booting.retain(|_, until| *until > at);
+            self.begin_what_has_booted(at);
             self.down.retain(|_, until| *until > at);
             self.start_what_can_be();
         }
@@ -211,6 +227,15 @@ impl Slurm {
         self.mark(step, true)
     }
 
+    /// What runs in a folder, and since when.
+    pub fn running_in(&self, folder: &str) -> Option<(&Course, f64)> {
+        self.jobs.values().find_map(|job| match (&job.turns, job.phase) {
+            (Some(turns), Phase::Running { .. }) => turns.running_in(folder),
+            (None, Phase::Running { start_s }) if job.folder == folder => Some((&*job.course, start_s)),
+            _ => None,
+        })
+    }
+
     pub fn job(&self, id: u64) -> Option<&Job> {
         self.jobs.get(&id)
     }
@@ -240,6 +265,24 @@ impl Slurm {
             Phase::Over { .. } => (true, Vec::new()),
             _ => (true, self.end(id, now_s, How::Cancelled)),
         }
+    }
+
+    pub fn is_asleep(&self, node: &str) -> bool {
+        self.asleep.contains(node)
+    }
+
+    pub fn is_booting(&self, node: &str) -> bool {
+        self.booting.contains_key(node)
+    }
+
+    /// Somebody waits on that node until it has booted.
+    pub fn wake(&mut self, node: &str) {
+        self.asleep.remove(node);
+    }
+
+    /// Whether the script of the job that lies there has begun.
+    pub fn has_begun(&self, folder: &str) -> bool {
+        self.jobs.values().any(|job| job.folder == folder && matches!(job.phase, Phase::Running { .. }))
     }
 
     pub fn is_down(&self, node: &str) -> bool {
@@ -273,8 +316,13 @@ impl Slurm {
         let ends = self.jobs.values().filter_map(Job::will_end).map(|(_, end_s, _)| end_s);
         let starts = self.jobs.values().filter(|job| job.phase == Phase::Pending).map(|job| job.eligible_s);
         let later = |at: &f64| *at > self.now_s;
+        let ready = self.jobs.values().filter_map(|job| match job.phase {
+            Phase::Configuring { ready_s } => Some(ready_s),
+            _ => None,
+        });
         let frees = self.busy.values().map(|(_, until)| *until).filter(|until| until.is_finite());
-        let starts_or_frees = starts.chain(frees).chain(self.down.values().copied()).filter(later);
+        let starts_or_frees =
+            starts.chain(ready).chain(frees).chain(self.down.values().copied()).filter(later);
         let running = self.jobs.values().filter(|job| matches!(job.phase, Phase::Running { .. }));
         let turns = running.filter_map(|job| job.turns.as_ref()?.next_s());
         ends.chain(turns).map(|at| at.max(self.now_s)).chain(starts_or_frees).min_by(f64::total_cmp)
@@ -290,11 +338,31 @@ impl Slurm {
             let is_free =
                 |node: &String| !busy.contains_key(node) && !down.contains_key(node) && !drained.has(node);
             if job.eligible_s <= now_s && job.course.nodes.iter().all(is_free) {
-                job.phase = Phase::Running { start_s: now_s };
-                if let Some(turns) = &mut job.turns {
+                for node in &job.course.nodes {
+                    if self.asleep.remove(node) {
+                        self.booting.insert(node.clone(), now_s + self.boot_s);
+                    }
+                }
+                let booted = job.course.nodes.iter().filter_map(|node| self.booting.get(node)).copied();
+                job.phase = match booted.max_by(f64::total_cmp) {
+                    Some(ready_s) => Phase::Configuring { ready_s },
+                    None => Phase::Running { start_s: now_s },
+                };
+                if let (Phase::Running { .. }, Some(turns)) = (job.phase, &mut job.turns) {
                     turns.begin(now_s);
                 }
                 self.busy.extend(job.course.nodes.iter().map(|node| (node.clone(), (id, f64::INFINITY))));
+            }
+        }
+    }
+
+    fn begin_what_has_booted(&mut self, at: f64) {
+        for job in self.jobs.values_mut() {
+            if matches!(job.phase, Phase::Configuring { ready_s } if ready_s <= at) {
+                job.phase = Phase::Running { start_s: at };
+                if let Some(turns) = &mut job.turns {
+                    turns.begin(at);
+                }
             }
         }
     }
@@ -316,11 +384,13 @@ impl Slurm {
             Phase::Running { start_s } => Some(start_s),
             _ => None,
         };
+        if job.phase != Phase::Pending {
+            for node in &job.course.nodes {
+                self.busy.insert(node.clone(), (id, end_s + COMPLETING_S));
+            }
+        }
         job.phase = Phase::Over { start_s, end_s, how };
         let start_s = start_s?;
-        for node in &job.course.nodes {
-            self.busy.insert(node.clone(), (id, end_s + COMPLETING_S));
-        }
         if how == How::NodeFail
             && let Some(failing) = failing
             && let Some(node) =

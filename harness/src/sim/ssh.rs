@@ -78,6 +78,12 @@ impl Ssh {
         }
     }
 
+    /// What runs in a folder, and since when.
+    pub fn running_in(&self, folder: &str) -> Option<(&Course, f64)> {
+        let job = self.jobs.get(folder).filter(|job| job.stopped.is_none())?;
+        Some((&*job.course, job.start_s?))
+    }
+
     pub fn was_started(&self, folder: &str, node: &str) -> bool {
         let job = self.jobs.get(folder);
         let at = job.and_then(|job| job.course.nodes.iter().position(|name| name == node));

@@ -80,7 +80,9 @@ pub fn nic_courses_since(cluster: &Cluster, over: &Over, node: usize, since_s: f
     let idle = || vec![NicCourse::default(); cluster.nics.len()];
     match &course.work {
         Work::Tables(tables) => match tables.as_slice() {
-            [table] if table.world.group.nodes > 1 => collective(cluster, over, table, node, span),
+            [table] if table.world.group.nodes > 1 && cluster.world.ofi_plugin => {
+                collective(cluster, over, table, node, span)
+            }
             // Worlds within nodes move nothing between them.
             _ => idle(),
         },
@@ -94,6 +96,7 @@ pub fn nic_courses_since(cluster: &Cluster, over: &Over, node: usize, since_s: f
                 let nic =
                     cluster.nics.iter().position(|nic| nic == device).and_then(|nic| courses.get_mut(nic));
                 let (Some(nic), Some(_)) = (nic, flow.rate_gb_s) else { continue };
+                let from_s = from_s + flow.from_s;
                 let steps = Steps::new([(from_s, from_s + flow.seconds, bytes)].into_iter(), span);
                 let total = steps.total as u64;
                 let way = |does: bool| if does { total } else { 0 };
@@ -103,7 +106,7 @@ pub fn nic_courses_since(cluster: &Cluster, over: &Over, node: usize, since_s: f
             courses
         }
         Work::Command { seconds, .. } => match &course.training {
-            Some(training) if training.nodes > 1 => {
+            Some(training) if training.nodes > 1 && cluster.world.ofi_plugin => {
                 let (group, bytes) = training.across();
                 let crossing = Crossing::of(Op::AllReduce, group, cluster.gpus);
                 let all = crossing.unit_bytes(Op::AllReduce, bytes) * f64::from(training.steps);

@@ -78,6 +78,12 @@ impl Turns {
         self.current.as_ref().is_some_and(|current| current.next.folder == folder)
     }
 
+    /// What runs in a folder, and since when.
+    pub fn running_in(&self, folder: &str) -> Option<(&Course, f64)> {
+        let current = self.current.as_ref().filter(|current| current.next.folder == folder)?;
+        Some((&*current.next.course, current.start_s))
+    }
+
     pub fn interrupt(&mut self, now_s: f64) {
         if let Some(current) = &mut self.current {
             current.interrupted_s.get_or_insert(now_s);

@@ -3,12 +3,14 @@
 
 use super::ailments::Ailments;
 use super::cluster::Cluster;
+use super::course::MARK_S;
 use super::model::{Group, NIC_EFFICIENCY};
 use super::noise::{self, Noise};
 use super::options::Options;
 use super::traffic::{Crossing, shares};
 use crate::script::Flows;
 use recipes::op::Op;
+use recipes::source::flow_log::FlowPath;
 use std::ops::Range;
 
 pub enum Work {
@@ -75,6 +77,8 @@ pub struct Row {
 pub struct FlowCourse {
     /// Nothing where the ends do not connect.
     pub rate_gb_s: Option<f64>,
+    /// From the moment at which the first turn begins.
+    pub from_s: f64,
     pub seconds: f64,
 }
 
@@ -99,6 +103,7 @@ pub fn table(
     ailments: &Ailments,
     options: &Options,
     world: World,
+    names: &[String],
     noise: &mut Noise,
 ) -> Table {
     let (nodes, group) = (world.nodes.clone(), world.group);
@@ -107,7 +112,10 @@ pub fn table(
         Some(gpu) => ailments.gpu_left(nodes.start, gpu),
         None => ailments.least_gpu_left(nodes.clone()),
     };
-    let nic_us = slowest_nic(cluster, ailments, &crossing, nodes.clone());
+    let nic_us = match cluster.world.ofi_plugin {
+        true => slowest_nic(cluster, ailments, &crossing, nodes.clone()),
+        false => over_sockets(&crossing, nodes.clone()),
+    };
     let corrupt = match world.gpu {
         Some(gpu) => ailments.is_corrupt(nodes.start, gpu),
         None => ailments.any_corrupt(nodes.clone()),
@@ -115,19 +123,20 @@ pub fn table(
     let late = late(ailments, &world);
     // Operations of one group wait once.
     let late_us = late.iter().map(|(_, us)| *us).fold(0.0, f64::max) / f64::from(options.aggregated);
-    let whole = noise.factor(0.01);
+    let mut variation = Variation::of(cluster, &world, names, noise);
+    let of_job = variation.of_job;
     let latency = cluster.model.time_us(options.op, 0, group);
     let time_us = |bytes: u64, row: f64| {
         let healthy = cluster.model.time_us(options.op, bytes, group);
         let needed = nic_us * crossing.unit_bytes(options.op, bytes);
         // A slow GPU slows what it computes and copies, not the wait for the first byte.
         let paced = latency.min(healthy) + (healthy - latency).max(0.0) / left;
-        (paced * whole * row).max(needed * row) + late_us
+        (paced * of_job * row).max(needed * row) + late_us
     };
     let mut rows = Vec::new();
     for asked in options.sizes() {
         let (bytes, count) = sized(options, asked, group.ranks);
-        let mut half = || time_us(bytes, noise.factor(0.003));
+        let mut half = || time_us(bytes, noise.factor(0.003) * variation.of_value());
         let (out_us, in_us) = (half(), half());
         let wrong =
             if corrupt && options.check && bytes > 0 { 1 + noise.whole() % (count / 64 + 1) } else { 0 };
@@ -140,6 +149,57 @@ pub fn table(
     let warmup = options.warmup_sizes().into_iter().map(warm).collect();
     let ranks = group.ranks * group.side_by_side.max(1);
     Table { options: options.clone(), world, ranks, warmup, rows, late }
+}
+
+/// How much one job, one node and one value differ from the next, as the world is set to vary.
+struct Variation {
+    /// What the times of the whole job are multiplied by.
+    of_job: f64,
+    values: Option<Values>,
+}
+
+/// Values of which one in so many is low.
+struct Values {
+    noise: Noise,
+    every: u32,
+}
+
+/// What an outlier has left.
+const LEFT_TO_OUTLIER: f64 = 0.9;
+
+impl Variation {
+    fn of(cluster: &Cluster, world: &World, names: &[String], noise: &mut Noise) -> Variation {
+        let whole = noise.factor(0.01);
+        let mut draws = noise.fork();
+        let of_run = cluster.world.run_noise.map_or(whole, |deviation| draws.unbounded_factor(deviation));
+        // All wait for the slowest.
+        let names = names.get(world.nodes.clone()).unwrap_or_default();
+        let of_nodes = names.iter().map(|name| node_factor(cluster, name)).reduce(f64::min).unwrap_or(1.0);
+        Variation { of_job: of_run / of_nodes, values: Values::of(cluster, draws) }
+    }
+
+    fn of_value(&mut self) -> f64 {
+        self.values.as_mut().map_or(1.0, Values::time)
+    }
+}
+
+impl Values {
+    fn of(cluster: &Cluster, noise: Noise) -> Option<Values> {
+        cluster.world.outlier_every.map(|every| Values { noise, every })
+    }
+
+    fn time(&mut self) -> f64 {
+        let is_outlier = self.noise.whole().is_multiple_of(u64::from(self.every));
+        if is_outlier { 1.0 / LEFT_TO_OUTLIER } else { 1.0 }
+    }
+}
+
+/// How fast a sound node is among its peers: the same in every job.
+fn node_factor(cluster: &Cluster, name: &str) -> f64 {
+    cluster
+        .world
+        .node_noise
+        .map_or(1.0, |deviation| noise::stream(cluster.seed, &["node", name]).unbounded_factor(deviation))
 }
 
 /// Ranks of a world that come late. One that is alone in its group keeps nobody waiting.
@@ -177,6 +237,18 @@ pub fn slowest_nic(cluster: &Cluster, ailments: &Ailments, crossing: &Crossing, 
     slowest
 }
 
+/// What TCP over the node's own network interface carries, in bytes a microsecond: a few streams of 10 Gbit/s each.
+const SOCKETS_BYTES_US: f64 = 3_000.0;
+
+/// The time that a byte of a unit takes where NCCL has no plugin for EFA.
+fn over_sockets(crossing: &Crossing, nodes: Range<usize>) -> f64 {
+    let units = (0..nodes.len() as u32).map(|node| {
+        let (sent, received) = crossing.units(node);
+        sent.max(received)
+    });
+    units.max().unwrap_or_default() as f64 / SOCKETS_BYTES_US
+}
+
 /// The NICs' parts of a node's traffic, nothing for those that carry nothing.
 pub fn carrying(cluster: &Cluster, ailments: &Ailments, node: usize) -> Vec<f64> {
     let part = |(nic, weight): (usize, &f64)| ailments.nic_left(node, nic).map_or(0.0, |_| *weight);
@@ -203,30 +275,80 @@ fn sized(options: &Options, asked: u64, ranks: u32) -> (u64, u64) {
     }
 }
 
-pub fn flows(cluster: &Cluster, ailments: &Ailments, flows: &Flows, noise: &mut Noise) -> Vec<FlowCourse> {
+pub fn flows(
+    cluster: &Cluster,
+    ailments: &Ailments,
+    flows: &Flows,
+    names: &[String],
+    noise: &mut Noise,
+) -> Vec<FlowCourse> {
     let full = cluster.line_gb_s * NIC_EFFICIENCY;
     let bytes = flows.message_bytes as f64 * flows.iterations as f64;
     let limit_s = flows.limit_s as f64;
-    let one = |device: &String| {
+    let paths: Vec<FlowPath> =
+        flows.devices.iter().map(|device| super::flows::path(cluster, flows, device)).collect();
+    let mut draws = noise.fork();
+    let of_nodes = names.iter().map(|name| node_factor(cluster, name)).reduce(f64::min).unwrap_or(1.0);
+    let of_run = cluster.world.run_noise.map_or(1.0, |deviation| draws.unbounded_factor(deviation));
+    let mut values = Values::of(cluster, draws);
+    let mut one = |(device, path): (&String, &FlowPath)| {
         // Drawn for every flow, so that a fault of one changes nothing about the others.
-        let factor = noise.between(0.995, 1.005);
+        let outlier = values.as_mut().map_or(1.0, Values::time);
+        let factor = noise.between(0.995, 1.005) * of_nodes * of_run / outlier;
         let nic = cluster.nics.iter().position(|nic| nic == device)?;
         // A flow is as fast as the slower of its ends; one dead end is no flow.
         let left = ailments.nic_left(0, nic)?.min(ailments.nic_left(1, nic)?);
-        Some(full * left * factor)
+        let rate = full * left;
+        let shared = cluster.host_link_gb_s.filter(|_| matches!(path, FlowPath::Host { .. }));
+        let together = together(cluster, flows, &paths, (nic, path));
+        Some(shared.map_or(rate, |link| rate.min(link / together)) * factor)
     };
-    let rates: Vec<Option<f64>> = flows.devices.iter().map(one).collect();
-    rates
+    let rates: Vec<Option<f64>> = flows.devices.iter().zip(&paths).map(&mut one).collect();
+    let mut courses: Vec<FlowCourse> = rates
         .into_iter()
         .map(|rate| {
             let seconds = rate.map_or(limit_s, |rate| bytes / (rate * 1e9));
             // What does not end within the limit is cut off by the script.
             match rate.filter(|_| seconds < limit_s) {
-                Some(rate) => FlowCourse { rate_gb_s: Some(rate), seconds },
-                None => FlowCourse { rate_gb_s: None, seconds: limit_s },
+                Some(rate) => FlowCourse { rate_gb_s: Some(rate), from_s: 0.0, seconds },
+                None => FlowCourse { rate_gb_s: None, from_s: 0.0, seconds: limit_s },
             }
         })
-        .collect()
+        .collect();
+    // A turn begins when the last flow of the one before it is over.
+    let mut from_s = 0.0;
+    for turn in 1..=paths.iter().map(turn_of).max().unwrap_or(1) {
+        let of_turn = courses.iter_mut().zip(&paths).filter(|(_, path)| turn_of(path) == turn);
+        let mut longest = 0.0f64;
+        for (course, _) in of_turn {
+            course.from_s = from_s;
+            longest = longest.max(course.seconds);
+        }
+        from_s += longest + MARK_S;
+    }
+    if super::flows::refused(cluster, flows).is_some() {
+        courses
+            .iter_mut()
+            .for_each(|course| *course = FlowCourse { rate_gb_s: None, from_s: 0.0, seconds: 4.0 });
+    }
+    courses
+}
+
+/// How many flows run at once through the PCIe switch of a NIC.
+fn together(cluster: &Cluster, flows: &Flows, paths: &[FlowPath], (nic, path): (usize, &FlowPath)) -> f64 {
+    let own = cluster.gpu_of_nic.get(nic);
+    let beside = flows.devices.iter().zip(paths).filter(|(device, other)| {
+        let nic = cluster.nics.iter().position(|nic| nic == *device);
+        turn_of(other) == turn_of(path) && nic.and_then(|nic| cluster.gpu_of_nic.get(nic)) == own
+    });
+    beside.count().max(1) as f64
+}
+
+fn turn_of(path: &FlowPath) -> u32 {
+    match path {
+        FlowPath::Gpu { .. } => 1,
+        FlowPath::Host { turn, .. } => *turn,
+    }
 }
 
 /// The draws of one job: by its case and its name within it, so that neither the run's id nor other jobs change them.

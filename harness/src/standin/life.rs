@@ -132,7 +132,7 @@ impl Life {
             course,
             files: Vec::new(),
         });
-        let mut counters = Counters { nics: nics.collect(), reads: state.cluster.reads };
+        let mut counters = Counters { nics: nics.collect(), reads: self.course().reads };
         counters.open(self.course().work_to_s);
         counters
     }

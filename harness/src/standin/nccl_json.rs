@@ -150,9 +150,9 @@ fn config(options: &Options, devices: Vec<Value>) -> Value {
 
 fn result(table: &Table, row: &Row) -> Value {
     let (redop, root) = nccl::words(&table.options);
-    let half = |us: f64| {
+    let half = |us: f64, checks: bool| {
         let (algbw, busbw) = nccl::bandwidth(table, row.bytes, us);
-        let wrong = table.options.check.then_some(row.wrong);
+        let wrong = checks.then_some(row.wrong);
         json!({ "time": us, "alg_bw": algbw, "bus_bw": busbw, "nwrong": wrong })
     };
     json!({
@@ -161,8 +161,8 @@ fn result(table: &Table, row: &Row) -> Value {
         "type": table.options.dtype,
         "redop": redop,
         "root": format!("{root:>6}"),
-        "out_of_place": half(row.out_us),
-        "in_place": half(row.in_us),
+        "out_of_place": half(row.out_us, table.options.check),
+        "in_place": half(row.in_us, nccl::checks_in_place(&table.options)),
         "actual_iterations": table.options.iterations,
         "experiment_name": MARK,
     })

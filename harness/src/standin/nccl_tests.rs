@@ -8,6 +8,7 @@ use super::rank::{self, Part};
 use super::state::State;
 use super::world;
 use crate::script::{Gpus, Run, Step};
+use crate::sim::mpi_start;
 use crate::sim::nccl;
 use crate::sim::nccl_debug;
 use crate::sim::outputs::breaks_off;
@@ -18,6 +19,10 @@ const SPLIT: &str = "NCCL_TESTS_SPLIT_MASK";
 
 pub async fn answer(state: &State, op: Op, words: &[String]) -> Result<i32, String> {
     let place = Place::of_process()?;
+    if state.cluster.world.openmpi == 4 && aborts(&place) {
+        eprint!("{}", mpi_start::ABORT);
+        return Ok(1);
+    }
     let of_gpu = own_gpu(&place);
     let met = match place.wired && place.tasks > 1 {
         true => world::meet(state, &place).await?,
@@ -76,6 +81,11 @@ pub async fn answer(state: &State, op: Op, words: &[String]) -> Result<i32, Stri
     Ok(code)
 }
 
+/// As Open MPI 4 does where srun launched a process and gave it no PMI.
+fn aborts(place: &Place) -> bool {
+    !place.wired && mpi_start::DIRECT_LAUNCH.iter().all(|name| std::env::var_os(name).is_some())
+}
+
 /// The one GPU that a process was told to use, where nothing wires it to others.
 fn own_gpu(place: &Place) -> Option<u32> {
     let told = std::env::var("CUDA_VISIBLE_DEVICES").ok()?;
@@ -92,7 +102,7 @@ fn ranks(place: &Place, nodes: usize, argv: Vec<String>) -> Vec<Step> {
 
 /// What the programs heed of their environment.
 fn environment() -> Step {
-    let names = [SPLIT, "NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS"];
+    let names = [SPLIT, "OFI_NCCL_PROTOCOL", "NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS"];
     let set = names.into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
     Step::Environment { variables: set.collect() }
 }

@@ -47,6 +47,9 @@ struct Told {
     case_floor_s: BTreeMap<String, f64>,
     #[serde(default = "nsys_version")]
     nsys_version: String,
+    /// How the cluster differs from a stock one.
+    #[serde(default)]
+    world: toml::Table,
 }
 
 fn first_seed() -> u64 {
@@ -156,7 +159,10 @@ const FILE: &str = "cluster.toml";
 impl Told {
     fn cluster(&self) -> Result<Cluster, String> {
         let instances = Instances::load(&self.home).map_err(|mistakes| mistakes.to_string())?;
-        let text = format!("kind = \"pretend\"\ninstance = {:?}\nnodes = {:?}\n", self.instance, self.nodes);
+        let mut text =
+            format!("kind = \"pretend\"\ninstance = {:?}\nnodes = {:?}\n", self.instance, self.nodes);
+        // The machines are real ones, and so are their interfaces.
+        text.push_str(&format!("[world]\ndocker0 = false\n{}", self.world));
         let inventory = Inventory::read(&text, FILE, &instances).map_err(|mistakes| mistakes.to_string())?;
         let faults = faults(&self.faults)?;
         let of_cases = self.case_faults.iter().map(|(case, list)| Ok((case.clone(), faults_of_case(list)?)));

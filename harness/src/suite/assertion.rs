@@ -267,6 +267,8 @@ fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>, case: &Case) -> Op
     let against = table.get("against");
     let peers = table.get("within_peers");
     let spread_value = table.get("spread");
+    let severity = table.get("severity");
+    let warn = severity.is_some_and(|value| value.one_of(&[("fail", false), ("warn", true)]) == Some(true));
     let count =
         values.iter().flatten().count() + usize::from(against.is_some()) + usize::from(peers.is_some());
     if let (0, Some(value), true) = (count, &spread_value, case.repeats < 2) {
@@ -301,7 +303,7 @@ fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>, case: &Case) -> Op
     if let ([_, _, Some(value)], true) = (&values, count > 1) {
         value.mistake("`equals` stands alone, without another bound");
     }
-    Some(Bound { at_least, at_most, equals, baseline, within_peers, spread })
+    Some(Bound { at_least, at_most, equals, baseline, within_peers, spread, warn })
 }
 
 /// Whether runs of the same differ in it a little; what is counted must hold in every run, and the rate of a NIC is judged

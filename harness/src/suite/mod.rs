@@ -2,6 +2,7 @@
 //! already expanded here; nodes, baselines and whether limits obey physics come later (`plan`, `physics`).
 
 mod assertion;
+mod extend;
 mod matrix;
 pub mod model;
 mod order;
@@ -10,6 +11,7 @@ mod read;
 pub mod training;
 mod workload;
 
+pub use extend::{Find, base_of};
 pub use workload::variables;
 
 pub use crate::artefact::CaseEnd;
@@ -53,6 +55,8 @@ pub struct Case {
     /// The profiler around the workload; none where absent.
     pub profile: Option<Profile>,
     pub limit_s: u64,
+    /// A job that makes no progress for so long is ended; never, where absent.
+    pub stall_s: Option<u64>,
     pub queue_limit_s: u64,
     pub requires: Requires,
     /// Names of cases that must have passed before.
@@ -160,6 +164,7 @@ pub struct NicPairs {
     /// The port of the first device; each further device has the next.
     pub base_port: u16,
     pub message_bytes: u64,
+    pub memory: crate::script::FlowMemory,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -268,6 +273,8 @@ pub struct Bound {
     pub within_peers: Option<f64>,
     /// A fraction: how much one run differs from the next where all is well, one standard deviation.
     pub spread: Option<f64>,
+    /// Out of bounds is reported, and never fails.
+    pub warn: bool,
 }
 
 /// No sweep of nccl-tests has more sizes than this, so that a slip in a step cannot fill the memory.
@@ -299,6 +306,11 @@ impl Suite {
     /// Reads a suite, or tells everything that is wrong in it.
     pub fn read(text: &str, file: &str) -> Result<Suite, crate::mistake::Mistakes> {
         read::suite(text, file)
+    }
+
+    /// Reads a suite that may extend another, which `find` gives by its name.
+    pub fn read_with(text: &str, file: &str, find: Find<'_>) -> Result<Suite, crate::mistake::Mistakes> {
+        extend::suite(text, file, find)
     }
 }
 

@@ -71,7 +71,7 @@ pub struct Places {
     pub after: std::ops::Range<usize>,
 }
 
-fn stem(file: &str) -> &str {
+pub fn stem(file: &str) -> &str {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     name.strip_suffix(".toml").unwrap_or(name)
 }
@@ -113,6 +113,7 @@ fn read_case(
     let about = table.get("about").and_then(|value| value.words()).unwrap_or_default();
     let tags = table.get("tags").map(|value| value.texts()).unwrap_or_default();
     let workload = table.need("workload").and_then(|value| workload::read(&value, combination));
+    let stall_s = table.get("workload").and_then(|value| workload::stall_s(&value, workload.as_ref()));
     let placement = read_placement(table, workload.as_ref());
     let recipes = read_recipes(table);
     let counters = read_counters(table, workload.as_ref());
@@ -153,6 +154,7 @@ fn read_case(
         counters,
         profile,
         limit_s: limit_s.unwrap_or_default(),
+        stall_s,
         queue_limit_s: queue_limit_s.unwrap_or_default(),
         requires,
         after,

@@ -31,14 +31,15 @@ pub enum Program {
     },
     /// `train.py` of the FSDP samples.
     Fsdp {
-        script: String,
+        /// As the suite says; absent, where the inventory says, or where it is published.
+        script: Option<String>,
         sharding: String,
         args: Vec<String>,
     },
     Nemo(Nemo),
     /// `run_clm.py` of Hugging Face.
     Ddp {
-        script: String,
+        script: Option<String>,
         pretrained: String,
         args: Vec<String>,
     },
@@ -52,8 +53,8 @@ pub enum Program {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Nemo {
     pub form: NemoForm,
-    /// The script; of NeMo 2 the recipe that its command line is asked for.
-    pub program: String,
+    /// The script, where the suite says one; of NeMo 2 the recipe that its command line is asked for.
+    pub program: Option<String>,
     pub tensor: u32,
     pub pipeline: u32,
     /// Follows from the ranks where absent.
@@ -135,13 +136,26 @@ impl Training {
     /// The words that a person wrote, in which a value may be referred to.
     pub fn words(&self) -> impl Iterator<Item = &String> {
         let (first, args) = match &self.program {
-            Program::Torchrun { script, args }
-            | Program::Fsdp { script, args, .. }
-            | Program::Ddp { script, args, .. } => (script, args),
-            Program::Nemo(nemo) => (&nemo.program, &nemo.args),
-            Program::Mpi { program, args } => (program, args),
+            Program::Torchrun { script, args } => (Some(script), args),
+            Program::Fsdp { script, args, .. } | Program::Ddp { script, args, .. } => (script.as_ref(), args),
+            Program::Nemo(nemo) => (nemo.program.as_ref(), &nemo.args),
+            Program::Mpi { program, args } => (Some(program), args),
         };
-        std::iter::once(first).chain(args)
+        first.into_iter().chain(args)
+    }
+
+    /// The script that it is by its usual name, where the suite names none.
+    pub fn usual_script(&self) -> Option<&'static str> {
+        match &self.program {
+            Program::Fsdp { script: None, .. } => Some("train.py"),
+            Program::Ddp { script: None, .. } => Some("run_clm.py"),
+            Program::Nemo(Nemo { program: None, form, .. }) => match form {
+                NemoForm::Nemo1 => Some("megatron_gpt_pretraining.py"),
+                NemoForm::Megatron => Some("pretrain_gpt.py"),
+                NemoForm::Nemo2 => None,
+            },
+            _ => None,
+        }
     }
 }
 
@@ -180,7 +194,7 @@ pub fn read(table: &Table<'_>, kind: Kind) -> Option<Training> {
             .and_then(|value| program_of(&value))
             .map(|script| Program::Torchrun { script, args }),
         Kind::Fsdp => {
-            let script = script(table, "train.py");
+            let script = script(table);
             let sharding = table.get("sharding").map_or(Some("hybrid".to_owned()), |value| {
                 value.one_of(&SHARDINGS)?;
                 value.text()
@@ -189,7 +203,7 @@ pub fn read(table: &Table<'_>, kind: Kind) -> Option<Training> {
         }
         Kind::Nemo => nemo(table, args).map(Program::Nemo),
         Kind::Ddp => {
-            let script = script(table, "run_clm.py");
+            let script = script(table);
             let pretrained =
                 table.get("pretrained").map_or(Some("gpt2".to_owned()), |value| argument(&value));
             Some(Program::Ddp { script: script?, pretrained: pretrained?, args })
@@ -211,17 +225,17 @@ pub fn read(table: &Table<'_>, kind: Kind) -> Option<Training> {
     })
 }
 
-fn script(table: &Table<'_>, usual: &str) -> Option<String> {
-    table.get("script").map_or(Some(usual.to_owned()), |value| program_of(&value))
+/// The script that a suite names, if it names one.
+fn script(table: &Table<'_>) -> Option<Option<String>> {
+    table.get("script").map_or(Some(None), |value| program_of(&value).map(Some))
 }
 
 fn nemo(table: &Table<'_>, args: Vec<String>) -> Option<Nemo> {
     let forms = [("nemo1", NemoForm::Nemo1), ("nemo2", NemoForm::Nemo2), ("megatron", NemoForm::Megatron)];
     let form = table.need("form").and_then(|value| value.one_of(&forms));
     let program = match form {
-        Some(NemoForm::Nemo2) => table.need("recipe").and_then(|value| argument(&value)),
-        Some(NemoForm::Nemo1) => script(table, "megatron_gpt_pretraining.py"),
-        Some(NemoForm::Megatron) => script(table, "pretrain_gpt.py"),
+        Some(NemoForm::Nemo2) => table.need("recipe").and_then(|value| argument(&value)).map(Some),
+        Some(NemoForm::Nemo1 | NemoForm::Megatron) => script(table),
         None => {
             // Whichever it should have been, none of its keys is a mistake.
             let _ = (table.get("recipe"), table.get("script"), table.get("nsys_callback"));

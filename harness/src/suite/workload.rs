@@ -4,6 +4,7 @@
 use super::matrix::Combination;
 use super::{Algorithm, Command, MOST_SIZES, NcclTests, NicPairs, Step, Workload, training};
 use crate::redact::{Reference, reference};
+use crate::script::FlowMemory;
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
 use recipes::op::Op;
@@ -44,8 +45,25 @@ pub fn read(value: &Value<'_>, combination: &Combination<'_>) -> Option<Workload
         Kind::Command => read_command(&table).map(Workload::Command),
         Kind::Training(kind) => training::read(&table, kind).map(Workload::Training),
     };
+    // Read by `stall_s`; asked for here so that it is a known key.
+    table.get("stall_s");
     table.close();
     workload
+}
+
+/// How long a job of the workload may make no progress: as the suite says it, 0 for as long as it likes; else by what it is.
+/// A command may be silent for as long as it likes.
+pub fn stall_s(value: &Value<'_>, workload: Option<&Workload>) -> Option<u64> {
+    let own = value.table().and_then(|table| table.get("stall_s")).and_then(|value| value.whole(0..=86_400));
+    let usual = match workload? {
+        Workload::NcclTests(_) => Some(180),
+        // A flow prints its rate at its end.
+        Workload::NicPairs(pairs) => Some(180 + 2 * pairs.seconds.ceil() as u64),
+        // Checkpoints are written in silence.
+        Workload::Training(_) => Some(900),
+        Workload::Command(_) => None,
+    };
+    own.or(usual).filter(|seconds| *seconds > 0)
 }
 
 /// Stands for a workload that could not be read while the rest of its case is.
@@ -141,10 +159,13 @@ fn read_nic_pairs(table: &Table<'_>) -> Option<NicPairs> {
     // Each device of a node has its own port from here on, so that some must be left above.
     let base_port = table.get("base_port").map_or(Some(18_515), |value| value.small(1024..=65_000));
     let message_bytes = table.get("message_bytes").map_or(Some(1 << 20), |value| size_of(&value));
+    let memories = FlowMemory::ALL.map(|memory| (memory.name(), memory));
+    let memory = table.get("memory").map_or(Some(FlowMemory::Auto), |value| value.one_of(&memories));
     Some(NicPairs {
         seconds: seconds?,
         base_port: u16::try_from(base_port?).ok()?,
         message_bytes: message_bytes?,
+        memory: memory?,
     })
 }
 

@@ -2,6 +2,7 @@
 //! alone: what a run must not do whatever went wrong in it. A seed that breaks one is replayed by its number.
 
 mod broken;
+pub mod day_one;
 mod draw;
 
 pub use broken::{Left, broken};
@@ -11,6 +12,8 @@ use crate::artefact::CaseVerdict;
 use crate::inventory::{Instances, Inventory};
 use crate::pipeline::{self, World};
 use crate::plan::{self, Request};
+use crate::reach::openssh::FANOUT;
+use crate::reach::slurm_calls::SlurmCalls;
 use crate::report::{Mode, Progress};
 use crate::run::Clock;
 use crate::sim::PretendReach;
@@ -71,11 +74,20 @@ pub fn sweep(
         .map_err(|error| error.to_string())?;
     let (mut finished, violations) = runtime.block_on(async {
         let reach = PretendReach::new(&inventory, seed, faults.clone(), BTreeMap::new())?;
+        let calls = SlurmCalls::new(&reach, inventory.paths.slurm.as_deref());
         let clock = Clock::starting_at(PretendReach::epoch_unix_s(seed) as f64);
         let mut progress = Progress::new(Mode::Silent);
         let finished = pipeline::run(
             &plan,
-            World { reach: &reach, clock, release: &|folder| reach.release(folder), history: None, on: None },
+            World {
+                reach: &calls,
+                clock,
+                release: &|folder| reach.release(folder),
+                history: None,
+                on: None,
+                replan: None,
+                at_once: FANOUT,
+            },
             &store,
             &mut progress,
         )

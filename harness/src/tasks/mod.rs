@@ -16,6 +16,7 @@ use crate::inventory::{Inventory, ReachBy, SlurmReach};
 use crate::launch::QUERY_LIMIT;
 use crate::launch::slurm_array::Arrays;
 use crate::reach::process::ProcessReach;
+use crate::reach::slurm_calls::SlurmCalls;
 use crate::reach::{Command, Host, Reach};
 use crate::recipe::own;
 use crate::{digest, interrupt};
@@ -43,6 +44,8 @@ const MOST_TASKS: usize = 1000;
 pub struct Cluster {
     slurm: SlurmReach,
     shared: String,
+    /// The folder of Slurm's commands, where the inventory says it.
+    tools: Option<String>,
     program: (PathBuf, Program),
     /// Where nodes find it.
     on_nodes: String,
@@ -94,6 +97,7 @@ impl Cluster {
         Ok(Cluster {
             slurm: slurm.clone(),
             shared: inventory.paths.shared.clone(),
+            tools: inventory.paths.slurm.clone(),
             program,
             on_nodes,
             together: inventory.instance.gpus.max(1) as usize,
@@ -226,7 +230,7 @@ async fn read<R: gather::Read>(
     reader: &mut R,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Gathered<R::Part>, Failed> {
-    let (reach, host) = (ProcessReach, Host::Here);
+    let (reach, host) = (SlurmCalls::new(ProcessReach, cluster.tools.as_deref()), Host::Here);
     let folder = folder(&reach, &host, &cluster.shared, run).await?;
     let place = Place { reach: &reach, host: &host, folder: &folder };
     let gathered = read_at(cluster, order, &place, reader, tell).await;
@@ -301,14 +305,8 @@ fn script(program: &str, order: &str) -> Result<String, String> {
 fn options(slurm: &SlurmReach, jobs: Option<usize>, folder: &str) -> Vec<String> {
     // A percent sign begins a word that Slurm fills in.
     let mut options = vec![format!("--output={}/task-%a.log", folder.replace('%', "%%"))];
-    let named = [
-        ("partition", &slurm.partition),
-        ("account", &slurm.account),
-        ("reservation", &slurm.reservation),
-        ("constraint", &slurm.constraint),
-    ];
-    options
-        .extend(named.into_iter().filter_map(|(name, value)| Some(format!("--{name}={}", value.as_ref()?))));
+    options.extend(slurm.named().map(|(name, value)| format!("--{name}={value}")));
+    options.extend(slurm.sbatch.iter().cloned());
     options.extend(jobs.map(|jobs| format!("--cpus-per-task={jobs}")));
     options
 }
@@ -353,15 +351,10 @@ mod tests {
     fn words_of_the_inventory_reach_sbatch_and_the_shell_as_they_are() {
         let slurm = SlurmReach {
             partition: Some("gpu queue".to_owned()),
-            account: None,
-            reservation: None,
             constraint: Some("efa&h100".to_owned()),
-            login: None,
-            login_config: None,
-            most_jobs: None,
-            share: None,
-            mpi: "none".to_owned(),
-            exclusive: true,
+            qos: Some("low".to_owned()),
+            sbatch: vec!["--comment=team a".to_owned()],
+            ..SlurmReach::default()
         };
         assert_eq!(
             options(&slurm, Some(4), "/fsx/100%"),
@@ -369,6 +362,8 @@ mod tests {
                 "--output=/fsx/100%%/task-%a.log",
                 "--partition=gpu queue",
                 "--constraint=efa&h100",
+                "--qos=low",
+                "--comment=team a",
                 "--cpus-per-task=4"
             ]
         );

@@ -69,9 +69,12 @@ mod tests {
         Paths {
             shared: text(shared),
             nccl_tests: String::new(),
+            mpirun: None,
             nsys: None,
+            slurm: None,
             harness: harness.map(text),
             counters: String::new(),
+            samples: crate::inventory::SamplePaths::default(),
         }
     }
 

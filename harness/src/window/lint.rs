@@ -5,7 +5,6 @@
 use super::program::{calls_on_rank_zero, last_step, own_start};
 use crate::mistake::Mistake;
 use crate::profile::{Ranks, Window};
-use crate::suite::training::Program;
 use crate::suite::{Case, Placement, Suite, Workload};
 
 /// What cannot be, and what is hardly meant.
@@ -33,18 +32,16 @@ pub fn lint(suite: &Suite) -> Told {
 
 /// The words that stand in the suite; those of a training are followed by more that the plan adds.
 fn argv(case: &Case) -> Option<Vec<String>> {
-    let (program, args) = match &case.workload {
-        Workload::Command(command) => (&command.program, &command.args),
-        Workload::Training(training) => match &training.program {
-            Program::Torchrun { script, args }
-            | Program::Fsdp { script, args, .. }
-            | Program::Ddp { script, args, .. } => (script, args),
-            Program::Nemo(nemo) => (&nemo.program, &nemo.args),
-            Program::Mpi { program, args } => (program, args),
-        },
-        Workload::NcclTests(_) | Workload::NicPairs(_) => return None,
-    };
-    Some(std::iter::once(program).chain(args).cloned().collect())
+    match &case.workload {
+        Workload::Command(command) => {
+            Some(std::iter::once(&command.program).chain(&command.args).cloned().collect())
+        }
+        Workload::Training(training) => {
+            let script = training.usual_script().map(str::to_owned);
+            Some(script.into_iter().chain(training.words().cloned()).collect())
+        }
+        Workload::NcclTests(_) | Workload::NicPairs(_) => None,
+    }
 }
 
 /// The last step, counted from 0, and the words that say so.

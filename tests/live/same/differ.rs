@@ -53,6 +53,8 @@ const MUST: &[(&str, &[&str], &str)] = &[
     ("junit.xml", &["text"], CLOCK),
     ("pretend.jsonl", &["only one has it"], PRETEND),
     ("probe.json", &["only one has it"], PROBED),
+    ("plan.json", &["cases[].workload.path"], PROBED),
+    ("cases/*/raw/*/environment.txt", &["text"], PROBED),
     ("cases/*/analysis.json", OF_NODES, PROBED),
     ("cases/*/verdict.json", OF_NODES, PROBED),
 ];
@@ -66,10 +68,12 @@ const OF_NODES: &[&str] = &[
     "versions.environment",
     "versions.gdrdrv",
     "versions.gpu_clocks",
+    "versions.inherited",
     "versions.kernel",
     "versions.libfabric",
     "versions.ofi_nccl",
     "versions.os",
+    "versions.slurm",
 ];
 
 pub fn between(one: &Path, two: &Path) -> Seen {
@@ -175,7 +179,17 @@ fn of_file(name: &str, one: &[u8], two: &[u8]) -> BTreeSet<String> {
 /// The lines, without those in which stand-ins, the profiler and srun speak of themselves.
 fn said(text: &str) -> Vec<&str> {
     let own = ["SIMULATED", ".nsys-rep", ".qdstrm", "srun: cluster configuration lacks support"];
-    text.lines().filter(|line| *line != "Generated:" && !own.iter().any(|word| line.contains(word))).collect()
+    let lines =
+        text.lines().filter(|line| *line != "Generated:" && !own.iter().any(|word| line.contains(word)));
+    lines.map(which_gpu).collect()
+}
+
+/// The GPU of a flow, without whether a PCIe tree or the profile named it: machines of tests show no tree.
+fn which_gpu(line: &str) -> &str {
+    match line.strip_prefix("path gpu ") {
+        Some(_) => line.strip_suffix(" sysfs").or(line.strip_suffix(" profile")).unwrap_or(line),
+        None => line,
+    }
 }
 
 /// Lists of files in the order of their names: nodes list them in one, models in another.

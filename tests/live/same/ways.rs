@@ -62,9 +62,10 @@ pub fn by_slurm(asked: &Asked<'_>) -> Way {
     let programs = programs(asked);
     let cluster = Cluster::start(4);
     let reach = "via = \"slurm\"\nmpi = \"pmi2\"\n";
-    project.write("inventory/way.toml", &inventory(&project, &programs, reach, ""));
+    project
+        .write("inventory/way.toml", &inventory(&project, &programs, (reach, &cluster.first_on_path()), ""));
     let mut command = project.command(&words(asked));
-    command.env("SLURM_CONF", cluster.configuration());
+    command.envs(cluster.variables());
     let ran = ran(command.output().expect("the harness starts"));
     cluster.assert_nothing_is_left();
     Way { name: "real Slurm", project, ran }
@@ -79,7 +80,7 @@ pub fn by_ssh(asked: &Asked<'_>) -> Way {
     let reach = format!("via = \"ssh\"\nstart = \"mpirun\"\nconfig = \"{config}\"\n");
     // As a user's own ssh_config would tell mpirun how to reach the others.
     let agent = format!("OMPI_MCA_plm_rsh_agent = \"ssh -F {config}\"\n");
-    project.write("inventory/way.toml", &inventory(&project, &programs, &reach, &agent));
+    project.write("inventory/way.toml", &inventory(&project, &programs, (&reach, ""), &agent));
     let ran = project.harness(&words(asked));
     let state = programs.state().display().to_string();
     wait_until(20, "nothing is left", || {
@@ -136,13 +137,18 @@ fn programs(asked: &Asked<'_>) -> StandIns {
     StandIns::new(NODES, &more)
 }
 
-fn inventory(project: &Project, programs: &StandIns, reach: &str, environment: &str) -> String {
+fn inventory(
+    project: &Project,
+    programs: &StandIns,
+    (reach, slurm): (&str, &str),
+    environment: &str,
+) -> String {
     let (shared, state) = (project.path().join("shared"), programs.state());
     let (shared, state) = (shared.display(), state.display());
     format!(
         "kind = \"real\"\ninstance = \"p5\"\nnodes = \"{NODES}\"\n{NSYS}[reach]\n{reach}[paths]\nshared = \"{shared}\"\n\
-         nccl_tests = \"{state}/bin\"\nnsys = \"{state}/bin/nsys\"\ncounters = \"{state}/hosts/{{host}}\"\n\
-         [environment]\nPATH = \"{state}/bin:/usr/local/bin:/usr/bin:/bin\"\n{environment}"
+         nccl_tests = \"{state}/bin\"\nnsys = \"{state}/bin/nsys\"\ntorchrun = \"{state}/bin/torchrun\"\ncounters = \"{state}/hosts/{{host}}\"\n\
+         [environment]\nPATH = \"{state}/bin:{slurm}/usr/local/bin:/usr/bin:/bin\"\n{environment}"
     )
 }
 

@@ -28,12 +28,12 @@ fn of_four_new_nodes_the_one_with_a_slow_nic_is_rejected_and_costs_nothing_more(
     let fault = "seed = 7\nfaults = [\"n6:nic-slow=0.5@rdmap113s0\"]\nfloor_s = 0.8\n";
     let programs = StandIns::new("n[1-8]", fault);
     let cluster = Cluster::start(8);
-    inventory(&project, "n[1-8]", &programs);
+    inventory(&project, "n[1-8]", &programs, &cluster);
     project.write("suites/new.toml", SUITE);
     let words =
         ["accept", "--suite", "new", "--inventory", "live", "--nodes", "n[5-8]", "--partners", "n[1-4]"];
     let mut command = project.command(&[&words[..], &["--out", "out"]].concat());
-    command.env("SLURM_CONF", cluster.configuration());
+    command.envs(cluster.variables());
     let ran = ran(command.output().expect("the harness starts"));
     assert_eq!(ran.code, Some(1), "{}", ran.all());
     assert!(ran.stdout.contains("rejected at pairs: HRN-NIC-SLOW replace n6 rdmap113s0: "), "{}", ran.all());

@@ -24,7 +24,12 @@ impl Bench {
 
     /// `reach`: more lines on how the nodes are reached.
     pub fn of(nodes: u16, reach: &str, cases: &str) -> Bench {
-        let bench = Bench { cluster: Cluster::start(nodes), project: Project::new() };
+        Bench::on(nodes, &[], reach, cases)
+    }
+
+    /// `lines`: more of them for slurm.conf.
+    pub fn on(nodes: u16, lines: &[&str], reach: &str, cases: &str) -> Bench {
+        let bench = Bench { cluster: Cluster::start_with(nodes, lines), project: Project::new() };
         let folder = bench.folder();
         bench.project.write(
             "inventory/live.toml",
@@ -44,12 +49,13 @@ impl Bench {
     pub fn with(programs: &StandIns, nodes: u16, cases: &str) -> Bench {
         let bench = Bench::of(nodes, "", cases);
         let (folder, state) = (bench.folder(), programs.state().display());
+        let slurm = bench.cluster.first_on_path();
         bench.project.write(
             "inventory/live.toml",
             &format!(
                 "kind = \"real\"\ninstance = \"p5\"\nnodes = \"n[1-{nodes}]\"\nnsys_version = \"2025.3.1\"\n\
                  [reach]\nvia = \"slurm\"\nmpi = \"pmi2\"\n\
-                 [environment]\nPATH = \"{state}/bin:/usr/local/bin:/usr/bin:/bin\"\n\
+                 [environment]\nPATH = \"{state}/bin:{slurm}/usr/local/bin:/usr/bin:/bin\"\n\
                  [paths]\nshared = \"{folder}/shared\"\nnccl_tests = \"{state}/bin\"\n\
                  nsys = \"{state}/bin/nsys\"\ncounters = \"{state}/hosts/{{host}}\"\n"
             ),
@@ -71,7 +77,7 @@ impl Bench {
 
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = self.project.command(args);
-        command.env("SLURM_CONF", self.cluster.configuration());
+        command.envs(self.cluster.variables());
         command
     }
 

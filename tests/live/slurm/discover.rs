@@ -33,9 +33,11 @@ fn an_inventory_is_discovered_without_the_nodes_that_take_no_jobs() {
         ran(bench.command(&args).output().expect("the harness starts"))
     };
     let found = discover(&[]);
+    // Of newer ones the JSON is read, which says `drain` also once nothing runs there any more.
+    let drained = if found.stdout.contains("n2: drained") { "drained" } else { "drain" };
     assert_eq!(found.code, Some(0), "{}", found.all());
     assert!(
-        found.stdout.contains("left out n2: drained: a fan | is loud # and more (root"),
+        found.stdout.contains(&format!("left out n2: {drained}: a fan | is loud # and more (root")),
         "{}",
         found.all()
     );
@@ -43,7 +45,10 @@ fn an_inventory_is_discovered_without_the_nodes_that_take_no_jobs() {
     assert!(found.stdout.contains("2 nodes of p5, 2 left out: n[1,4]"), "{}", found.all());
     let written =
         std::fs::read_to_string(bench.project.path().join("inventory/found.toml")).expect("written");
-    assert!(written.contains("nodes = \"n[1,4]\"") && written.contains("#   n2: drained"), "{written}");
+    assert!(
+        written.contains("nodes = \"n[1,4]\"") && written.contains(&format!("#   n2: {drained}")),
+        "{written}"
+    );
 
     let again = discover(&[]);
     assert_eq!(again.code, Some(2), "{}", again.all());

@@ -1,7 +1,7 @@
 //! What goes wrong while jobs run: somebody cancels them, they hang, a node is lost, is drained or loses its daemon,
 //! the controller is away, the harness itself is killed.
 
-use super::bench::{Bench, Running, case, ended, until};
+use super::bench::{Bench, RUN, Running, case, ended, until};
 use crate::fact::Fact;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -99,7 +99,7 @@ fn over_the_limit() {
     let bench = Bench::new(&cases.concat());
     bench.program("hangs", SLEEPS_WELL);
     bench.program("well", "exit 0");
-    let ran = bench.run();
+    let ran = ended(bench.start_with(&[&RUN[..], &["--keep-bad-nodes"]].concat()));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert_eq!(odd(&bench, "hangs"), ["command.exit_code@n3 error hang"], "{}", ran.all());
     assert_all_pass(&bench, "after");
@@ -137,12 +137,13 @@ fn node_lost() {
     let ran = ended(run);
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert!(odd(&bench, "all").iter().all(|told| told.ends_with("error NODE_FAIL")), "{}", ran.all());
-    assert_eq!(odd(&bench, "after"), ["command.exit_code@n2 error queue-stuck"], "{}", ran.all());
+    // It is quarantined, so that nothing waits for it.
+    assert_eq!(odd(&bench, "after"), ["command.exit_code@n2 error left-out"], "{}", ran.all());
     assert_eq!(ran.blamed(), ["culprit n2 node"], "{}", ran.all());
     bench.came_to(
         "a node that is lost, Slurm",
         &ran,
-        ["1 error NODE_FAIL, 1 error queue-stuck", "culprit n2 node", "3 pass"],
+        ["1 error NODE_FAIL, 1 error left-out", "culprit n2 node", "3 pass"],
     );
 }
 

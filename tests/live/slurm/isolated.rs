@@ -18,7 +18,8 @@ pub const FACTS: &[Fact] = &[
     ),
 ];
 
-pub(super) fn inventory(project: &Project, nodes: &str, programs: &StandIns) {
+pub(super) fn inventory(project: &Project, nodes: &str, programs: &StandIns, cluster: &Cluster) {
+    let slurm = cluster.first_on_path();
     let (shared, state) = (project.path().join("shared"), programs.state());
     let (shared, state) = (shared.display(), state.display());
     project.write(
@@ -26,7 +27,7 @@ pub(super) fn inventory(project: &Project, nodes: &str, programs: &StandIns) {
         &format!(
             "kind = \"real\"\ninstance = \"p5\"\nnodes = \"{nodes}\"\n[reach]\nvia = \"slurm\"\nmpi = \"pmi2\"\n\
              [paths]\nshared = \"{shared}\"\nnccl_tests = \"{state}/bin\"\ncounters = \"{state}/hosts/{{host}}\"\n\
-             [environment]\nPATH = \"{state}/bin:/usr/local/bin:/usr/bin:/bin\"\n"
+             [environment]\nPATH = \"{state}/bin:{slurm}/usr/local/bin:/usr/bin:/bin\"\n"
         ),
     );
 }
@@ -36,9 +37,9 @@ fn one_slow_nic_among_eight_nodes_is_named_and_nobody_else_is() {
     let fault = "seed = 7\nfaults = [\"n6:nic-slow=0.5@rdmap113s0\"]\nfloor_s = 0.8\n";
     let programs = StandIns::new("n[1-8]", fault);
     let cluster = Cluster::start(8);
-    inventory(&project, "n[1-8]", &programs);
+    inventory(&project, "n[1-8]", &programs, &cluster);
     let mut command = project.command(&["isolate", "--suite", "nccl-p5", "--inventory", "live"]);
-    command.env("SLURM_CONF", cluster.configuration());
+    command.envs(cluster.variables());
     let ran = ran(command.output().expect("the harness starts"));
     assert_eq!(ran.code, Some(1), "{}", ran.all());
     let named: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("HRN-")).collect();
@@ -64,11 +65,11 @@ fn a_culprit_is_drained_only_where_asked_and_comes_back_only_after_a_run_that_pa
         "seed = 7\nfloor_s = 0.8\nfaults = [\"n2:nic-dead@rdmap113s0\", \"n3:nic-dead@rdmap79s0\"]\n";
     let programs = StandIns::new("n[1-4]", faults);
     let cluster = Cluster::start(4);
-    inventory(&project, "n[1-4]", &programs);
+    inventory(&project, "n[1-4]", &programs, &cluster);
     project.write("suites/small.toml", SMALL);
     let harness = |words: &[&str]| {
         let mut command = project.command(words);
-        command.env("SLURM_CONF", cluster.configuration());
+        command.envs(cluster.variables());
         ran(command.output().expect("the harness starts"))
     };
     let said = |node: &str| {
@@ -86,7 +87,7 @@ fn a_culprit_is_drained_only_where_asked_and_comes_back_only_after_a_run_that_pa
     let named = harness(&isolate);
     assert_eq!((named.code, said("n3")), (Some(1), "IDLE".to_owned()), "{}", named.all());
 
-    let drained = harness(&[&isolate[..], &["--drain"]].concat());
+    let drained = harness(&[&isolate[..], &["--drain", "--drain-at-most", "2"]].concat());
     assert_eq!(drained.code, Some(1), "{}", drained.all());
     let reason = said("n3");
     assert!(

@@ -5,12 +5,15 @@ mod accepted;
 mod analysis;
 mod analysis_left;
 mod bench;
+mod configuring;
 mod discover;
 mod failures;
+mod inside;
 mod isolated;
 mod killed;
 mod left;
 mod login;
+mod mpi;
 mod probe;
 mod shared;
 mod whole;
@@ -20,6 +23,10 @@ use crate::fact::{Fact, trials};
 use crate::slurm_cluster;
 use crate::ssh::hosts;
 use libtest_mimic::Trial;
+
+pub fn nightly() -> Vec<Trial> {
+    crate::fact::nightly(mpi::NIGHTLY, slurm_cluster::absent().or_else(mpi::absent))
+}
 
 pub fn tests() -> Vec<Trial> {
     let facts: Vec<Fact> = [
@@ -35,9 +42,13 @@ pub fn tests() -> Vec<Trial> {
         analysis_left::FACTS,
         isolated::FACTS,
         accepted::FACTS,
+        configuring::FACTS,
+        inside::FACTS,
+        mpi::WITHOUT_MPI,
     ]
     .concat();
     let mut all = trials("slurm", &facts, slurm_cluster::absent());
+    all.extend(trials("slurm", mpi::FACTS, slurm_cluster::absent().or_else(mpi::absent)));
     all.extend(trials("slurm", login::FACTS, slurm_cluster::absent().or_else(hosts::absent)));
     all
 }

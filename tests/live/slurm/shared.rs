@@ -1,7 +1,7 @@
 //! Jobs that share allocations of a real Slurm: one submission for many jobs, and what becomes of the others when one of
 //! them hangs or is ended, when the allocation is lost, or when the harness is.
 
-use super::bench::{Bench, Running, case, ended, until};
+use super::bench::{Bench, RUN, Running, case, ended, until};
 use crate::fact::Fact;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -87,7 +87,7 @@ fn hangs() {
     let cases =
         [case("hangs", "\"each\"", "hangs-on-n2", "limit_s = 2"), case("after", "\"each\"", "notes", "")];
     let bench = bench(2, SHARES, &cases);
-    let told = bench.run();
+    let told = ended(bench.start_with(&[&RUN[..], &["--keep-bad-nodes"]].concat()));
     assert_eq!(told.code, Some(3), "{}", told.all());
     assert_eq!(odd(&bench, "hangs"), ["command.exit_code@n2 error hang"], "{}", told.all());
     assert!(odd(&bench, "after").is_empty(), "{}", told.all());

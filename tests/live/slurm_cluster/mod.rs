@@ -1,5 +1,6 @@
-//! A real Slurm cluster of pretend nodes on this machine's loopback, which lives as long as a test does. What starts its
+//! A real Slurm cluster of simulated nodes on this machine's loopback, which lives as long as a test does. What starts its
 //! daemons and ends them is the script `cluster`, which keeps watch over the test: they end with it however it ends.
+//! `HARNESS_TEST_SLURM_ROOT` names the tree of another Slurm than the machine's.
 
 use std::fs;
 use std::net::TcpListener;
@@ -13,20 +14,16 @@ pub struct Cluster {
     state: PathBuf,
 }
 
-const PROGRAMS: [&str; 12] = [
-    "munged",
-    "slurmctld",
-    "slurmd",
-    "sbatch",
-    "srun",
-    "squeue",
-    "scontrol",
-    "scancel",
-    "sinfo",
-    "unshare",
-    "nsenter",
-    "mountpoint",
-];
+/// A tree of Slurm has its own; `cluster` looks for them there.
+const SLURM: [&str; 8] = ["slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol", "scancel", "sinfo"];
+const OTHERS: [&str; 4] = ["munged", "unshare", "nsenter", "mountpoint"];
+
+const ROOT: &str = "HARNESS_TEST_SLURM_ROOT";
+
+/// Whether Slurm is that of a tree of its own.
+pub fn has_own_root() -> bool {
+    std::env::var_os(ROOT).is_some_and(|root| !root.is_empty())
+}
 
 /// Why there can be none on this machine.
 pub fn absent() -> Option<&'static str> {
@@ -35,7 +32,7 @@ pub fn absent() -> Option<&'static str> {
     }
     let path = path();
     let is_there = |program: &&str| path.split(':').any(|folder| Path::new(folder).join(program).is_file());
-    if !PROGRAMS.iter().all(is_there) {
+    if !OTHERS.iter().all(is_there) || !has_own_root() && !SLURM.iter().all(is_there) {
         return Some("no Slurm and munge on PATH");
     }
     let namespaces =
@@ -57,6 +54,11 @@ static PORTS: Mutex<u16> = Mutex::new(0);
 impl Cluster {
     /// Nodes `n1` to `nN`.
     pub fn start(nodes: u16) -> Cluster {
+        Cluster::start_with(nodes, &[])
+    }
+
+    /// The same with more lines for slurm.conf, or `no-gres` for a Slurm that knows of no GPUs.
+    pub fn start_with(nodes: u16, lines: &[&str]) -> Cluster {
         // Sockets lie in it, and their paths are short: wherever else temporary files go.
         let state = tempfile::Builder::new().prefix("slurm-").tempdir_in("/tmp").expect("a folder").keep();
         let cluster = Cluster { state };
@@ -64,13 +66,23 @@ impl Cluster {
         let mut last = PORTS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let port = free_ports((*last).max(first_port()) + 1, nodes);
         *last = port + nodes;
-        cluster.script("up", &[&nodes.to_string(), &port.to_string()]);
+        cluster.script("up", &[&[nodes.to_string().as_str(), &port.to_string()], lines].concat());
         cluster
     }
 
-    /// Where every client of Slurm finds this cluster, and no other.
-    pub fn configuration(&self) -> PathBuf {
-        self.state.join("slurm.conf")
+    /// By these every client of Slurm is this cluster's and finds it, and no other.
+    pub fn variables(&self) -> [(&'static str, String); 2] {
+        let path = std::env::var("PATH").unwrap_or_default();
+        [("SLURM_CONF", self.configuration()), ("PATH", format!("{}{path}", self.first_on_path()))]
+    }
+
+    pub fn configuration(&self) -> String {
+        self.state.join("slurm.conf").display().to_string()
+    }
+
+    /// What stands before all else in a PATH: the clients, where they are not the machine's. It ends with a colon.
+    pub fn first_on_path(&self) -> String {
+        if has_own_root() { format!("{}/bin:", self.state.display()) } else { String::new() }
     }
 
     /// Says a verb to `cluster`.
@@ -85,8 +97,9 @@ impl Cluster {
     /// What a client of Slurm prints.
     #[track_caller]
     pub fn ask(&self, argv: &[&str]) -> String {
-        let mut command = Command::new(argv[0]);
-        said(command.args(&argv[1..]).env("SLURM_CONF", self.configuration()), argv[0])
+        // Looked up in the PATH that the child gets.
+        let mut command = Command::new("env");
+        said(command.args(argv).envs(self.variables()), argv[0])
     }
 
     #[track_caller]

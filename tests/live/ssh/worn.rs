@@ -32,6 +32,11 @@ fn server_killed_mid_command() {
     let (bench, folder) = waiting(3, &["each", "all"]);
     let child = bench.start();
     pids_in(&folder.0, 3);
+    // Jobs start side by side: one may run whose start has not been answered, and whose supervisor is still below sshd.
+    wait_until(30, "all jobs are launched", || {
+        let events = fs::read_to_string(bench.project.latest().join("events.jsonl")).unwrap_or_default();
+        events.matches("\"job-submitted\"").count() == 3
+    });
     bench.hosts.down(2);
     std::thread::sleep(Duration::from_secs(7));
     go(&folder);

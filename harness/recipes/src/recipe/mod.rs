@@ -205,6 +205,8 @@ pub struct Output {
     pub not_comparable: Option<NotComparable>,
     /// Numbers that another account of the same thing contradicts.
     pub doubts: Vec<Doubt>,
+    /// Numbers whose source does not exist on a node at all.
+    pub absent: Vec<Absent>,
     /// What the workload says of the software it ran on: by name, each version seen.
     pub versions: BTreeMap<String, BTreeSet<String>>,
     /// The workload itself says that its data came out wrong.
@@ -231,6 +233,14 @@ pub struct Doubt {
     /// In a word.
     pub cause: String,
     /// With both numbers.
+    pub why: String,
+}
+
+/// Metrics of a node that no part of it can give, since what they are read from came with a later release.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Absent {
+    pub metrics: Vec<String>,
+    pub node: String,
     pub why: String,
 }
 

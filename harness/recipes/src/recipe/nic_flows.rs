@@ -4,16 +4,17 @@
 use super::{FileRole, JobInput, Output, RecipeSpec, Workload, bytes_of};
 use crate::finding::Finding;
 use crate::metric::{Dim, MetricSpec};
-use crate::source::flow_log::{self, FlowGap};
+use crate::source::flow_log::{self, FlowGap, FlowPath};
 use crate::unit::{Better, Unit};
 
-/// One row per flow and end: `tx` at the node that data leaves, `rx` at the node where it arrives.
+/// One row per flow and end: `tx` at the node that data leaves, `rx` at the node where it arrives. `gpu` is the one whose
+/// memory the flow moved; flows of the host's memory have none.
 pub const FLOW_RATE: MetricSpec = MetricSpec {
     name: "flow.rate",
     about: "rate of one flow between a NIC and its namesake on another node",
     unit: Unit::GigabytesPerSecond,
     better: Better::Higher,
-    dims: &[Dim::Node, Dim::Nic, Dim::Peer, Dim::Direction, Dim::Round],
+    dims: &[Dim::Node, Dim::Nic, Dim::Peer, Dim::Direction, Dim::Gpu, Dim::Round],
 };
 /// Made from the rows above once all rounds of a case are in.
 pub const NIC_RATE: MetricSpec = MetricSpec {
@@ -38,27 +39,43 @@ fn run(job: &JobInput) -> Output {
     let (Workload::NicPairs { .. }, [from, to]) = (&job.workload, job.nodes.as_slice()) else {
         return output;
     };
+    let mut host = None;
     for file in job.files_of(FileRole::Flow) {
         let Some(device) = file.part.as_deref() else { continue };
         let Some(bytes) = bytes_of(file, &mut output) else { continue };
+        let path = FlowPath::read(&bytes);
         match flow_log::read(&bytes, &file.shown) {
             Ok(flow) => {
                 for (node, peer, direction) in [(from, to, "tx"), (to, from, "rx")] {
-                    let dims = job
+                    let mut dims = job
                         .dims()
                         .with(Dim::Node, node.as_str())
                         .with(Dim::Nic, device)
                         .with(Dim::Peer, peer.as_str())
                         .with(Dim::Direction, direction)
                         .with(Dim::Round, job.round);
+                    if let Some(FlowPath::Gpu { gpu, .. }) = path {
+                        dims.set(Dim::Gpu, gpu);
+                    }
                     output.metrics.push(FLOW_RATE.of(dims, flow.rate_gb_s));
+                }
+                if let Some(FlowPath::Host { turns, why, .. }) = path {
+                    host.get_or_insert((turns, why, file.shown.clone()));
                 }
             }
             Err(gap) => output.findings.push(finding(&gap, device, from, to, &file.shown)),
         }
     }
+    if let Some((turns, why, shown)) = host {
+        let message =
+            format!("flows moved host memory, one NIC of each PCIe switch at a time ({turns} turns): {why}");
+        output.findings.push(Finding::new(HOST_MEMORY, message).file(&shown));
+    }
     output
 }
+
+/// The code of what is said once for a job whose flows moved the host's memory.
+pub const HOST_MEMORY: &str = "host-memory";
 
 /// A gap concerns both ends until another partner tells them apart, so no node is named as the one.
 fn finding(gap: &FlowGap, device: &str, from: &str, to: &str, shown: &str) -> Finding {

@@ -11,4 +11,5 @@ pub mod nsys_export;
 pub mod report_file;
 pub(crate) mod stream;
 mod terminal;
+pub mod torch_failure;
 pub mod training_log;

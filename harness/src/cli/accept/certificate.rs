@@ -2,6 +2,7 @@
 
 use super::delivery::{Made, Stopped};
 use super::stages::Accepting;
+use crate::accept::judged::judged_by;
 use crate::accept::limits::{OfRun, limits};
 use crate::accept::stages::Stage;
 use crate::accept::words;
@@ -62,6 +63,7 @@ pub fn of(accepting: &Accepting) -> Acceptance {
         withdrawn: course.withdrawn.clone(),
         stages: accepting.stages.clone(),
         limits: limits(&runs),
+        judged_by: judged_by(&asked.nodes, &runs),
         stack: stack(accepting),
         not_measured: not_measured(accepting),
     }

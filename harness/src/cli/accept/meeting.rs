@@ -93,7 +93,10 @@ impl Accepting {
             bounds.all(|one| !matches!(one, Some(PlannedBaseline::None { .. } | PlannedBaseline::Expired(_))))
         };
         let most = nodes.len() + good.len();
-        Some(counts.into_iter().filter(|count| *count > 1 && *count <= most).filter(has_numbers).collect())
+        let known: BTreeSet<usize> =
+            counts.into_iter().filter(|count| *count > 1 && *count <= most).filter(has_numbers).collect();
+        // Where there are no numbers on any count, one count is as good as another: all at once.
+        (!known.is_empty()).then_some(known)
     }
 }
 

@@ -143,6 +143,15 @@ impl Accepting {
                     );
                 }
                 (Some(why), true) => self.course.withdraw(Stage::Preflight, &node.node, why),
+                (None, true) if is_new && !node.facts.contains_key("gpus") => {
+                    let why =
+                        node.not_told.get("gpus").map_or("nothing on the node reported them", String::as_str);
+                    self.course.leave_open(
+                        Stage::Preflight,
+                        &node.node,
+                        &format!("its GPUs could not be read: {why}"),
+                    );
+                }
                 (None, true) => {}
                 (_, false) if !is_new => self.course.withdraw(Stage::Preflight, &node.node, &unfit),
                 (_, false) if probe::is_by_folder(node, &made, &self.delivery.inventory) => {
@@ -170,7 +179,7 @@ impl Accepting {
         let made = preflight::made(&plan, inventory, reached.as_ref(), args);
         made.map_err(|stopped| match stopped {
             preflight::Stopped::Interrupted(code) => Stopped::Interrupted(code),
-            preflight::Stopped::Machinery(why) => Stopped::Machinery(why),
+            preflight::Stopped::Machinery(why) | preflight::Stopped::NoAnswer(why) => Stopped::Machinery(why),
         })
     }
 

@@ -4,14 +4,11 @@
 use super::certificate::VENDOR;
 use super::delivery::{Delivery, RECORD, Stopped, machinery};
 use crate::accept::pseudonyms::Pseudonyms;
-use crate::inventory::{Inventory, ReachBy};
+use crate::accept::site_names;
 use crate::store::{self, CHECKSUMS, Home, checksums};
 use std::fs;
 use std::path::Path;
 
-/// What every other cluster has too.
-const PLAIN: [&str; 12] =
-    ["root", "gpu", "batch", "debug", "default", "normal", "all", "main", "compute", "nodes", "mpi", "none"];
 const LEFT_OUT: &str = "left-out.txt";
 
 /// Gives the number of files that were written. Nothing is, where a name would be left in one.
@@ -53,55 +50,14 @@ pub fn write(home: &Home, delivery: &Delivery) -> Result<usize, Stopped> {
     Ok(texts.len())
 }
 
-/// Whatever the inventory and this machine call their own.
+/// Whatever the inventory, this machine and the delivery call their own.
 fn known(home: &Home, delivery: &Delivery) -> Pseudonyms {
-    let inventory = &delivery.inventory;
-    let mut pseudonyms = Pseudonyms::of_nodes(&inventory.nodes);
-    let mut add = |kind: &str, name: &str, least: usize| {
-        if name.len() >= least && !PLAIN.contains(&name) && name != inventory.instance.name {
-            pseudonyms.add(name, kind);
-        }
-    };
-    let paths = &inventory.paths;
+    let mut pseudonyms = site_names::of_inventory(&delivery.inventory);
     let folder = delivery.folder.canonicalize().unwrap_or_else(|_| delivery.folder.clone());
-    add("/delivery", &folder.to_string_lossy(), 2);
-    add("/project", &home.path().to_string_lossy(), 2);
-    add("/shared", paths.shared.trim_end_matches('/'), 2);
-    add("/nccl-tests", paths.nccl_tests.trim_end_matches('/'), 2);
-    for path in [&paths.nsys, &paths.harness].into_iter().flatten() {
-        add("/program", path, 2);
+    for (other, name) in
+        [("/delivery", folder.to_string_lossy()), ("/project", home.path().to_string_lossy())]
+    {
+        site_names::add(&mut pseudonyms, &delivery.inventory, other, &name);
     }
-    add("cluster-1", &inventory.name, 3);
-    for (at, group) in inventory.groups.keys().enumerate() {
-        add(&format!("group-{}", at + 1), group, 3);
-    }
-    for (at, name) in names_of_reach(inventory).iter().enumerate() {
-        add(&format!("name-{}", at + 1), name, 3);
-    }
-    let variable = |name: &str| std::env::var(name).unwrap_or_default();
-    for name in ["USER", "LOGNAME"] {
-        add("user-1", &variable(name), 3);
-    }
-    add("/home-of-user-1", &variable("HOME"), 6);
-    let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    add("host-0", own.trim(), 3);
     pseudonyms
-}
-
-fn names_of_reach(inventory: &Inventory) -> Vec<String> {
-    let names = match &inventory.reach {
-        ReachBy::Slurm(slurm) => vec![
-            slurm.partition.clone(),
-            slurm.account.clone(),
-            slurm.reservation.clone(),
-            slurm.constraint.clone(),
-            slurm.login.clone(),
-            slurm.login_config.clone(),
-        ],
-        ReachBy::Ssh(ssh) => vec![ssh.user.clone(), ssh.config.clone()],
-        ReachBy::Local => Vec::new(),
-    };
-    let mut names: Vec<String> = names.into_iter().flatten().collect();
-    names.extend(inventory.container.iter().map(|container| container.image.clone()));
-    names
 }

@@ -45,7 +45,7 @@ pub fn show(home: &Home, args: &ShowArgs) -> i32 {
         Err(why) => return usage(&why),
     };
     let mut rows = vec![
-        ["baseline", "state", "n", "median", "MAD", "spread", "lower", "upper", "from"]
+        ["baseline", "state", "n", "median", "MAD", "spread", "lower", "upper", "floor", "from"]
             .map(str::to_owned)
             .to_vec(),
     ];
@@ -69,6 +69,7 @@ pub fn show(home: &Home, args: &ShowArgs) -> i32 {
             entry.spread.map_or_else(|| "-".to_owned(), |spread| format!("{:.1} %", spread.relative * 100.0)),
             show(entry.lower),
             show(entry.upper),
+            show(entry.floor),
             origin(entry),
         ]);
     }
@@ -125,7 +126,11 @@ fn differences(a: &Baselines, b: &Baselines) -> Vec<String> {
             let share = if was == 0.0 { String::new() } else { format!(" ({})", percent(is / was - 1.0)) };
             parts.push(format!("median {} -> {}{share}", old.unit.show(was), old.unit.show(is)));
         }
-        for (word, was, is) in [("lower", old.lower, new.lower), ("upper", old.upper, new.upper)] {
+        for (word, was, is) in [
+            ("lower", old.lower, new.lower),
+            ("upper", old.upper, new.upper),
+            ("floor", old.floor, new.floor),
+        ] {
             if was != is {
                 parts.push(format!("{word} {} -> {}", show(was), show(is)));
             }
@@ -218,6 +223,8 @@ fn object(of: &Baselines, entry: &Baseline) -> serde_json::Value {
         "median": entry.median(),
         "lower": entry.lower,
         "upper": entry.upper,
+        "floor": entry.floor,
+        "floor_source": entry.floor_source,
         "spread": entry.spread.map(|spread| spread.relative),
         "samples": entry.samples,
         "quantiles": entry.quantiles,

@@ -1,7 +1,7 @@
 //! `harness baseline propose`: which numbers of which runs are fit to be a baseline, and the proposals made of them.
 
 use super::files;
-use crate::artefact::{CaseVerdict, Plan, PlannedBaseline, Status, Verdict};
+use crate::artefact::{Plan, PlannedBaseline, Status, Verdict};
 use crate::baseline::propose::{Number, Origin, Proposed, RunNumbers, propose};
 use crate::baseline::review::{name, shown};
 use crate::baseline::{Baselines, PENDING};
@@ -40,6 +40,38 @@ struct Made {
     simulated: bool,
     runs: usize,
     unfit: Vec<String>,
+    /// Keys of runs that are fit otherwise.
+    left_out: LeftOut,
+}
+
+/// Numbers that cannot be a baseline: by case and reason, how many, and one of them.
+#[derive(Default)]
+struct LeftOut(BTreeMap<(String, String), (usize, String)>);
+
+/// More lines than that are a wall.
+const MOST_LINES: usize = 6;
+
+impl LeftOut {
+    fn add(&mut self, case: &str, why: &str, what: String) {
+        self.0.entry((case.to_owned(), why.to_owned())).or_insert((0, what)).0 += 1;
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self
+            .0
+            .iter()
+            .take(MOST_LINES)
+            .map(|((case, why), (n, first))| match n {
+                1 => format!("left out: `{case}`: {why}: {first}"),
+                n => format!("left out: `{case}`: {n} numbers: {why}, first {first}"),
+            })
+            .collect();
+        if self.0.len() > MOST_LINES {
+            let more: usize = self.0.values().skip(MOST_LINES).map(|(n, _)| n).sum();
+            lines.push(format!("left out: {more} more numbers of {} cases", self.0.len() - MOST_LINES));
+        }
+        lines
+    }
 }
 
 fn proposal(runs: &[Stored]) -> Result<Made, String> {
@@ -53,7 +85,7 @@ fn proposal(runs: &[Stored]) -> Result<Made, String> {
         ));
     }
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
-    let (mut numbers, mut unfit) = (Vec::new(), Vec::new());
+    let (mut numbers, mut unfit, mut left_out) = (Vec::new(), Vec::new(), LeftOut::default());
     let mut software: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     let (mut judged, mut newest) = (0, None);
     for run in runs {
@@ -67,7 +99,7 @@ fn proposal(runs: &[Stored]) -> Result<Made, String> {
             unfit.push(format!("{}: the same jobs as {other}", plan.run_id));
             continue;
         }
-        match read(run)? {
+        match read(run, &mut left_out)? {
             Read::Fit { runs: fit, versions } => {
                 for (part, version) in versions {
                     software.entry(part).or_default().insert(version, plan.run_id.clone());
@@ -98,7 +130,7 @@ fn proposal(runs: &[Stored]) -> Result<Made, String> {
         simulated,
     };
     let runs = numbers.len();
-    Ok(Made { proposed: propose(&numbers, &origin), instance, simulated, runs, unfit })
+    Ok(Made { proposed: propose(&numbers, &origin), instance, simulated, runs, unfit, left_out })
 }
 
 enum Read {
@@ -106,9 +138,9 @@ enum Read {
     Unfit(String),
 }
 
-/// The run's numbers; or why none of them can be a baseline: what could not be measured in part, what contradicts itself,
-/// and what nothing real made.
-fn read(run: &Stored) -> Result<Read, String> {
+/// The run's numbers, less what was not measured or contradicts itself; or why none of them can be a baseline: its
+/// cross-checks disagree, its nodes are on different software, or nothing real made it.
+fn read(run: &Stored, left_out: &mut LeftOut) -> Result<Read, String> {
     let told = |error: crate::store::StoreError| error.to_string();
     let plan = &run.plan;
     // By independent run: repeats of a case are each one.
@@ -126,14 +158,24 @@ fn read(run: &Stored) -> Result<Read, String> {
             continue;
         }
         let Some(verdict) = run.verdict(&case.name).map_err(told)? else {
-            return Ok(Read::Unfit(format!("case `{}` was not judged", case.name)));
+            left_out.add(&case.name, "the case was not judged", plan.run_id.clone());
+            continue;
         };
         let doubts = run.analysis(&case.name).map_err(told)?.map(|analysis| {
             let of_jobs = analysis.jobs.into_values().flat_map(|job| job.doubts);
             of_jobs.map(|doubt| doubt.why).next()
         });
-        if let Some(why) = why_unfit(plan, &verdict, doubts.flatten()) {
+        if verdict.simulated && !plan.simulated {
+            let why = "something in it says that nothing real made it";
             return Ok(Read::Unfit(format!("case `{}`: {why}", case.name)));
+        }
+        if let Some(why) = doubts.flatten() {
+            left_out.add(&case.name, &format!("two accounts of it disagree: {why}"), plan.run_id.clone());
+            continue;
+        }
+        if verdict.verdicts.len() != case.assertions.len() {
+            left_out.add(&case.name, "it has fewer verdicts than assertions", plan.run_id.clone());
+            continue;
         }
         let mut software = BTreeMap::new();
         for (part, those) in verdict.versions.iter().filter(|(part, _)| COMPARABLE.contains(&part.as_str())) {
@@ -146,8 +188,13 @@ fn read(run: &Stored) -> Result<Read, String> {
             software.insert(VARIABLES.to_owned(), set);
         }
         for (assertion, verdict) in case.assertions.iter().zip(&verdict.verdicts) {
-            let (Some(baseline), Some(value)) = (&assertion.bound.baseline, usable(verdict)) else {
-                continue;
+            let Some(baseline) = &assertion.bound.baseline else { continue };
+            let value = match usable(verdict) {
+                Ok(value) => value,
+                Err(why) => {
+                    left_out.add(&case.name, &why, format!("{} in {}", verdict.name, plan.run_id));
+                    continue;
+                }
             };
             let Some((metric, key)) = plan::read_shown(plan::key(baseline)) else { continue };
             let values = if verdict.runs.is_empty() { vec![value] } else { verdict.runs.clone() };
@@ -211,30 +258,23 @@ fn disagreement(run: &Stored) -> Result<Option<String>, String> {
     Ok(None)
 }
 
-fn why_unfit(plan: &Plan, verdict: &CaseVerdict, doubt: Option<String>) -> Option<String> {
-    if verdict.simulated && !plan.simulated {
-        return Some("something in it says that nothing real made it".to_owned());
-    }
-    if let Some(why) = doubt {
-        return Some(format!("two accounts of it disagree: {why}"));
-    }
-    let is_open = |one: &&Verdict| match one.status {
-        Status::Error => true,
-        // Without a cause it was measured, and there was no baseline to tell by.
-        Status::Inconclusive => one.cause.is_some(),
-        _ => false,
-    };
-    let open = verdict.verdicts.iter().find(is_open)?;
-    Some(format!("it is {} itself: {}", open.status, open.message))
-}
-
-fn usable(verdict: &Verdict) -> Option<f64> {
-    match verdict.status {
-        Status::Pass | Status::Fail | Status::Inconclusive => {
-            verdict.observed.filter(|value| value.is_finite())
+/// The number of a verdict, or why it is none to compare others with.
+fn usable(verdict: &Verdict) -> Result<f64, String> {
+    let why = match verdict.status {
+        Status::Skipped | Status::ExpectedFailure | Status::UnexpectedPass => {
+            verdict.status.name().to_owned()
         }
-        _ => None,
-    }
+        // Without a cause it was measured, and there was nothing to judge it by.
+        Status::Error | Status::Inconclusive | Status::Fail if verdict.cause.is_some() => {
+            verdict.cause.clone().unwrap_or_default()
+        }
+        Status::Error => "error".to_owned(),
+        _ => match verdict.observed.filter(|value| value.is_finite()) {
+            Some(value) => return Ok(value),
+            None => "not measured".to_owned(),
+        },
+    };
+    Err(why)
 }
 
 fn subject(verdict: &Verdict) -> String {
@@ -256,6 +296,9 @@ fn held_against_baselines(plan: &Plan) -> u32 {
 fn write(home: &Home, made: &Made) -> i32 {
     for why in &made.unfit {
         eprintln!("left out: {why}");
+    }
+    for line in made.left_out.lines() {
+        eprintln!("{line}");
     }
     if made.proposed.entries.is_empty() {
         eprintln!("no run is left to propose from");

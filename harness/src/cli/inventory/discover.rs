@@ -1,10 +1,10 @@
 //! `harness inventory discover`: an inventory, written from what a cluster tells of itself.
 
+use crate::cli::reached::Reached;
 use crate::cli::usage;
 use crate::exit_code;
 use crate::inventory::discover::{self as found_by, Discovered, Failure, LeftOut, Request};
 use crate::inventory::{Instances, Inventory};
-use crate::reach::process::ProcessReach;
 use crate::store::{Home, iso8601, wall_clock_s, write_whole};
 use std::path::PathBuf;
 
@@ -61,7 +61,8 @@ pub fn discover(home: &Home, args: &DiscoverArgs) -> i32 {
         Ok(runtime) => runtime,
         Err(error) => return usage(&error.to_string()),
     };
-    let found = match runtime.block_on(found_by::discover(&ProcessReach, &request, &instances)) {
+    let found = match runtime.block_on(found_by::discover(Reached::slurm(None).reach(), &request, &instances))
+    {
         Ok(found) => found,
         Err(Failure::Asked(why)) => return usage(&why),
         Err(Failure::Unanswered(why)) => {

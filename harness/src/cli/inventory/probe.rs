@@ -1,7 +1,7 @@
 //! `harness inventory probe` and `diff`: what the nodes of an inventory are, asked of the nodes themselves.
 
 use crate::artefact::Probe;
-use crate::cli::reached::Reached;
+use crate::cli::reached::{Reached, simulated};
 use crate::cli::{load, run_suites, usage};
 use crate::inventory::{Inventory, Kind};
 use crate::probe::{self as made_of, NotMade, Probing};
@@ -144,7 +144,7 @@ fn probed(home: &Home, args: &Asked) -> Result<Probe, i32> {
             let reach = PretendReach::new(&inventory, args.seed, faults, BTreeMap::new())
                 .map_err(|why| usage(&format!("--sim-fault: {why}")))?;
             let clock = Clock::starting_at(PretendReach::epoch_unix_s(args.seed) as f64);
-            let made = make(&inventory, &nodes, &reach, clock, args).await;
+            let made = make(&inventory, &nodes, &simulated(&inventory, &reach), clock, args).await;
             match reach.violations().as_slice() {
                 [] => Ok(made),
                 broken => Err(run_suites::machinery(&format!(

@@ -5,10 +5,15 @@ use super::super::{load, run_suites, stored};
 use super::rounds::{self, Isolation, Stopped};
 use super::voice::{Voice, say};
 use super::{IsolateArgs, drained, fleet, fleetwide, seen, told};
+use crate::artefact::JobOutcome;
 use crate::inventory::Inventory;
+use crate::isolate::drains::{self, Limits};
 use crate::isolate::evidence::{self, Evidence, Line};
 use crate::isolate::outlook::outlook;
 use crate::isolate::round::{Asked, Probes};
+use crate::isolate::seen::Seen;
+use crate::judge::common_failure::HANGS;
+use crate::report;
 use crate::sim::fault::NodeFault;
 use crate::store::{self, Home, Stored};
 use crate::{exit_code, interrupt, nodeset};
@@ -39,7 +44,9 @@ pub fn chase(home: &Home, args: &IsolateArgs, voice: Voice, by: Option<&str>) ->
             let lines = told::culprits(&isolation, &conclusion);
             if args.drain {
                 let (inventory, run) = (&isolation.inventory, isolation.first());
-                drained::drain(inventory, &lines, run, isolation.simulated, args.ssh_fanout);
+                let mut limits = Limits::of(isolation.asked.nodes.len(), args.drain_at_most);
+                limits.hung_once.clone_from(&isolation.hung_once);
+                drained::drain(inventory, &lines, run, isolation.simulated, args.ssh_fanout, &limits);
             }
             let all = fleetwide::told(&isolation, isolation.baselines.as_ref());
             (told::end(&isolation, &conclusion, lines.len(), &all), lines)
@@ -49,6 +56,10 @@ pub fn chase(home: &Home, args: &IsolateArgs, voice: Voice, by: Option<&str>) ->
             (code, isolation.known.clone())
         }
         Err(Stopped::Budget(needed)) => (told::budget(&isolation, needed), isolation.known.clone()),
+        Err(Stopped::Broken(text)) => {
+            eprint!("{text}");
+            (exit_code::COULD_NOT_TELL, Vec::new())
+        }
         Err(Stopped::Machinery(why)) => (run_suites::machinery(&why), isolation.known.clone()),
     };
     let node_hours = isolation.node_hours();
@@ -100,12 +111,30 @@ fn begin(home: &Home, args: &IsolateArgs, voice: Voice, by: Option<&str>) -> Res
             .map_err(|why| vec![format!("--sim-fault: {why}")])?;
     }
     let mut nodes = inventory.select(args.nodes.as_deref(), args.exclude_nodes.as_deref()).map_err(one)?;
-    let seen = evidence_at_hand(home, args, &suite_read.name, &inventory, &nodes).map_err(one)?;
-    if let Some((id, found)) = &seen {
+    let seen = match evidence_at_hand(home, args, &suite_read.name, &inventory, &nodes).map_err(one)? {
+        AtHand::Nothing => None,
+        AtHand::Evidence(id, found, hung_once) => Some((id, found, hung_once)),
+        AtHand::Broken(text) => {
+            eprint!("{text}");
+            return Ok(Begun::Told(Chased { code: exit_code::COULD_NOT_TELL, ..Chased::default() }));
+        }
+    };
+    let mut limits = Limits::of(inventory.nodes.len(), args.drain_at_most);
+    if let Some((_, _, hung_once)) = &seen {
+        limits.hung_once.clone_from(hung_once);
+    }
+    if let Some((id, found, _)) = &seen {
         if found.explains_all {
             told::evidence(voice, &inventory, id, found);
             if args.drain {
-                drained::drain(&inventory, &found.lines, id, inventory.is_simulated(), args.ssh_fanout);
+                drained::drain(
+                    &inventory,
+                    &found.lines,
+                    id,
+                    inventory.is_simulated(),
+                    args.ssh_fanout,
+                    &limits,
+                );
             }
             told::sum(voice, found.lines.len(), 0, nodes.len(), 0.0);
             let culprits = found.lines.clone();
@@ -120,7 +149,14 @@ fn begin(home: &Home, args: &IsolateArgs, voice: Voice, by: Option<&str>) -> Res
         if nodes.len() < FEWEST && !found.lines.is_empty() {
             told::evidence_alone(voice, found, nodes.len());
             if args.drain {
-                drained::drain(&inventory, &found.lines, id, inventory.is_simulated(), args.ssh_fanout);
+                drained::drain(
+                    &inventory,
+                    &found.lines,
+                    id,
+                    inventory.is_simulated(),
+                    args.ssh_fanout,
+                    &limits,
+                );
             }
             told::sum(voice, found.lines.len(), 0, all, 0.0);
             let culprits = found.lines.clone();
@@ -147,10 +183,11 @@ fn begin(home: &Home, args: &IsolateArgs, voice: Voice, by: Option<&str>) -> Res
         reservation: args.reservation.clone(),
         brought_about_by: by.map(str::to_owned),
     };
-    let known = seen.map(|(_, found)| found.lines).unwrap_or_default();
+    let known = seen.map(|(_, found, _)| found.lines).unwrap_or_default();
     let mut isolation =
         Isolation::new(home, inventory, probes, fleet, asked, loaded.sources, args.ssh_fanout);
     isolation.known = known;
+    isolation.hung_once = limits.hung_once;
     isolation.baselines = loaded.baselines;
     isolation.voice = voice;
     told::heading(&isolation);
@@ -163,6 +200,15 @@ fn begin(home: &Home, args: &IsolateArgs, voice: Voice, by: Option<&str>) -> Res
     Ok(Begun::Rounds(Box::new(isolation)))
 }
 
+/// What the runs before this say.
+enum AtHand {
+    Nothing,
+    /// The run, what it names, and the nodes that one job alone speaks against, by its time limit.
+    Evidence(String, Evidence, BTreeSet<String>),
+    /// Its launcher, image or tool was broken: nothing that is run now would tell more.
+    Broken(String),
+}
+
 /// The newest run of that suite on that cluster, and what it names by itself. No run, no evidence.
 fn evidence_at_hand(
     home: &Home,
@@ -170,9 +216,9 @@ fn evidence_at_hand(
     suite: &str,
     inventory: &Inventory,
     nodes: &[String],
-) -> Result<Option<(String, Evidence)>, String> {
+) -> Result<AtHand, String> {
     if args.no_evidence {
-        return Ok(None);
+        return Ok(AtHand::Nothing);
     }
     let stored = match &args.run {
         Some(word) => Some(stored::open(home, word).map_err(|why| format!("--run: {why}"))?),
@@ -184,13 +230,34 @@ fn evidence_at_hand(
             (fits && !is_round && folder.join("summary.json").exists()).then_some(stored)
         }),
     };
-    let Some(stored) = stored else { return Ok(None) };
+    let Some(stored) = stored else { return Ok(AtHand::Nothing) };
     let path = stored.folder().join("summary.json");
     let summary: crate::artefact::Summary = store::read_json(&path).map_err(|error| error.to_string())?;
-    let mut found = evidence::of_seen(&seen::of(&stored, &summary)?);
+    if let Some(failure) = &summary.common_failure {
+        let headline = report::headline(failure);
+        let words = report::last_words(&failure.words);
+        return Ok(AtHand::Broken(format!(
+            "error: not isolated: in the newest run of `{suite}` {headline}; no node is to be found\n{words}check: {}\n\
+             Run the suite again once that is done; --no-evidence begins without it. run folder: runs/{}/\n",
+            failure.check, summary.run_id
+        )));
+    }
+    let seen = seen::of(&stored, &summary)?;
+    let mut found = evidence::of_seen(&seen);
     found.lines.retain(|line| nodes.contains(&line.node));
     found.explains_all &= !found.lines.is_empty();
-    Ok(Some((summary.run_id, found)))
+    let hung_once = found.lines.iter().filter(|line| drains::is_hang(line)).map(|line| line.node.clone());
+    let hung_once = hung_once.filter(|node| hangs_of(&seen, node) < 2).collect();
+    Ok(AtHand::Evidence(summary.run_id, found, hung_once))
+}
+
+/// Jobs of the node that came to no end.
+fn hangs_of(seen: &Seen, node: &String) -> usize {
+    let hung = |job: &&JobOutcome| {
+        let is_hang = job.bad.as_ref().is_some_and(|bad| HANGS.contains(&bad.cause.as_str()));
+        is_hang && job.nodes.contains(node)
+    };
+    seen.jobs.iter().filter(hung).count()
 }
 
 fn refused_on_real(inventory: &Inventory) -> Result<(), String> {

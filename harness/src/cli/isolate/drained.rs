@@ -1,12 +1,12 @@
 //! `--drain` and `--resume-drained`: culprits out of Slurm's queue, and back into it once they have passed. What is told of
 //! each node stands here; how Slurm is asked, in `crate::drain`.
 
-use super::super::reached::Reached;
+use super::super::reached::{Reached, simulated};
 use super::super::{RunArgs, run_suites};
 use super::IsolateArgs;
 use crate::drain::{self, Drained, Shown};
 use crate::inventory::{Inventory, Kind, ReachBy};
-use crate::isolate::drains;
+use crate::isolate::drains::{self, Limits};
 use crate::isolate::evidence::Line;
 use crate::reach::Reach;
 use crate::sim::PretendReach;
@@ -26,8 +26,15 @@ pub fn refused(inventory: &Inventory, flag: &str) -> Result<(), String> {
 }
 
 /// Drains the culprits, and says of each what became of it.
-pub fn drain(inventory: &Inventory, lines: &[Line], run: &str, simulated: bool, ssh_fanout: u32) {
-    let (mut wanted, left) = drains::of_lines(lines, run);
+pub fn drain(
+    inventory: &Inventory,
+    lines: &[Line],
+    run: &str,
+    simulated: bool,
+    ssh_fanout: u32,
+    limits: &Limits,
+) {
+    let (mut wanted, left) = drains::of_lines(lines, run, limits);
     left.iter().for_each(|line| println!("{line}"));
     if simulated {
         // Whoever reads the queue is not to take it for a measurement.
@@ -173,7 +180,7 @@ fn with<T>(
     runtime.map_err(|error| error.to_string())?.block_on(async {
         if pretend {
             let reach = PretendReach::new(inventory, 0, Vec::new(), BTreeMap::new())?;
-            return Ok(act(&reach).await);
+            return Ok(act(&simulated(inventory, &reach)).await);
         }
         let reached = Reached::of(inventory, 0, ssh_fanout as usize)?;
         reached.begin().await;

@@ -22,7 +22,8 @@ use voice::Voice;
 const CODES: &str = "\
 Draining: nothing is drained unasked. --drain takes nodes out of Slurm's queue whose culprits are of severity replace,
 reboot or reset, never suspects, each for the reason `[harness] CODE PART: EVIDENCE, run ID`. What somebody else said of
-a node stands, and is told. --resume-drained runs --suite on each node that is drained for such a reason, together with
+a node stands, and is told. One call drains one node or a tenth of them, more only with --drain-at-most; a job that came
+to its time limit once drains none. --resume-drained runs --suite on each node that is drained for such a reason, together with
 an idle node, in a reservation that keeps others off it; it stays in the queue only where that run exits 0.
 
 Exit codes: 0 no culprit; 1 culprits are named; 2 wrong usage; 3 could not tell: something stayed open, the budget
@@ -67,6 +68,9 @@ pub struct IsolateArgs {
     /// Drain the nodes that are named, where Slurm is and their severity asks for it
     #[arg(long, conflicts_with = "dry_run")]
     drain: bool,
+    /// With --drain: take so many nodes out at most; else one, or a tenth of the inventory's
+    #[arg(long, value_name = "N", requires = "drain", value_parser = clap::value_parser!(u32).range(1..))]
+    drain_at_most: Option<u32>,
     /// Look again at nodes that were drained so, and put back into the queue what passes
     #[arg(long, requires = "suite", conflicts_with_all = ["drain", "resume", "dry_run", "case", "run", "no_evidence", "budget", "seed", "sim_faults", "reservation"])]
     resume_drained: bool,

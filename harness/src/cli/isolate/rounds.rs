@@ -11,6 +11,7 @@ use crate::isolate::round::{Asked, OfCase, Probes, Record, Tried, answers};
 use crate::isolate::{self, Answer, Conclusion, Fleet, Next, Trial};
 use crate::pipeline;
 use crate::plan::{self, Request};
+use crate::report::{self, Report};
 use crate::store::{self, Home, Store, Stored};
 use crate::{interrupt, nodeset};
 use clap::Parser;
@@ -24,6 +25,8 @@ pub enum Stopped {
     /// The next round would need so many node-hours.
     Budget(f64),
     Machinery(String),
+    /// The first round failed everywhere alike: its launcher, image or tool is broken. What is said of it.
+    Broken(String),
 }
 
 pub struct Isolation {
@@ -40,6 +43,8 @@ pub struct Isolation {
     pub node_seconds: f64,
     /// What the evidence at hand had named.
     pub known: Vec<Line>,
+    /// Nodes that it names for one job alone that came to its time limit.
+    pub hung_once: BTreeSet<String>,
     pub voice: Voice,
     /// What whole nodes may be held against, when nobody is named.
     pub baselines: Option<Baselines>,
@@ -75,6 +80,7 @@ impl Isolation {
             answers: Vec::new(),
             node_seconds: 0.0,
             known: Vec::new(),
+            hung_once: BTreeSet::new(),
             voice: Voice::Out,
             baselines: None,
             versions: Versions::new(),
@@ -194,7 +200,12 @@ impl Isolation {
         let finished = run_suites::execute(plan, &self.inventory, reached, store, &self.args, past)
             .map_err(Stopped::Machinery)?;
         pipeline::write_reports(plan, &finished, store).map_err(machinery)?;
-        Ok(())
+        // Later rounds have shown already that runs come to an end here.
+        let report = Report { plan, cases: &finished.cases, summary: &finished.summary };
+        match report::broken(&report).filter(|_| self.ids.is_empty()) {
+            Some(text) => Err(Stopped::Broken(text)),
+            None => Ok(()),
+        }
     }
 
     /// The answers of a stored round.
@@ -244,7 +255,7 @@ impl Isolation {
     /// Goes on where the rounds of a process that was ended had come to; a round in the middle is run to its end.
     pub fn take_up(&mut self, records: &[(PathBuf, Record)]) -> Result<(), String> {
         let told = |stopped| match stopped {
-            Stopped::Machinery(why) => why,
+            Stopped::Machinery(why) | Stopped::Broken(why) => why,
             Stopped::Interrupted(_) | Stopped::Budget(_) => "it was ended again".to_owned(),
         };
         for (folder, record) in records {

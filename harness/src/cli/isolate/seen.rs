@@ -1,6 +1,7 @@
 //! What a stored run holds for `isolate::evidence`, read from its folder.
 
 use crate::artefact::{Probe, Status, Summary, Verdict};
+use crate::history::blameless;
 use crate::isolate::seen::{Loss, Seen, Timeouts};
 use crate::nodeset;
 use crate::store::{self, Stored};
@@ -17,6 +18,8 @@ pub fn of(stored: &Stored, summary: &Summary) -> Result<Seen, String> {
         gpus: plan.instance.gpus as usize,
         ..Seen::default()
     };
+    let cases: Vec<_> = plan.cases.iter().filter_map(|case| stored.verdict(&case.name).ok()?).collect();
+    blameless::clear(stored, &cases, &mut seen.culprits);
     let mut timeouts: BTreeMap<(String, String), u64> = BTreeMap::new();
     for case in &plan.cases {
         if let Some(outcomes) = stored.outcomes(&case.name).map_err(told)? {

@@ -85,6 +85,7 @@ fn case(keep: Keep) -> PlannedCase {
         must_end: None,
         sim_faults: Vec::new(),
         limit_s: 1,
+        stall_s: None,
         queue_limit_s: 1,
         jobs: vec![PlannedJob {
             name: "j".into(),

@@ -92,6 +92,24 @@ pub async fn no_nodes(reach: &dyn Reach, partition: &str) -> Failure {
     Failure::Asked(format!("--partition: Slurm has none of that name, {hint}: `{partition}`"))
 }
 
+/// How long Slurm lets a node boot, as it writes it; nothing where it does not say.
+pub async fn resume_timeout(reach: &dyn Reach) -> Option<String> {
+    let answer = once(reach, &["scontrol", "show", "config"]).await.ok()?;
+    let time = answer.lines().find_map(|line| line.trim().strip_prefix("ResumeTimeout")?.split_once('='))?;
+    Some(time.1.trim().to_owned()).filter(|time| !time.is_empty() && time.len() < 40)
+}
+
+/// What srun is to be told to wire ranks together with: the best that it has. Older releases list it on stderr.
+pub async fn mpi(reach: &dyn Reach) -> Option<String> {
+    let command = Command::new(["srun", "--mpi=list"], QUERY_LIMIT);
+    let answer = reach.exec(&Host::Here, &command).await.ok()?;
+    let text = answer.stdout_text() + "\n" + &String::from_utf8_lossy(&answer.stderr);
+    let is_list = text.contains("MPI plugin types are") || text.contains("MPI types are");
+    let words: BTreeSet<&str> = text.split(|c: char| c.is_whitespace() || c == ',').collect();
+    let has = |name: &&str| words.contains(*name);
+    ["pmix", "pmi2", "none"].iter().copied().find(has).filter(|_| is_list).map(str::to_owned)
+}
+
 enum Unanswered {
     Said(String),
     Failed(String),

@@ -2,13 +2,16 @@
 
 use super::ask::Reserved;
 use super::{Discovered, Failure, LeftOut, Node, Reason, Request};
+use crate::inventory::instance::{is_ec2_type, whole_machine};
 use crate::inventory::{Instance, Instances};
 use crate::nodeset;
+use crate::script::GpuRequest;
 use crate::suggest::nearest;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Words of a state with which a node takes no jobs, gravest first. One that is busy, or planned for somebody's job, does.
-const BARRED: [&str; 19] = [
+/// Words of a state with which a node takes no jobs, gravest first. One that is busy, or planned for somebody's job, does;
+/// and so does one that power saving has put down: Slurm boots it for the job.
+const BARRED: [&str; 16] = [
     "down",
     "not_responding",
     "fail",
@@ -19,9 +22,6 @@ const BARRED: [&str; 19] = [
     "drain",
     "invalid_reg",
     "blocked",
-    "powered_down",
-    "powering_down",
-    "powering_up",
     "reboot_issued",
     "reboot",
     "reboot_requested",
@@ -29,6 +29,8 @@ const BARRED: [&str; 19] = [
     "unknown",
     "perfctrs",
 ];
+/// Words of a node that boots for the first job on it.
+const BOOTS: [&str; 3] = ["powered_down", "powering_down", "powering_up"];
 /// Words that mean nothing to who runs inside the reservation.
 const SET_ASIDE: [&str; 2] = ["maint", "reserved"];
 
@@ -70,7 +72,11 @@ pub fn choose(
     let instance = instance(&nodes, request, instances)?;
     let mut left_out = Vec::new();
     let is_reserved = reserved.is_some();
-    nodes.retain(|node| match barred(node, is_reserved, instance) {
+    let gpus = match nodes.iter().any(|node| node.gpus.is_some()) {
+        true => GpuRequest::Gres,
+        false => GpuRequest::None,
+    };
+    nodes.retain(|node| match barred(node, is_reserved, instance, gpus) {
         Some(why) => {
             left_out.push(LeftOut { node: node.name.clone(), why });
             false
@@ -82,23 +88,27 @@ pub fn choose(
     }
     let mut notes = Vec::new();
     notes.extend(reserved.and_then(|reserved| reserved.is_not_active));
-    if nodes.iter().any(|node| node.gpus.is_none()) {
+    if gpus == GpuRequest::None {
         notes.push(format!(
-            "Slurm knows of no GPUs on some nodes; {} has {} each",
+            "Slurm has no GRES for GPUs, jobs ask for none (gpus = \"none\"); {} has {} each",
             instance.name, instance.gpus
         ));
     }
+    let boots = |node: &&Node| BOOTS.iter().any(|word| node.state.has(word));
     Ok(Discovered {
         slurm,
         instance: instance.name.clone(),
         groups: groups(&nodes),
+        gpus,
+        mpi: None,
+        boot: nodes.iter().filter(boots).map(|node| node.name.clone()).collect(),
         nodes: nodes.into_iter().map(|node| node.name).collect(),
         left_out,
         notes,
     })
 }
 
-fn barred(node: &Node, is_reserved: bool, instance: &Instance) -> Option<String> {
+fn barred(node: &Node, is_reserved: bool, instance: &Instance, asked_by: GpuRequest) -> Option<String> {
     let behind = node.reason.as_ref().map(told).unwrap_or_default();
     if nodeset::expand(&node.name) != Ok(vec![node.name.clone()]) {
         return Some("its name cannot be used here".to_owned());
@@ -116,10 +126,13 @@ fn barred(node: &Node, is_reserved: bool, instance: &Instance) -> Option<String>
     if node.state.words.is_empty() {
         return Some(format!("no state{behind}"));
     }
-    if let Some(kind) = &node.instance_type
+    if let Some(kind) = kind_of(node)
         && profile_name(kind).is_some_and(|name| name != instance.name)
     {
         return Some(format!("it is no {}: `{kind}`", instance.name));
+    }
+    if node.gpus.is_none() && asked_by == GpuRequest::Gres {
+        return Some("its GRES names no GPU, and jobs ask for them by GRES".to_owned());
     }
     let gpus = node.gpus.filter(|gpus| *gpus != instance.gpus)?;
     Some(format!("its GRES has another number of GPUs than {}, {}: {gpus}", instance.name, instance.gpus))
@@ -132,13 +145,14 @@ fn told(reason: &Reason) -> String {
     format!(": {}{behind}", reason.text)
 }
 
-/// The profile that is called like EC2's instance type: `p5` for `p5.48xlarge`. Smaller sizes are parts of a machine.
 fn profile_name(kind: &str) -> Option<&str> {
-    match kind.split_once('.') {
-        Some((name, "24xlarge" | "48xlarge")) => Some(name),
-        Some(_) => None,
-        None => Some(kind),
-    }
+    if kind.contains('.') { whole_machine(kind) } else { Some(kind) }
+}
+
+/// What a node is, by Slurm's own field or by a feature: ParallelCluster writes EC2's name among them.
+fn kind_of(node: &Node) -> Option<&str> {
+    let feature = || node.features.iter().find(|feature| is_ec2_type(feature));
+    node.instance_type.as_ref().or_else(feature).map(String::as_str)
 }
 
 fn instance<'i>(
@@ -163,7 +177,11 @@ fn instance<'i>(
             Failure::Asked(format!("--instance: no profile in `inventory/instances`, {hint}: `{asked}`"))
         });
     }
-    let kinds: BTreeSet<&str> = nodes.iter().filter_map(|node| node.instance_type.as_deref()).collect();
+    let mut kinds: BTreeSet<&str> = nodes.iter().filter_map(kind_of).collect();
+    // HyperPod has a partition for each type, of its name.
+    if kinds.is_empty() && is_ec2_type(&request.partition) {
+        kinds.insert(&request.partition);
+    }
     let kinds: Vec<&str> = kinds.into_iter().collect();
     match kinds[..] {
         [kind] => find(kind).ok_or_else(|| {

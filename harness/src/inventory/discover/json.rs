@@ -4,7 +4,7 @@
 use super::text::{gpus, reason_of, words};
 use super::{Node, Reason};
 use crate::launch::slurm_json::number;
-use crate::launch::slurm_state::StateSet;
+use crate::reach::slurm_state::StateSet;
 use crate::store::iso8601;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -12,8 +12,10 @@ mod text;
 pub use render::render;
 
 use super::Instances;
-use crate::launch::slurm_state::StateSet;
+use crate::nodeset;
 use crate::reach::Reach;
+use crate::reach::slurm_state::StateSet;
+use crate::script::GpuRequest;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a person asks for.
@@ -56,6 +58,12 @@ pub struct Discovered {
     /// Features that some of the nodes have, and not all of them.
     pub groups: BTreeMap<String, Vec<String>>,
     pub left_out: Vec<LeftOut>,
+    /// How GPUs are asked for here: by GRES, where its nodes have some.
+    pub gpus: GpuRequest,
+    /// What srun wires ranks together with; nothing where it did not say.
+    pub mpi: Option<String>,
+    /// Nodes that are powered down, and boot for the first job on them.
+    pub boot: Vec<String>,
     /// What a person should know beside it.
     pub notes: Vec<String>,
 }
@@ -91,5 +99,20 @@ pub async fn discover(
     if nodes.is_empty() {
         return Err(ask::no_nodes(reach, &request.partition).await);
     }
-    choose::choose(nodes, reserved, request, instances, slurm.told)
+    let mut found = choose::choose(nodes, reserved, request, instances, slurm.told)?;
+    if !found.boot.is_empty() {
+        let took = ask::resume_timeout(reach).await;
+        let took = took.map(|time| format!(", which may take {time} (ResumeTimeout)")).unwrap_or_default();
+        let (n, nodes) = (found.boot.len(), nodeset::fold(&found.boot));
+        found
+            .notes
+            .push(format!("{n} nodes are powered down, the first job on each boots it{took}: {nodes}"));
+    }
+    found.mpi = ask::mpi(reach).await;
+    if let Some(mpi) = found.mpi.as_deref().filter(|mpi| *mpi != "pmix") {
+        found.notes.push(format!(
+            "srun has no pmix plugin, which MPI programs of nccl-tests need as a rule; written: mpi = \"{mpi}\""
+        ));
+    }
+    Ok(found)
 }

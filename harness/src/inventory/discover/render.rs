@@ -2,6 +2,7 @@
 
 use super::{Discovered, Request};
 use crate::nodeset;
+use crate::script::GpuRequest;
 use std::fmt::Write;
 
 /// `when` is told in the file, `shared` is the folder that all nodes see.
@@ -38,6 +39,11 @@ pub fn render(found: &Discovered, request: &Request, shared: &str, when: &str) -
     let _ = writeln!(text, "\n[reach]\nvia = \"slurm\"\npartition = {}", quoted(&request.partition));
     if let Some(reservation) = &request.reservation {
         let _ = writeln!(text, "reservation = {}", quoted(reservation));
+    }
+    let gpus = if found.gpus == GpuRequest::None { "none" } else { "gres" };
+    let _ = writeln!(text, "gpus = {}", quoted(gpus));
+    if let Some(mpi) = &found.mpi {
+        let _ = writeln!(text, "mpi = {} # of those that `srun --mpi=list` lists", quoted(mpi));
     }
     let _ = writeln!(text, "\n[paths]\nshared = {} # a folder that all nodes see", quoted(shared));
     text

@@ -43,7 +43,13 @@ fn found(answers: Vec<(&'static str, Answer)>, request: &Request) -> Result<Disc
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let found = runtime.expect("a runtime").block_on(discover(&said, request, &instances()));
     let asked = said.asked.into_inner();
-    let reads = ["sinfo ", "scontrol --json show ", "scontrol --oneliner show "];
+    let reads = [
+        "sinfo ",
+        "scontrol --json show ",
+        "scontrol --oneliner show ",
+        "scontrol show config",
+        "srun --mpi=list",
+    ];
     assert!(asked.iter().all(|line| reads.iter().any(|read| line.starts_with(read))), "{asked:?}");
     found
 }
@@ -79,10 +85,11 @@ p5-012|draining@|p5,rack2|gpu:h100:8|Unknown|Unknown|none
 fn nodes_that_take_no_jobs_are_named_with_their_reasons_and_left_out() {
     let found = found(vec![("sinfo --version", Answer::ok(OLD)), ("sinfo", Answer::ok(LINES))], &request())
         .expect("found");
-    assert_eq!(found.nodes, ["p5-001", "p5-002", "p5-005"]);
-    assert_eq!(found.instance, "p5");
+    assert_eq!(found.nodes, ["p5-001", "p5-002", "p5-005", "p5-009"]);
+    assert_eq!(found.boot, ["p5-009"], "Slurm boots it for the first job on it");
+    assert_eq!((found.instance.as_str(), found.gpus), ("p5", GpuRequest::Gres));
     assert_eq!(found.groups["rack1"], ["p5-001", "p5-002"]);
-    assert_eq!(found.groups["rack2"], ["p5-005"]);
+    assert_eq!(found.groups["rack2"], ["p5-005", "p5-009"]);
     assert!(!found.groups.contains_key("efa"), "all of them have it");
     let expected = [
         ("p5-003", "drained: fan is loud | see ticket second line of it (root(0), 2026-11-20T10:00:00)"),
@@ -90,7 +97,6 @@ fn nodes_that_take_no_jobs_are_named_with_their_reasons_and_left_out() {
         ("p5-006", "maint"),
         ("p5-007", "reserved"),
         ("p5-008", "not responding, failing"),
-        ("p5-009", "powered down"),
         ("p5-010", "its GRES has another number of GPUs than p5, 8: 4"),
         ("p5-011", "a state that is not known here, `blorp`"),
         ("p5-012", "draining, reboot requested"),
@@ -124,6 +130,76 @@ fn what_people_write_into_reasons_stays_a_comment() {
     assert_eq!(read.nodes, ["n1"]);
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
     assert_eq!(found.notes.len(), 1, "Slurm knows of no GPUs: {:?}", found.notes);
+    assert!(text.contains("\ngpus = \"none\"\n"), "{text}");
+}
+
+/// A ParallelCluster: dynamic nodes in power saving, their type among the features, Slurm without GRES.
+const DYNAMIC: &str = "\
+p5-dy-gpu-1|idle~|dynamic,p5.48xlarge,gpu|(null)|Unknown|Unknown|none
+p5-dy-gpu-2|idle%|dynamic,p5.48xlarge,gpu|(null)|Unknown|Unknown|none
+p5-dy-gpu-3|down~|dynamic,p5.48xlarge,gpu|(null)|2026-11-20T11:00:00|slurm(401)|ResumeTimeout reached
+p5-st-gpu-1|idle|static,p5.48xlarge,gpu|(null)|Unknown|Unknown|none
+";
+
+#[test]
+fn nodes_in_power_saving_are_usable_and_told_with_the_time_that_they_take_to_boot() {
+    let config =
+        "ResumeRate              = 0\nResumeTimeout           = 1800 sec\nReturnToService         = 1\n";
+    let answers = |mpi: Answer| {
+        vec![
+            ("sinfo --version", Answer::ok(OLD)),
+            ("sinfo", Answer::ok(DYNAMIC)),
+            ("scontrol show config", Answer::ok(config)),
+            ("srun --mpi=list", mpi),
+        ]
+    };
+    let asked = Request { instance: None, ..request() };
+    let list =
+        "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\nspecific pmix plugin versions available: pmix_v4\n";
+    let dynamic = found(answers(Answer::ok(list)), &asked).expect("found");
+    assert_eq!(dynamic.nodes, ["p5-dy-gpu-1", "p5-dy-gpu-2", "p5-st-gpu-1"]);
+    assert_eq!(dynamic.instance, "p5", "by the feature");
+    assert_eq!(
+        why(&dynamic),
+        [(
+            "p5-dy-gpu-3".to_owned(),
+            "down: ResumeTimeout reached (slurm(401), 2026-11-20T11:00:00)".to_owned()
+        )]
+    );
+    let note = "2 nodes are powered down, the first job on each boots it, which may take 1800 sec (ResumeTimeout): p5-dy-gpu-[1-2]";
+    assert!(dynamic.notes.contains(&note.to_owned()), "{:?}", dynamic.notes);
+    let text = render(&dynamic, &asked, "/fsx", "now");
+    assert!(text.contains("gpus = \"none\"\nmpi = \"pmix\""), "{text}");
+    let read = Inventory::read(&text, "inventory/x.toml", &instances()).expect(&text);
+    let ReachBy::Slurm(slurm) = read.reach else { panic!("not over Slurm") };
+    assert_eq!((slurm.gpus, slurm.mpi.as_str()), (Some(GpuRequest::None), "pmix"));
+
+    // Releases before 22.05 list on stderr.
+    let old =
+        Answer { stderr: b"srun: MPI types are...\nsrun: none\nsrun: pmi2\n".to_vec(), ..Answer::ok("") };
+    let without = found(answers(old), &asked).expect("found");
+    assert_eq!(without.mpi.as_deref(), Some("pmi2"));
+    assert!(without.notes.iter().any(|note| note.contains("no pmix")), "{:?}", without.notes);
+    let silent = found(answers(Answer::failed(1, "srun: fatal: no")), &asked).expect("found");
+    assert_eq!(silent.mpi, None);
+}
+
+#[test]
+fn a_partition_of_hyperpod_says_what_its_nodes_are_and_sagemakers_names_are_known() {
+    let lines =
+        "ip-10-1-4-190|idle|(null)|gpu:8|Unknown|Unknown|none\nip-10-1-5-138|idle|(null)|(null)|x|x|none\n";
+    let answers = || vec![("sinfo --version", Answer::ok(OLD)), ("sinfo", Answer::ok(lines))];
+    let asked = Request { partition: "ml.p5.48xlarge".to_owned(), ..Request::default() };
+    let by_partition = found(answers(), &asked).expect("found");
+    assert_eq!(
+        (by_partition.instance.as_str(), by_partition.nodes.as_slice()),
+        ("p5", ["ip-10-1-4-190".to_owned()].as_slice())
+    );
+    assert_eq!(why(&by_partition)[0].1, "its GRES names no GPU, and jobs ask for them by GRES");
+    let asked = Request { instance: Some("ml.p5en.48xlarge".to_owned()), ..request() };
+    assert_eq!(found(answers(), &asked).expect("found").instance, "p5en");
+    let inventory = "kind = \"real\"\ninstance = \"ml.p5.48xlarge\"\nnodes = \"n1\"\nreach = { via = \"local\" }\npaths = { shared = \"/f\" }\n";
+    assert_eq!(Inventory::read(inventory, "x.toml", &instances()).expect("read").instance.name, "p5");
 }
 
 /// 24.11 to 25.11: states are lists, numbers are objects.
@@ -187,7 +263,7 @@ fn a_release_that_cannot_speak_json_after_all_is_asked_in_text() {
     ];
     for broken in broken {
         let found = found(new(broken), &request()).expect(broken);
-        assert_eq!(found.nodes, ["p5-001", "p5-002", "p5-005"], "{broken}");
+        assert_eq!(found.nodes, ["p5-001", "p5-002", "p5-005", "p5-009"], "{broken}");
     }
 }
 
@@ -259,7 +335,7 @@ fn features_and_reservations_narrow_the_nodes() {
         found(answers(Answer::ok("")), &Request { features, ..request() })
     };
     assert_eq!(with(&["rack1"]).expect("found").nodes, ["p5-001", "p5-002"]);
-    assert_eq!(with(&["rack2", "efa"]).expect("found").nodes, ["p5-005"]);
+    assert_eq!(with(&["rack2", "efa"]).expect("found").nodes, ["p5-005", "p5-009"]);
     assert!(matches!(with(&["rack3"]), Err(Failure::Asked(why)) if why.contains("did you mean `rack")));
     assert!(matches!(with(&["rack1", "rack2"]), Err(Failure::Asked(why)) if why.contains("all of them")));
 }

@@ -2,7 +2,7 @@
 //! wrote: they stand last, and may hold bars and line breaks.
 
 use super::{Node, Reason};
-use crate::launch::slurm_state::StateSet;
+use crate::reach::slurm_state::StateSet;
 use std::collections::BTreeMap;
 
 /// Name, state, active features, GRES, since when and by whom the reason, the reason.

@@ -36,7 +36,7 @@ fn a_baseline_judges_by_its_state() {
         (PlannedBaseline::Expired(both()), 100.0, Status::Inconclusive, false),
         (PlannedBaseline::Expired(both()), 1.0, Status::Inconclusive, false),
         (PlannedBaseline::Expired(both()), 1000.0, Status::Inconclusive, false),
-        (PlannedBaseline::None { key: "k".into() }, 100.0, Status::Inconclusive, false),
+        (PlannedBaseline::None { key: "k".into() }, 100.0, Status::Unjudged, false),
     ];
     for (baseline, value, status, provisional) in table {
         let verdict = World::new(with(baseline.clone())).saw(value).one();

@@ -9,7 +9,8 @@ const RATE: f64 = 12.0;
 /// Four nodes in a ring, each pair in both directions, all flows of both devices at the same rate.
 fn ring() -> World {
     let mut world = World::new(at_least(10.0));
-    world.case.workload = WorkloadFacts::NicPairs { tool: "fi_rma_bw".into(), op: "write".into() };
+    world.case.workload =
+        WorkloadFacts::NicPairs { tool: "fi_rma_bw".into(), op: "write".into(), memory: None, path: None };
     let planned = world.case.jobs.remove(0);
     let record = world.jobs.jobs.remove(0);
     world.analysis.jobs.clear();

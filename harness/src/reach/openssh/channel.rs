@@ -33,7 +33,7 @@ pub async fn run(session: &Session, host: &str, text: &str, program: &str) -> Re
     };
     let (fed, stdout, stderr) =
         tokio::join!(feed(stdin, text.as_bytes()), head(stdout, STDOUT_LIMIT + words::AROUND), tail(stderr));
-    end(child).await;
+    let code = end(child).await;
     let Ok(stdout) = stdout.map_err(|_| ()) else { return Err(lost("the connection was lost")) };
     let Some(stdout) = stdout else {
         let why = format!("it printed more than {} MiB, which is for files", STDOUT_LIMIT >> 20);
@@ -44,8 +44,24 @@ pub async fn run(session: &Session, host: &str, text: &str, program: &str) -> Re
         Told::Absent => {
             Err(Error::For(ReachError::NoProgram { host: host.to_owned(), program: program.to_owned() }))
         }
+        Told::NeverBegan { printed } => match code {
+            // ssh says 255 of a connection that broke, too.
+            Some(code) if code != 255 => {
+                let line = words::first_line(&printed).or_else(|| words::first_line(&stderr));
+                Err(Error::For(ReachError::NoAccess { host: host.to_owned(), why: refused(line, code) }))
+            }
+            _ => Err(lost("the connection was lost")),
+        },
         Told::Cut if fed.is_err() => Err(lost("the connection was lost before all was said")),
         Told::Cut => Err(lost("the connection was lost")),
+    }
+}
+
+/// A login shell, or a command that stands in for it, which runs nothing.
+fn refused(line: Option<String>, code: i32) -> String {
+    match line {
+        Some(line) => format!("its login shell runs no commands, it printed: {line}"),
+        None => format!("its login shell runs no commands and printed nothing (exit code {code})"),
     }
 }
 
@@ -124,9 +140,10 @@ async fn tail(mut stream: impl AsyncRead + Unpin) -> Vec<u8> {
     }
 }
 
-/// How it ended was said in its output; a channel that is waited for leaves nothing half open.
-async fn end(child: Child<&Session>) {
-    let _ = child.wait().await;
+/// How a command ended was said in its output; a channel that is waited for leaves nothing half open. What the shell itself
+/// ended with, where the host said it.
+async fn end(child: Child<&Session>) -> Option<i32> {
+    child.wait().await.ok()?.code()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! digest of what is here. On the node a file has another name until then.
 
 use super::channel::{self, chain, not_started};
+use super::greeting::Greeting;
 use super::{Node, OpenSsh};
 use crate::digest::sha256;
 use crate::reach::{Command, ReachError, Status};
@@ -264,17 +265,20 @@ impl Channel {
             return Err(channel::Error::For(place.lost("sftp has no pipes")));
         };
         let options = SftpOptions::new().flush_interval(Duration::ZERO);
-        match timeout(STEP_LIMIT, Sftp::new(stdin, stdout, options)).await {
-            Ok(Ok(sftp)) => Ok(Channel { sftp, child }),
-            Ok(Err(error)) if session.check().await.is_ok() => {
-                let why = format!(
-                    "the host offers no sftp (`Subsystem sftp` in its sshd_config): {}",
-                    chain(&error)
-                );
-                Err(channel::Error::For(place.failed("no way to", why)))
+        let (stdout, greeting) = Greeting::of(stdout);
+        let begun = timeout(STEP_LIMIT, Sftp::new(stdin, stdout, options)).await;
+        let no_access =
+            |why: String| channel::Error::For(ReachError::NoAccess { host: place.host.to_owned(), why });
+        match (begun, greeting.line()) {
+            (Ok(Ok(sftp)), _) => Ok(Channel { sftp, child }),
+            (_, Some(line)) => Err(no_access(format!("it offers no sftp, it printed: {line}"))),
+            (Ok(Err(error)), None) if session.check().await.is_ok() => {
+                let why =
+                    format!("it offers no sftp (`Subsystem sftp` in its sshd_config): {}", chain(&error));
+                Err(no_access(why))
             }
-            Ok(Err(error)) => Err(channel::Error::For(place.lost(&chain(&error)))),
-            Err(_) => Err(channel::Error::For(place.lost("sftp gave no answer"))),
+            (Ok(Err(error)), None) => Err(channel::Error::For(place.lost(&chain(&error)))),
+            (Err(_), None) => Err(channel::Error::For(place.lost("sftp gave no answer"))),
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod channel;
 mod files;
+mod greeting;
 mod master;
 mod pace;
 mod refusal;

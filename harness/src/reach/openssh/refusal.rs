@@ -103,7 +103,7 @@ fn unreachable(host: &str, why: String) -> ReachError {
 
 /// Not the host's fault: nothing of it was seen.
 fn failed(host: &str, why: String) -> ReachError {
-    ReachError::Failed { what: format!("ssh to {host}"), why }
+    ReachError::NoAccess { host: host.to_owned(), why }
 }
 
 /// The command that prints the key of a host by the name that ssh gave it.

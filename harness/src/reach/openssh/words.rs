@@ -59,11 +59,15 @@ pub enum Told {
     Absent,
     /// The output breaks off: whether the command ran to its end is not known.
     Cut,
+    /// The shell never got so far: what came instead.
+    NeverBegan {
+        printed: Vec<u8>,
+    },
 }
 
 /// Reads what came between the two marks. ssh itself cannot say whether a command ended or the connection did.
 pub fn told(mut output: Vec<u8>) -> Told {
-    let Some(begins) = find(&output, BEGINS) else { return Told::Cut };
+    let Some(begins) = find(&output, BEGINS) else { return Told::NeverBegan { printed: output } };
     let Some(ends) = rfind(&output, ENDS).filter(|at| *at >= begins + BEGINS.len()) else { return Told::Cut };
     let end = output.split_off(ends);
     let end = String::from_utf8_lossy(&end[ENDS.len()..]).into_owned();
@@ -76,6 +80,15 @@ pub fn told(mut output: Vec<u8>) -> Told {
         },
         None => Told::Cut,
     }
+}
+
+/// The first line that says anything, as far as it can be shown.
+pub fn first_line(printed: &[u8]) -> Option<String> {
+    const SHOWN: usize = 160;
+    let head = &printed[..printed.len().min(16 << 10)];
+    let text = String::from_utf8_lossy(head);
+    let shown = |line: &str| line.chars().filter(|c| !c.is_control()).take(SHOWN).collect::<String>();
+    text.lines().map(|line| shown(line).trim().to_owned()).find(|line| !line.is_empty())
 }
 
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
@@ -136,9 +149,21 @@ mod tests {
     fn output_that_breaks_off_is_never_an_end() {
         let output = run("sh", &text(&command(&["echo", "x"])).expect("text"));
         for cut in 0..output.len() {
-            assert_eq!(told(output[..cut].to_vec()), Told::Cut, "{cut}");
+            let wanted = match cut < BEGINS.len() {
+                true => Told::NeverBegan { printed: output[..cut].to_vec() },
+                false => Told::Cut,
+            };
+            assert_eq!(told(output[..cut].to_vec()), wanted, "{cut}");
         }
         assert_eq!(told(output), ended(0, "x\n"));
+    }
+
+    #[test]
+    fn the_first_line_that_says_anything_is_shown_without_what_moves_a_terminal() {
+        let text = b"\r\n  \x1b[31mThis account is currently not available.\x07\r\nmore\n";
+        assert_eq!(first_line(text).as_deref(), Some("[31mThis account is currently not available."));
+        assert_eq!(first_line(b"\n \r\n"), None);
+        assert_eq!(first_line(&[b'x'; 1000]).map(|line| line.len()), Some(160));
     }
 
     #[test]

@@ -134,7 +134,7 @@ impl Tally {
                 Pass => (),
                 Fail | UnexpectedPass => tally.failures += 1,
                 Inconclusive | Error => tally.errors += 1,
-                Skipped | ExpectedFailure => tally.skipped += 1,
+                Skipped | ExpectedFailure | Unjudged => tally.skipped += 1,
             }
         }
         tally

@@ -49,7 +49,9 @@ impl Writers<'_> {
             self.line(rank, "cudaDriverVersion 12090", text);
             self.line(rank, &format!("Bootstrap: Using ens32:10.0.0.{}<0>", it.node % 250 + 1), text);
         }
-        if self.wanted.has("INIT") || self.wanted.has("NET") {
+        if !self.cluster.world.ofi_plugin {
+            self.sockets(rank, it.node, text);
+        } else if self.wanted.has("INIT") || self.wanted.has("NET") {
             let nics = self.cluster.nics.len();
             let found = (0..nics).filter(|nic| !self.ailments.nic_is_missing(it.node, *nic)).count();
             self.line(rank, "NET/OFI Initializing aws-ofi-nccl 1.16.3", text);
@@ -57,6 +59,20 @@ impl Writers<'_> {
             let what = format!("NET/OFI Selected provider is efa, fabric is efa (found {found} nics)");
             self.line(rank, &what, text);
             self.line(rank, "Using network Libfabric", text);
+        }
+    }
+
+    /// Without aws-ofi-nccl.
+    fn sockets(&self, rank: usize, node: usize, text: &mut String) {
+        if self.wanted.has("INIT") || self.wanted.has("NET") {
+            self.line(
+                rank,
+                "NET/Plugin: Could not find: libnccl-net.so. Using internal network plugin.",
+                text,
+            );
+            self.line(rank, "NET/IB : No device found.", text);
+            self.line(rank, &format!("NET/Socket : Using [0]ens32:10.0.0.{}<0>", node % 250 + 1), text);
+            self.line(rank, "Using network Socket", text);
         }
     }
 
@@ -126,10 +142,14 @@ impl Writers<'_> {
         // Each end says of its own card whether that reaches the GPU's memory.
         let lacks = self.ranks.get(rank).is_some_and(|it| self.ailments.lacks_gdrdma(it.node));
         let gdrdma = if lacks { "" } else { "/GDRDMA" };
+        let net = match self.cluster.world.ofi_plugin {
+            true => format!("NET/Libfabric/{device}{gdrdma}"),
+            false => "NET/Socket/0".to_owned(),
+        };
         for (from, to, direction) in [(before, own, "[receive] "), (own, next, "[send] ")] {
             let (via, direction) = match self.crosses(from, to, place) {
                 false => ("P2P/CUMEM".to_owned(), ""),
-                true => (format!("NET/Libfabric/{device}{gdrdma}"), direction),
+                true => (net.clone(), direction),
             };
             let what = format!("Channel 00/0 : {from}[{device}] -> {to}[{device}] {direction}via {via}");
             self.line(rank, &what, text);

@@ -172,6 +172,36 @@ fn one_node_moves_nothing_between_nodes_and_a_lifetime_total_never_falls() {
 }
 
 #[test]
+fn flows_of_host_memory_take_turns_at_their_switchs_link_to_the_cpu() {
+    on_paused_clock(async {
+        let mut bench = Bench::new("p5", "p5-[001-002]", 5, &["p5-002:nic-dead@rdmap79s0"]);
+        let mut step = bench.flows("p5-001", "p5-002", "write");
+        if let Step::Flows(flows) = &mut step {
+            flows.memory = FlowMemory::Host;
+        }
+        bench.minutes = 60;
+        assert_eq!(bench.run("c", "j", "p5-[001-002]", step).await, "COMPLETED");
+        for (at, device) in nodeset::expand(P5_NICS).expect("names").iter().enumerate() {
+            let text = bench.get("c", "j", &files::flow_out(device)).await.expect("output");
+            if at == 0 {
+                assert!(text.starts_with(b"not-connected "));
+                continue;
+            }
+            let turn = format!("path host {}/4 the case asks for it\n", at % 4 + 1);
+            assert!(text.starts_with(turn.as_bytes()), "{device}: {}", String::from_utf8_lossy(&text));
+            // Alone on a link of 14.2 GB/s a NIC of 12.5 reaches its own rate.
+            let flow = recipes::source::flow_log::read(&text, device).expect("a rate");
+            assert!((flow.rate_gb_s / (12.5 * 0.955) - 1.0).abs() < 0.006, "{device}: {flow:?}");
+        }
+        let sent = growth(&bench.capture("c", "j", "p5-001").await, "rdma_write_bytes");
+        assert!(
+            sent.iter().all(|(device, bytes)| *bytes == 60_000 << 20 || device == "rdmap79s0"),
+            "{sent:?}"
+        );
+    });
+}
+
+#[test]
 fn flows_are_independent_and_a_slow_nic_slows_its_own_alone_both_ways() {
     on_paused_clock(async {
         let bench = Bench::new("p5", "p5-[001-002]", 5, &["p5-002:nic-slow=0.35@rdmap113s0"]);

@@ -4,6 +4,7 @@
 mod evidence;
 mod faults;
 mod law;
+mod noise;
 mod read_back;
 mod same_seed;
 mod scale;
@@ -15,11 +16,13 @@ mod training;
 use super::PretendReach;
 use super::fault::NodeFault;
 use crate::inventory::{
-    FlowOp, Instance, Inventory, Kind, NicTool, Paths, ReachBy, SshReach, SshStart, Transport,
+    FlowOp, Instance, Inventory, Kind, NicTool, Paths, ReachBy, SshReach, SshStart, Transport, WorldSettings,
 };
 use crate::nodeset;
 use crate::reach::{Answer, Command, Host, Reach, ReachError};
-use crate::script::{self, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, files};
+use crate::script::{
+    self, Directives, FlowMemory, Flows, GpuRequest, Gpus, Run, Sampler, Script, Start, Step, files,
+};
 use recipes::source::efa_counters::{self, Capture, Phase};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,6 +42,7 @@ pub fn inventory(instance: &str, nodes: &str) -> Inventory {
         nvlink_gb_s: if is_p5 { 450.0 } else { 300.0 },
         nics: nodeset::expand(if is_p5 { P5_NICS } else { P4DE_NICS }).expect("names"),
         nic_line_rate_gb_s: 12.5,
+        host_link_gb_s: is_p5.then_some(14.2),
         transport: if is_p5 { Transport::Rdma } else { Transport::Sendrecv },
         tx_counters: words([if is_p5 { "rdma_write_bytes" } else { "rdma_read_resp_bytes" }]),
         rx_counters: words([if is_p5 { "rdma_write_recv_bytes" } else { "rdma_read_bytes" }]),
@@ -57,15 +61,19 @@ pub fn inventory(instance: &str, nodes: &str) -> Inventory {
         paths: Paths {
             shared: "/fsx/harness".to_owned(),
             nccl_tests: "/opt/nccl-tests/build".to_owned(),
+            mpirun: None,
             nsys: None,
+            slurm: None,
             harness: None,
             counters: "/sys/class/infiniband".to_owned(),
+            samples: crate::inventory::SamplePaths::default(),
         },
         container: None,
         environment: BTreeMap::new(),
         nic_tool: NicTool::FiRmaBw,
         probe: Vec::new(),
         nsys_version: None,
+        world: WorldSettings { docker0: false, ..WorldSettings::default() },
         file: "inventory/test.toml".to_owned(),
     }
 }
@@ -121,7 +129,12 @@ impl Bench {
 
     /// The text of a job, with the sampler round its step.
     pub fn script(&self, case: &str, job: &str, nodes: &str, step: Step) -> Script {
-        let sampler = Sampler { root: "/sys/class/infiniband".to_owned(), interval_s: 2.0, limit_s: 2000 };
+        let sampler = Sampler {
+            root: "/sys/class/infiniband".to_owned(),
+            interval_s: 2.0,
+            limit_s: 2000,
+            watched: true,
+        };
         let directives = Directives {
             job_name: format!("{}.{case}.{job}", self.run),
             folder: format!("{}/{case}/{job}", self.run),
@@ -134,6 +147,12 @@ impl Bench {
             account: None,
             reservation: None,
             constraint: None,
+            gpus: GpuRequest::Gres,
+            qos: None,
+            mem: None,
+            sbatch: Vec::new(),
+            srun: Vec::new(),
+            records_environment: false,
         };
         let steps = vec![Step::CountersBegin(sampler), step, Step::CountersEnd];
         Script { start: Start::Slurm(directives), nodes: nodeset::expand(nodes).expect("nodes"), steps }
@@ -190,7 +209,9 @@ impl Bench {
             message_bytes: 1 << 20,
             iterations: 60_000,
             limit_s: 110,
+            memory: FlowMemory::Auto,
             devices: self.nics.clone(),
+            gpus: (0..self.nics.len() as u32).map(|nic| nic / 4).collect(),
         })
     }
 }

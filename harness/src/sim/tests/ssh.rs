@@ -18,7 +18,12 @@ impl Nodes {
     }
 
     async fn put(&self, job: &str, nodes: &str, step: Step) {
-        let sampler = Sampler { root: "/sys/class/infiniband".to_owned(), interval_s: 2.0, limit_s: 2000 };
+        let sampler = Sampler {
+            root: "/sys/class/infiniband".to_owned(),
+            interval_s: 2.0,
+            limit_s: 2000,
+            watched: true,
+        };
         let steps = vec![Step::CountersBegin(sampler), step, Step::CountersEnd];
         let nodes = nodeset::expand(nodes).expect("nodes");
         let script = Script { start: Start::Ssh, nodes, steps };

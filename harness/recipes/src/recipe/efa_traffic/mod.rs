@@ -2,9 +2,13 @@
 //! How captures become traffic is in `analysis.rs`; here traffic becomes metrics.
 
 pub mod analysis;
+mod sampler_log;
+mod transport;
 
-use self::analysis::{DirectionMap, ExpectedNode, NicTraffic, Traffic};
-use super::{FileRole, JobInput, Output, RecipeSpec, bytes_of};
+use self::analysis::{DirectionMap, ExpectedNode, NicTraffic, SINCE_DRIVER, Traffic};
+pub use self::sampler_log::SAMPLER_ENDED;
+pub use self::transport::{PROTOCOL, SOCKETS};
+use super::{Absent, FileRole, JobInput, Output, RecipeSpec, Workload, bytes_of};
 use crate::finding::Finding;
 use crate::metric::{Dim, Dims, MetricSpec};
 use crate::source::efa_counters;
@@ -97,9 +101,28 @@ pub const SPEC: RecipeSpec = RecipeSpec {
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
     let traffic = traffic(job, &mut output);
-    metrics_of(job, &traffic, &mut output);
+    let sockets = transport::sockets(job, &traffic);
+    metrics_of(job, &traffic, sockets.is_some(), &mut output);
+    output.absent = absent(&traffic);
+    output.findings.extend(sockets);
+    output.findings.extend(transport::protocol(job, &traffic));
     output.findings.extend(traffic.findings);
+    output.findings.extend(sampler_log::findings(job));
     output
+}
+
+/// What is read from a counter that drivers before a release do not have.
+const SINCE: [(&MetricSpec, &str); 2] = [(&RETRANS, "retrans_pkts"), (&TIMEOUTS, "retrans_timeout_events")];
+
+/// By node: the metrics that none of its devices can give.
+fn absent(traffic: &Traffic) -> Vec<Absent> {
+    let of_node = |(node, counters): (&String, &Vec<&'static str>)| {
+        let lacks = SINCE.iter().filter(|(_, counter)| counters.contains(counter));
+        let metrics: Vec<String> = lacks.map(|(spec, _)| spec.name.to_owned()).collect();
+        let why = format!("the EFA driver of {node} has no such counter; it came with driver {SINCE_DRIVER}");
+        (!metrics.is_empty()).then(|| Absent { metrics, node: node.clone(), why })
+    };
+    traffic.absent.iter().filter_map(of_node).collect()
 }
 
 /// What the NICs of a job moved; captures that cannot be read are told in `output`.
@@ -128,7 +151,7 @@ pub(super) fn traffic(job: &JobInput, output: &mut Output) -> Traffic {
     analysis::analyze(&captures, &expected, &map)
 }
 
-fn metrics_of(job: &JobInput, traffic: &Traffic, output: &mut Output) {
+fn metrics_of(job: &JobInput, traffic: &Traffic, by_sockets: bool, output: &mut Output) {
     let parts = parts_per_device(&traffic.nics);
     for nic in &traffic.nics {
         let dims = || job.dims().with(Dim::Node, nic.node.as_str()).with(Dim::Nic, nic.nic.as_str());
@@ -147,7 +170,9 @@ fn metrics_of(job: &JobInput, traffic: &Traffic, output: &mut Output) {
         put(&RETRANS, dims(), nic.retrans_pkts);
         put(&TIMEOUTS, dims(), nic.retrans_timeouts);
         put(&DROPS, dims(), nic.rx_drops);
+        // NICs that NCCL left out have no part in anything.
         if job.nodes.len() > 1
+            && !by_sockets
             && let Some(share) = share(nic, &parts)
         {
             output.metrics.push(SHARE.of(dims(), share));

@@ -1,6 +1,7 @@
 //! How a training went, from the log that it prints: how long its steps took, what it got through, whether its loss is a
 //! number and falls. How logs are read is told in `source::training_log`; why a training stopped, in `stopped`.
 
+pub mod raised;
 mod reckoned;
 mod stopped;
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! Why a training stopped, in the words of PyTorch and of Megatron: calls of NCCL that did not end, and a rank whose numbers
 //! are none. Of a hang those complain who wait: the one who kept them waiting is the one who does not.
 
+use super::raised::failed_by;
 use super::{Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure};
 use crate::finding::Finding;
 use crate::source::nccl_debug::timed_out;
 use crate::source::stream::{Piece, Pieces};
+use crate::source::torch_failure::Reader;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
@@ -14,11 +16,15 @@ pub fn look(job: &JobInput, ranks: Option<u32>, output: &mut Output) -> bool {
     let mut waiting: BTreeSet<u64> = BTreeSet::new();
     let mut first: Option<(String, u64, String)> = None;
     let mut nan = false;
+    // What torch says of it, file by file: that with a root cause before others.
+    let mut raised: Option<(bool, Failure)> = None;
     for file in job.files_of(FileRole::Stderr).chain(job.files_of(FileRole::Stdout)) {
         // What cannot be read is told by who reads it for its steps.
         let Ok(open) = File::open(&file.path) else { continue };
         let mut pieces = Pieces::new(BufReader::new(open));
+        let mut reader = Reader::default();
         while let Ok(Some(Piece { line, text, .. })) = pieces.next() {
+            reader.line(&text, line);
             if let Some(timed_out) = timed_out(&text, line) {
                 waiting.insert(global_rank(&text).unwrap_or(timed_out.rank));
                 first.get_or_insert_with(|| (file.shown.clone(), line, timed_out.operation));
@@ -28,9 +34,20 @@ pub fn look(job: &JobInput, ranks: Option<u32>, output: &mut Output) -> bool {
                 tell_nan(job, file, line, &named, output);
             }
         }
+        let account = reader.finish();
+        let is_sure = account.root_cause.is_some() || account.rendezvous.is_some();
+        if let Some(failure) = failed_by(job, &account, &file.shown, file.node.as_ref())
+            && raised.as_ref().is_none_or(|(sure, _)| is_sure && !sure)
+        {
+            raised = Some((is_sure, failure));
+        }
     }
     if let Some((file, line, operation)) = first {
         output.failure.get_or_insert(hang(job, ranks, &waiting, &format!("{file}:{line}"), &operation));
+    }
+    // What a program that did well has caught is no failure.
+    if let Some((_, failure)) = raised.filter(|_| job.exit_code != Some(0)) {
+        output.failure.get_or_insert(failure);
     }
     nan
 }

@@ -66,6 +66,40 @@ pub fn falls(step: u64) -> f64 {
 }
 
 #[test]
+fn why_a_training_failed_is_told_in_its_own_words() {
+    let failed = |code, stderr: &str| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("stderr");
+        std::fs::write(&path, stderr).expect("written");
+        let shown = "raw/j/stderr".to_owned();
+        let files =
+            vec![InputFile { role: FileRole::Stderr, path, shown, node: None, part: None, rank: None }];
+        let workload = Workload::Training { facts: FACTS, ranks: 16 };
+        let blank = crate::recipe::testing::job(workload, &[], |_| "n1".into(), 0);
+        let nodes = vec!["n1".into(), "n2".into()];
+        (SPEC.run)(&JobInput { files, nodes, exit_code: Some(code), ..blank })
+            .failure
+            .map(|failure| (failure.cause, failure.node, failure.evidence))
+    };
+    let summary = "Root Cause (first observed failure):\n[0]:\n  host : n2.local\n  rank : 9 (local_rank: 1)\n  exitcode : 1 (pid: 7)\n=====\n";
+    let cuda = "[rank9]: RuntimeError: CUDA error: an illegal memory access was encountered\n";
+    let (cause, node, evidence) = failed(1, &format!("{cuda}{summary}")).expect("told");
+    assert_eq!((cause.as_str(), node.as_deref()), ("gpu-error", Some("n2")));
+    assert_eq!(
+        evidence,
+        "raw/j/stderr:1: rank 9 on n2: RuntimeError: CUDA error: an illegal memory access was encountered"
+    );
+    assert_eq!(failed(0, cuda), None, "what was caught is no failure");
+    let key = "[rank9]: KeyError: 'input_ids'\n";
+    let (cause, node, _) = failed(1, &format!("{key}{summary}")).expect("told");
+    assert_eq!((cause.as_str(), node), ("exception", None), "the program's own fault");
+    let met = "The client socket has timed out after 60000ms while trying to connect to (n1, 29500).\n";
+    let (cause, node, evidence) = failed(1, &format!("{met}{key}")).expect("told");
+    assert_eq!((cause.as_str(), node), ("rendezvous", None));
+    assert!(evidence.contains("n2 did not reach n1:29500"), "{evidence}");
+}
+
+#[test]
 fn a_loss_that_is_none_on_another_rank_than_the_one_whose_steps_are_taken_is_no_pass() {
     let other = fsdp(10, |step| if step == 5 { f64::NAN } else { falls(step) }).replace("0: 2024", "3: 2024");
     let output = ran(FACTS, &(fsdp(40, falls) + &other), "");

@@ -2,7 +2,10 @@
 //! Each tool's form has its file; what a rate says about a NIC is `recipe::nic_rate`'s business.
 
 mod fabtests;
+mod path;
 mod perftest;
+
+pub use path::FlowPath;
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -46,9 +49,14 @@ pub enum GapKind {
     NotConnected,
     NoOutput,
     ToolMissing,
+    /// The tool took none of its arguments, or cannot do what they ask for. It speaks about no NIC.
+    ToolRefused,
     Cut,
     NotUnderstood,
 }
+
+/// Of what a tool printed, in characters.
+const MOST_WORDS: usize = 200;
 
 /// The flow in `text`; `file` names it in the gap.
 pub fn read(text: &[u8], file: &str) -> Result<Flow, FlowGap> {
@@ -68,6 +76,13 @@ pub fn read(text: &[u8], file: &str) -> Result<Flow, FlowGap> {
             let (tool, node) = what.split_once(' ').unwrap_or((what, "a node"));
             let reason = format!("`{tool}` is not installed on {node}");
             return Err(gap(GapKind::ToolMissing, reason, Some(number)));
+        }
+        if let Some(reason) = line.strip_prefix("tool-refused ") {
+            let reason = reason.chars().take(MOST_WORDS).collect();
+            return Err(gap(GapKind::ToolRefused, reason, Some(number)));
+        }
+        if FlowPath::is_one(line) {
+            continue;
         }
         // The other node never came: that says nothing about a NIC.
         if let Some(reason) = line.strip_prefix("not-started ") {
@@ -130,8 +145,14 @@ impl Tool {
     /// What puts the tool on a node that lacks it.
     pub fn to_install(self) -> &'static str {
         match self {
-            Tool::FiRmaBw => "fabtests of libfabric (on EFA nodes part of the EFA installer)",
-            Tool::IbWriteBw => "perftest of linux-rdma",
+            Tool::FiRmaBw => {
+                "fabtests: build it from github.com/ofiwg/libfabric, folder `fabtests`, with \
+                 `./configure --with-cuda=/usr/local/cuda`; the EFA installer does not bring it"
+            }
+            Tool::IbWriteBw => {
+                "perftest 24 or newer: build it from github.com/linux-rdma/perftest with \
+                 `./configure CUDA_H_PATH=/usr/local/cuda/include/cuda.h`; 4.5 cannot write over SRD"
+            }
         }
     }
 }
@@ -150,10 +171,11 @@ impl fmt::Display for FlowGap {
 }
 
 impl GapKind {
-    pub const ALL: [GapKind; 5] = [
+    pub const ALL: [GapKind; 6] = [
         GapKind::NotConnected,
         GapKind::NoOutput,
         GapKind::ToolMissing,
+        GapKind::ToolRefused,
         GapKind::Cut,
         GapKind::NotUnderstood,
     ];
@@ -163,6 +185,7 @@ impl GapKind {
             GapKind::NotConnected => "not-connected",
             GapKind::NoOutput => "no-output",
             GapKind::ToolMissing => "tool-missing",
+            GapKind::ToolRefused => "tool-refused",
             GapKind::Cut => "cut",
             GapKind::NotUnderstood => "not-understood",
         }

@@ -70,6 +70,9 @@ fn every_gap_has_its_kind_and_place() {
         (" \n\n", GapKind::NoOutput, None),
         ("tool-missing fi_rma_bw p5-002\n", GapKind::ToolMissing, Some(1)),
         ("not-connected no rate in 60 s, attempts: 3, last status: 124\n", GapKind::NotConnected, Some(1)),
+        ("tool-refused ib_write_bw on p5-001: SRD connection only possible\n", GapKind::ToolRefused, Some(1)),
+        ("path gpu 3 sysfs\nnot-connected no rate in 60 s\n", GapKind::NotConnected, Some(2)),
+        ("path host 1/4 why\n", GapKind::NotUnderstood, Some(1)),
         ("not-started server p5-001 was not ready after 60 s\n", GapKind::NoOutput, Some(1)),
         ("Couldn't connect to p5-001:18600\n", GapKind::NotConnected, Some(1)),
         ("---\nfi_rma_bw -m :\n", GapKind::Cut, Some(2)),
@@ -89,6 +92,14 @@ fn every_gap_has_its_kind_and_place() {
     let missing = gap("tool-missing fi_rma_bw p5-002\n");
     assert_eq!(missing.to_string(), "`fi_rma_bw` is not installed on p5-002 (line 1)");
     assert!(GapKind::ALL.iter().all(|kind| GapKind::named(kind.name()) == Some(*kind)));
+}
+
+#[test]
+fn the_line_on_the_path_changes_nothing_about_the_rate() {
+    let text = format!("path host 4/4 fi_rma_bw on p5-001 cannot use CUDA\n{FABTESTS}");
+    assert_eq!(read(text.as_bytes(), ""), read(FABTESTS.as_bytes(), ""));
+    let cut = format!("path gpu 3 sysfs\n{}", FABTESTS.split_once("- {").unwrap().0);
+    assert_eq!(gap(&cut).kind, GapKind::Cut);
 }
 
 #[test]

@@ -40,6 +40,10 @@ pub fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
 const DEPTH: usize = 4;
 
 fn split_prefix(line: Cow<'_, str>) -> (String, Cow<'_, str>) {
+    let line = match repeated_tag(&line) {
+        Some(text) => Cow::Owned(text),
+        None => line,
+    };
     let mut tag = String::new();
     let mut begin = 0;
     for _ in 0..DEPTH {
@@ -55,6 +59,23 @@ fn split_prefix(line: Cow<'_, str>) -> (String, Cow<'_, str>) {
     }
 }
 
+/// A line with its tag at its beginning alone: Open MPI 4 with --tag-output writes it before each piece of a line that the
+/// program flushed, and nccl-tests flushes in the middle of its rows.
+fn repeated_tag(line: &str) -> Option<String> {
+    let end = line.trim_start_matches(' ').starts_with('[').then(|| mpirun_tag(line))??;
+    let (tag, rest) = line.split_at_checked(end)?;
+    rest.contains(tag.trim_start()).then(|| format!("{tag}{}", rest.replace(tag.trim_start(), "")))
+}
+
+/// Where the tag of mpirun at the beginning of a line ends.
+fn mpirun_tag(line: &str) -> Option<usize> {
+    let bare = line.trim_start_matches(' ');
+    let (tag, _) = bare.strip_prefix('[')?.split_once("]<std")?;
+    let length = tag.len() + 1;
+    let colon = bare.get(length..)?.find(">:").filter(|colon| *colon <= 9)?;
+    (length <= 128).then_some(line.len() - bare.len() + length + colon + 2)
+}
+
 struct Prefix<'a> {
     tag: &'a str,
     length: usize,
@@ -64,13 +85,8 @@ fn prefix(line: &str) -> Option<Prefix<'_>> {
     let bare = line.trim_start_matches(' ');
     let indent = line.len() - bare.len();
     // `[1,0]<stdout>:` of mpirun --tag-output, without a blank; later versions name the job and its launcher too.
-    if bare.starts_with('[')
-        && let Some((tag, _)) = bare.split_once("]<std")
-        && tag.len() < 128
-        && let Some(colon) = bare.get(tag.len()..).and_then(|rest| rest.find(">:"))
-        && colon <= 9
-    {
-        return Some(Prefix { tag, length: indent + tag.len() + colon + 2 });
+    if let Some(length) = mpirun_tag(line) {
+        return Some(Prefix { tag: bare.split_once("]<std").map_or("", |(tag, _)| tag), length });
     }
     if let Some(length) = time_stamp(bare) {
         return Some(Prefix { tag: "", length: indent + length });
@@ -136,6 +152,8 @@ mod tests {
             ("0:            8", "0", "           8"),
             (" 12: # x", "12", "# x"),
             ("[1,0]<stdout>:   8", "1,0", "   8"),
+            ("[1,0]<stdout>:   8  2 float[1,0]<stdout>:  sum", "1,0", "   8  2 float  sum"),
+            ("[1,0]<stdout>: 8 [1,3]<stdout>: 2", "1,0", " 8 [1,3]<stdout>: 2"),
             ("[1,0]<stderr>: x", "1,0", " x"),
             ("[prterun-a-77@1,3]<stdout>: # x", "prterun-a-77@1,3", " # x"),
             ("2025-01-31T12:00:00.123456Z # x", "", "# x"),

@@ -14,6 +14,8 @@ pub struct Columns<'a> {
     received: Vec<Option<usize>>,
     /// Those that must stand still for traffic to be at rest.
     payload: Vec<usize>,
+    /// Counters that no device of the node has.
+    pub absent: Vec<&'static str>,
     /// The whole and its parts by the conservation law, where all of them are there.
     pub laws: Option<[[usize; 4]; 2]>,
 }
@@ -35,6 +37,7 @@ impl<'a> Columns<'a> {
             map,
             sent: map.sent.iter().map(find).collect(),
             received: map.received.iter().map(find).collect(),
+            absent: Vec::new(),
             payload: capture.columns.iter().enumerate().filter_map(payload).collect(),
         }
     }
@@ -205,7 +208,8 @@ impl<'a> DeviceRead<'a> {
         let map = self.columns.map;
         let chosen = map.sent.iter().chain(&map.received).map(String::as_str);
         let mut missing: Vec<&str> = Vec::new();
-        for name in chosen.chain(ALWAYS) {
+        let needed = ALWAYS.into_iter().filter(|name| !self.columns.absent.contains(name));
+        for name in chosen.chain(needed) {
             let column = self.columns.find(name);
             let gap = |reading: &&Reading| {
                 column.is_none_or(|at| reading.values.get(at).copied().flatten().is_none())

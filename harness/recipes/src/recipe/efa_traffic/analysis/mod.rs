@@ -8,11 +8,13 @@
 //! Findings, each at most once per node and text:
 //! - `capture-missing`, `capture-cut`, `capture-duplicate`, `capture-unexpected`: no capture, or not one whole one;
 //! - `folder-unreadable`, `nic-missing`, `nic-unexpected`: what the folder of devices lists;
+//! - `counter-absent`: no device of a node has a counter that came with a later driver;
 //! - `counter-missing`, `counter-bad`, `counter-reset`, `counter-wrap`: a counter that gave no number, or fell;
 //! - `reading-stale`, `not-quiet`, `clock-jump`: readings from the driver's cache, traffic that is not the workload's,
 //!   a wall clock that was set;
 //! - `conservation-broken`, or `conservation-not-shown` where the law has not been seen to hold on the instance yet.
 
+mod absent;
 mod conservation;
 mod device;
 mod notes;
@@ -20,6 +22,7 @@ mod notes;
 mod tests;
 mod within;
 
+pub use absent::SINCE_DRIVER;
 pub use conservation::{DeviceConservation, JobConservation, Residual, residual};
 pub use within::sent_within;
 
@@ -83,6 +86,8 @@ pub struct Traffic {
     /// Nodes whose folder of devices could not be read.
     pub unreadable: Vec<String>,
     pub samplers: Vec<SamplerCost>,
+    /// By node: counters that none of its devices has, since its driver is older than they are.
+    pub absent: BTreeMap<String, Vec<&'static str>>,
     pub conservation: Vec<DeviceConservation>,
     /// Nothing where not every NIC of the job is known and at rest on both sides.
     pub job_conservation: Option<JobConservation>,
@@ -143,7 +148,7 @@ fn of_node(
         notes.whole("folder-unreadable", format!("counters cannot be read: `{paths}`"));
     }
     let whole = is_whole(capture, &mut notes);
-    let columns = Columns::of(capture, map);
+    let mut columns = Columns::of(capture, map);
     let mut series: Vec<Vec<&Reading>> = vec![Vec::new(); capture.devices.len()];
     for reading in &capture.readings {
         if let Some(readings) = series.get_mut(reading.device) {
@@ -153,6 +158,15 @@ fn of_node(
     let listed: BTreeMap<&str, usize> =
         capture.devices.iter().enumerate().map(|(at, device)| (device.name.as_str(), at)).collect();
     let wanted: BTreeSet<&str> = expected.devices.iter().map(String::as_str).collect();
+    let devices = expected.devices.iter().filter_map(|name| listed.get(name.as_str()));
+    columns.absent = absent::counters(capture, &devices.map(|at| series[*at].as_slice()).collect::<Vec<_>>());
+    if !columns.absent.is_empty() {
+        let names = columns.absent.join(", ");
+        let message =
+            format!("no EFA device has these counters, which came with driver {SINCE_DRIVER}: {names}");
+        notes.whole("counter-absent", message);
+        traffic.absent.insert(capture.node.clone(), columns.absent.clone());
+    }
     let (mut moved, mut frozen) = (0u64, true);
     let first = traffic.nics.len();
     for name in &expected.devices {

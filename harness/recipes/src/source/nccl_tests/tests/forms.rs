@@ -44,7 +44,7 @@ fn rows_of_every_form_are_rows() {
     let cpu = "# size count type redop root cputime algbw busbw #wrong cputime algbw busbw #wrong\n";
     let iter = "# size count type redop root time algbw busbw #wrong i_min i_max i_p99 i_cv% \
                 time algbw busbw #wrong i_min i_max i_p99 i_cv%\n";
-    let table: [(&str, &str, &str); 22] = [
+    let table: [(&str, &str, &str); 24] = [
         ("up to 2.11", error, "1024 256 float sum 34.94 0.03 0.05 4e-07 35.20 0.03 0.05 4e-07"),
         ("without redop", error, "1024 32 float 88.17 0.01 0.01 N/A 88.98 0.01 0.01 N/A"),
         ("with a root", root, "1024 256 float sum 0 35.49 0.01 0.01 0e+00 35.53 0.01 0.01 0e+00"),
@@ -68,6 +68,16 @@ fn rows_of_every_form_are_rows() {
         ("f8e4m3", wrong, "1024 1024 f8e4m3 mulsum -1 34.94 0.03 0.05 0 35.20 0.03 0.05 0"),
         ("srun", "", "0: 1024 256 float sum -1 34.94 0.03 0.05 0 35.20 0.03 0.05 0"),
         ("padded srun", "", " 12: 1024 256 float sum -1 34.94 0.03 0.05 0 35.20 0.03 0.05 0"),
+        (
+            "mpirun in pieces",
+            "",
+            "[1,0]<stdout>: 1024 256 float sum -1 34.94 0.03 0.05 0[1,0]<stdout>: 35.20 0.03 0.05 0",
+        ),
+        (
+            "mpirun in pieces of a number",
+            "",
+            "[1,0]<stdout>: 1024 256 float sum -1 34.[1,0]<stdout>:94 0.03 0.05 0 35.20 0.03 0.05 0",
+        ),
         ("mpirun", "", "[1,0]<stdout>: 1024 256 float sum -1 34.94 0.03 0.05 0 35.20 0.03 0.05 0"),
         ("a fence", "```\n", "1024 256 float sum -1 34.94 0.03 0.05 0 35.20 0.03 0.05 0\r\n```"),
         ("colours", "", "\x1b[32m1024 256 float sum -1 34.94 0.03 0.05 0 35.20 0.03 0.05 0\x1b[0m"),

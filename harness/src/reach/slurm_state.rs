@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobState {
     Pending,
-    /// On its nodes, in whatever shape: running, suspended, starting up, completing.
+    /// Its nodes are its own, and boot or run a prolog: nothing of it runs yet.
+    Configuring,
+    /// On its nodes, in whatever shape: running, suspended, completing.
     Running,
     Completed,
     Failed,
@@ -29,9 +31,9 @@ impl JobState {
         match word.to_ascii_uppercase().as_str() {
             "PENDING" | "PD" | "REQUEUED" | "RQ" | "REQUEUE_HOLD" | "RH" | "REQUEUE_FED" | "RF"
             | "SPECIAL_EXIT" | "SE" | "RESV_DEL_HOLD" | "RD" | "REVOKED" | "RV" => JobState::Pending,
-            "RUNNING" | "R" | "CONFIGURING" | "CF" | "COMPLETING" | "CG" | "SUSPENDED" | "S" | "STOPPED"
-            | "ST" | "SIGNALING" | "SI" | "STAGE_OUT" | "SO" | "RESIZING" | "RS" | "EXPEDITING"
-            | "POWER_UP_NODE" => JobState::Running,
+            "CONFIGURING" | "CF" | "POWER_UP_NODE" => JobState::Configuring,
+            "RUNNING" | "R" | "COMPLETING" | "CG" | "SUSPENDED" | "S" | "STOPPED" | "ST" | "SIGNALING"
+            | "SI" | "STAGE_OUT" | "SO" | "RESIZING" | "RS" | "EXPEDITING" => JobState::Running,
             "COMPLETED" | "CD" => JobState::Completed,
             "FAILED" | "F" => JobState::Failed,
             "TIMEOUT" | "TO" => JobState::Timeout,
@@ -46,7 +48,8 @@ impl JobState {
     }
 
     pub fn has_ended(&self) -> bool {
-        !matches!(self, JobState::Pending | JobState::Running | JobState::Unknown(_))
+        use JobState::{Configuring, Pending, Running, Unknown};
+        !matches!(self, Pending | Configuring | Running | Unknown(_))
     }
 }
 
@@ -116,22 +119,12 @@ impl StateSet {
 
     /// Slurm itself has given the node up, or cannot reach it.
     pub fn is_lost(&self) -> bool {
-        ["down", "not_responding", "fail", "error", "powered_down"].iter().any(|word| self.has(word))
+        ["down", "not_responding", "fail", "error"].iter().any(|word| self.has(word))
     }
 
-    /// A job would be let onto it: up, and neither drained nor set aside.
+    /// A job would be let onto it: up, or booted for it, and neither drained nor set aside.
     pub fn takes_jobs(&self) -> bool {
-        let barred = [
-            "drain",
-            "drained",
-            "draining",
-            "maint",
-            "reserved",
-            "planned",
-            "future",
-            "unknown",
-            "powering_down",
-        ];
+        let barred = ["drain", "drained", "draining", "maint", "reserved", "planned", "future", "unknown"];
         !self.words.is_empty()
             && self.unknown.is_empty()
             && !self.is_lost()
@@ -191,6 +184,8 @@ mod tests {
         let table = [
             ("PENDING", JobState::Pending),
             ("PD", JobState::Pending),
+            ("CONFIGURING", JobState::Configuring),
+            ("CF", JobState::Configuring),
             ("COMPLETING", JobState::Running),
             ("COMPLETED", JobState::Completed),
             ("CANCELLED by 1000", JobState::Cancelled),
@@ -219,6 +214,9 @@ mod tests {
         let set = StateSet::of("drain*");
         assert!(set.has("drain") && set.is_lost() && !set.takes_jobs());
         assert!(StateSet::of("idle").takes_jobs());
+        // Power saving: Slurm boots them.
+        assert!(StateSet::of("idle~").takes_jobs() && StateSet::of("IDLE+CLOUD+POWERING_DOWN").takes_jobs());
+        assert!(!StateSet::of("down~").takes_jobs());
         assert!(StateSet::of("mix-").has("planned"));
         assert!(!StateSet::of("").takes_jobs());
         assert!(!StateSet::of("idle+blorp").takes_jobs());

@@ -1,0 +1,79 @@
+//! What the first day of a fleet comes to, with published figures as the only baselines: how often healthy fleets of
+//! several sizes exit 0, and how often each of twelve kinds of fault is named, beside innocents that are.
+//!
+//!     cargo bench -p harness --bench day_one                       # 100 and 50 seeds, `nccl-p5`; many hours
+//!     cargo bench -p harness --bench day_one -- 10 acceptance-p5   # fewer, and another suite
+
+use harness::sweep::day_one::{DayOne, KINDS, Outcome, draw, outcome};
+use std::path::Path;
+use std::time::Instant;
+
+// A benchmark reads the clock.
+#[allow(clippy::disallowed_methods)]
+fn main() -> Result<(), String> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo test --benches` calls it too; a benchmark is not a test.
+    if !args.iter().any(|arg| arg == "--bench") {
+        return Ok(());
+    }
+    let seeds = args.iter().find_map(|arg| arg.parse().ok()).unwrap_or(100);
+    let is_word = |arg: &&String| !arg.starts_with('-') && arg.parse::<u64>().is_err();
+    let suite = args.iter().find(is_word).map_or("nccl-p5", String::as_str);
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let day_one = DayOne::read(&project, suite)?;
+    println!(
+        "`{suite}`, published figures alone; noise 2 % by run, 1 % by node, every 200th value 10 % low\n"
+    );
+    println!("{:<8} {:>6} {:>7} {:>9}", "healthy", "seeds", "exit 0", "s a run");
+    for nodes in [4, 7, 31, 32] {
+        let began = Instant::now();
+        let green = (1..=seeds)
+            .map(|seed| run(&day_one, nodes, &[], seed))
+            .try_fold(0, |n, summary| Ok::<_, String>(n + u32::from(summary?.exit_code == 0)))?;
+        let each = began.elapsed().as_secs_f64() / seeds as f64;
+        println!("{nodes:<8} {seeds:>6} {green:>7} {each:>9.1}");
+    }
+    let seeds = seeds.div_ceil(2);
+    let nics = day_one.inventory(3)?.instance.nics;
+    for nodes in [3, 7, 31, 32] {
+        println!(
+            "\n{:<22} {:>6} {:>7} {:>7} {:>7} {:>9}",
+            format!("{nodes} nodes"),
+            "seeds",
+            "exit 1",
+            "exit 3",
+            "named",
+            "innocent"
+        );
+        for kind in KINDS {
+            let mut outcomes: Vec<Outcome> = Vec::new();
+            for seed in 1..=seeds {
+                let injected = draw(kind, nodes, &nics, seed);
+                outcomes.push(outcome(&run(&day_one, nodes, &injected.faults, seed)?, &injected));
+            }
+            let count = |is: &dyn Fn(&Outcome) -> bool| outcomes.iter().filter(|one| is(one)).count();
+            println!(
+                "{kind:<22} {seeds:>6} {:>7} {:>7} {:>7} {:>9}",
+                count(&|one| one.exit_code == 1),
+                count(&|one| one.exit_code == 3),
+                count(&|one| one.all_named),
+                count(&|one| one.innocent_named)
+            );
+        }
+    }
+    Ok(())
+}
+
+fn run(
+    day_one: &DayOne,
+    nodes: usize,
+    faults: &[String],
+    seed: u64,
+) -> Result<harness::artefact::Summary, String> {
+    let folder = std::env::temp_dir().join(format!("day-one-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    let summary = day_one.run(nodes, faults, seed, &folder);
+    let _ = std::fs::remove_dir_all(&folder);
+    summary
+}

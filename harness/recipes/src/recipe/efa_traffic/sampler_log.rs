@@ -1,0 +1,77 @@
+//! What the log of the counter sampler says where the sampler ended before the workload began.
+
+use super::{FileRole, JobInput};
+use crate::finding::Finding;
+use std::io::Read;
+
+/// The line that a job's script writes then; the exit status stands behind it.
+pub const SAMPLER_ENDED: &str = "harness: the sampler ended before the workload, exit status";
+
+/// The finding's code.
+const CODE: &str = "sampler-ended";
+/// Of a log: what ended the sampler stands at its beginning.
+const MOST_BYTES: u64 = 64 << 10;
+/// Of a line that is quoted.
+const MOST_CHARS: usize = 160;
+
+pub fn findings(job: &JobInput) -> Vec<Finding> {
+    let logs = job.files_of(FileRole::Other);
+    logs.filter_map(|file| {
+        let text = beginning(&file.path)?;
+        let (status, words) = ended(&text)?;
+        let words = words.map(|words| format!(": {words}")).unwrap_or_default();
+        let message = format!("the sampler ended before the workload with exit status {status}{words}");
+        let finding = Finding::new(CODE, message).file(&file.shown);
+        Some(match &file.node {
+            Some(node) => finding.node(node.as_str()),
+            None => finding,
+        })
+    })
+    .collect()
+}
+
+fn beginning(path: &std::path::Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The exit status, and the line before it that says most.
+fn ended(text: &str) -> Option<(&str, Option<String>)> {
+    let at = text.find(SAMPLER_ENDED)?;
+    let status = text[at + SAMPLER_ENDED.len()..].split_whitespace().next().unwrap_or("unknown");
+    let mut lines = text[..at].lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    let speaks = |line: &&str| {
+        let line = line.to_lowercase();
+        ["error", "unrecognized", "no such", "denied", "cannot", "no space"]
+            .iter()
+            .any(|sign| line.contains(sign))
+    };
+    let words = lines.clone().find(speaks).or_else(|| lines.next());
+    Some((status, words.map(|line| line.chars().take(MOST_CHARS).collect())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_that_says_why_is_quoted() {
+        let table = [
+            ("", None),
+            ("srun: error: something\n", None),
+            (
+                "srun: unrecognized option '--overlap'\nTry \"srun --help\"\nEND 1\n",
+                Some(("1", Some("srun: unrecognized option '--overlap'"))),
+            ),
+            ("\n\nkilled\nEND 137\nmore\n", Some(("137", Some("killed")))),
+            ("END", Some(("unknown", None))),
+        ];
+        for (text, expected) in table {
+            let text = text.replace("END", SAMPLER_ENDED);
+            let found = ended(&text);
+            let found = found.as_ref().map(|(status, words)| (*status, words.as_deref()));
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `harness field-kit`: what of the harness's assumptions holds on a cluster, and a bundle of what was seen.
+
+use super::{home, load, no_home, run_suites, usage};
+use crate::cli::reached::Reached;
+use crate::field_kit::{self, Evidence, Finding, Gathering};
+use crate::inventory::Inventory;
+use crate::probe::NotMade;
+use crate::reach::openssh;
+use crate::run::Clock;
+use crate::sim::PretendReach;
+use crate::store::{self, Home};
+use crate::{exit_code, interrupt};
+use clap::Parser;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+const ABOUT: &str = "Checks on a cluster, reading only, what the harness assumes of it, and packs what it saw into one file without names and \
+secrets. Runs a short command on a few nodes, and nothing else.";
+
+const CODES: &str = "Exit codes:
+  0    every assumption holds
+  1    something differs
+  2    usage or configuration, nothing was asked
+  3    something could not be seen, or nothing could be packed
+  130  interrupted (143: terminated)";
+
+#[derive(Debug, Parser)]
+#[command(name = "harness field-kit", about = ABOUT, after_help = CODES, disable_help_subcommand = true)]
+pub struct FieldKitArgs {
+    /// The cluster, by name or path
+    #[arg(long, value_name = "NAME|PATH", env = "HARNESS_INVENTORY", default_value = "default")]
+    inventory: String,
+    /// Ask these nodes only, such as `p5-[001-002]` or `@group`
+    #[arg(long, value_name = "RANGE")]
+    nodes: Option<String>,
+    /// Ask at most so many nodes, idle ones first
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
+    most_nodes: u32,
+    /// The file to pack into; `field-kit-UTC.tar.gz` here without it
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// JSON instead of a table
+    #[arg(long)]
+    json: bool,
+    /// List what holds too, and how each assumption was checked
+    #[arg(short, long)]
+    verbose: bool,
+    /// Seed of a simulated cluster
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    simulated: bool,
+    inventory: &'a str,
+    nodes: Vec<&'a str>,
+    findings: &'a [Finding],
+}
+
+pub fn run(args: &FieldKitArgs) -> i32 {
+    let Some(home) = home() else { return no_home() };
+    let output = args
+        .output
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("{}.tar.gz", store::new_run_id("field-kit"))));
+    // Asked before any node is: a person should not wait for a refusal.
+    if output.exists() {
+        return usage(&format!("--output: it is there already: `{}`", output.display()));
+    }
+    let (inventory, nodes) = match chosen(&home, args) {
+        Ok(chosen) => chosen,
+        Err(code) => return code,
+    };
+    interrupt::watch();
+    let simulated = inventory.is_simulated();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(simulated).build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return run_suites::machinery(&error.to_string()),
+    };
+    let evidence = match runtime.block_on(gathered(&inventory, &nodes, args)) {
+        Ok(evidence) => evidence,
+        Err(code) => return code,
+    };
+    let findings = field_kit::check(&evidence);
+    show(&evidence, &findings, args);
+    let at = store::iso8601(match simulated {
+        true => PretendReach::epoch_unix_s(args.seed) as f64,
+        false => store::wall_clock_s(),
+    });
+    let packed = field_kit::pack(&evidence, &findings, &at, &store::redactor(), &output);
+    let [_, differs, not_seen] = field_kit::counts(&findings);
+    match packed {
+        Ok(packed) => {
+            eprintln!(
+                "written: {} ({} files, names and secrets taken out; look at it before you send it)",
+                output.display(),
+                packed.files
+            );
+            match (differs, not_seen) {
+                (0, 0) => exit_code::PASSED,
+                (0, _) => exit_code::COULD_NOT_TELL,
+                _ => exit_code::FAILED,
+            }
+        }
+        Err(why) => run_suites::machinery(&why),
+    }
+}
+
+fn chosen(home: &Home, args: &FieldKitArgs) -> Result<(Inventory, Vec<String>), i32> {
+    let loaded = load::load(home, &[], &args.inventory, None).map_err(|mistakes| {
+        mistakes.iter().for_each(|mistake| eprintln!("error: {mistake}"));
+        exit_code::USAGE
+    })?;
+    let nodes = loaded.inventory.select(args.nodes.as_deref(), None).map_err(|why| usage(&why))?;
+    Ok((loaded.inventory, nodes))
+}
+
+async fn gathered<'a>(
+    inventory: &'a Inventory,
+    nodes: &'a [String],
+    args: &FieldKitArgs,
+) -> Result<Evidence<'a>, i32> {
+    let name = store::new_run_id("field-kit");
+    let most_nodes = args.most_nodes as usize;
+    let evidence = if inventory.is_simulated() {
+        let reach = PretendReach::new(inventory, args.seed, Vec::new(), BTreeMap::new());
+        let reach = reach.map_err(|why| run_suites::machinery(&why))?;
+        let clock = Clock::starting_at(PretendReach::epoch_unix_s(args.seed) as f64);
+        let gathering = Gathering { inventory, nodes, most_nodes, reach: &reach, clock, name: &name };
+        let evidence = field_kit::gather(&gathering).await;
+        let broken = reach.violations();
+        if !broken.is_empty() {
+            let broken = broken.join("; ");
+            return Err(run_suites::machinery(&format!(
+                "the simulated cluster saw what must not be: {broken}"
+            )));
+        }
+        evidence
+    } else {
+        let reached = Reached::of(inventory, args.seed, openssh::FANOUT);
+        let reached = reached.map_err(|why| run_suites::machinery(&why))?;
+        reached.begin().await;
+        let clock = Clock::starting_at(store::wall_clock_s());
+        let gathering =
+            Gathering { inventory, nodes, most_nodes, reach: reached.reach(), clock, name: &name };
+        let evidence = field_kit::gather(&gathering).await;
+        reached.end().await;
+        evidence
+    };
+    evidence.map_err(|NotMade::Interrupted(code)| {
+        eprintln!("interrupted: nothing was packed");
+        code
+    })
+}
+
+fn show(evidence: &Evidence<'_>, findings: &[Finding], args: &FieldKitArgs) {
+    let inventory = evidence.inventory;
+    let nodes: Vec<&str> = evidence.nodes.iter().map(|node| node.node.as_str()).collect();
+    let text = match args.json {
+        true => {
+            let report =
+                Report { simulated: inventory.is_simulated(), inventory: &inventory.name, nodes, findings };
+            serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+        }
+        false => {
+            let mark = if inventory.is_simulated() { "SIMULATED\n" } else { "" };
+            mark.to_owned() + &field_kit::render(findings, &inventory.name, nodes.len(), args.verbose)
+        }
+    };
+    let mut out = std::io::stdout().lock();
+    // Who reads may have left.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

@@ -1,0 +1,46 @@
+//! The findings of a field kit for a person: what differs and what was not seen, each in a line.
+
+use super::{Finding, Outcome, counts};
+use std::fmt::Write;
+
+const WIDTH: usize = 120;
+
+/// `verbose` lists also what holds, and how each was checked.
+pub fn render(findings: &[Finding], inventory: &str, nodes: usize, verbose: bool) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let (word, seen) = match &finding.outcome {
+            Outcome::Differs(seen) => ("DIFFERS ", seen),
+            Outcome::NotSeen(why) => ("not seen", why),
+            Outcome::Holds(_) if !verbose => continue,
+            Outcome::Holds(seen) => ("holds   ", seen),
+        };
+        let line = format!("{word} {}: {}", finding.id, one_line(seen));
+        let _ = writeln!(text, "{}", shortened(&line));
+        if verbose || matches!(finding.outcome, Outcome::Differs(_)) {
+            let _ = writeln!(text, "         assumed: {}", finding.assumed);
+        }
+        if verbose {
+            let _ = writeln!(text, "         checked by: {}; source: {}", finding.checked_by, finding.source);
+        }
+    }
+    let [holds, differs, not_seen] = counts(findings);
+    let _ = writeln!(
+        text,
+        "{inventory}: {} assumptions on {nodes} node{}: {holds} hold, {differs} differ, {not_seen} not seen",
+        findings.len(),
+        if nodes == 1 { "" } else { "s" }
+    );
+    text
+}
+
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+fn shortened(line: &str) -> String {
+    match line.char_indices().nth(WIDTH) {
+        Some(_) => line.chars().take(WIDTH - 3).chain("...".chars()).collect(),
+        None => line.to_owned(),
+    }
+}

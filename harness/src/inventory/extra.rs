@@ -1,0 +1,119 @@
+//! Further arguments that an inventory gives to sbatch and srun. What the harness sets itself is refused: given twice, Slurm
+//! would take the last, and the plan would say the other.
+
+use crate::toml_reader::Value;
+
+/// Options that the harness gives to sbatch, or that change what its answer means; with the key that sets them, if one does.
+const OF_SBATCH: [(&str, &str); 29] = [
+    ("account", "account"),
+    ("array", ""),
+    ("chdir", ""),
+    ("clusters", ""),
+    ("constraint", "constraint"),
+    ("error", ""),
+    ("exclude", ""),
+    ("exclusive", "exclusive"),
+    ("gpus", "gpus"),
+    ("gpus-per-node", "gpus"),
+    ("gres", "gpus"),
+    ("hold", ""),
+    ("job-name", ""),
+    ("mem", "mem"),
+    ("no-requeue", ""),
+    ("nodelist", ""),
+    ("nodes", ""),
+    ("ntasks", ""),
+    ("ntasks-per-node", ""),
+    ("output", ""),
+    ("parsable", ""),
+    ("partition", "partition"),
+    ("qos", "qos"),
+    ("requeue", ""),
+    ("reservation", "reservation"),
+    ("test-only", ""),
+    ("time", ""),
+    ("wait", ""),
+    ("wrap", ""),
+];
+/// The same for srun.
+const OF_SRUN: [(&str, &str); 38] = [
+    ("account", "account"),
+    ("chdir", ""),
+    ("clusters", ""),
+    ("constraint", "constraint"),
+    ("container-env", ""),
+    ("container-image", "image"),
+    ("container-mount-home", "mount_home"),
+    ("container-mounts", "mounts"),
+    ("container-name", ""),
+    ("container-remap-root", "remap_root"),
+    ("container-workdir", ""),
+    ("cpu-bind", ""),
+    ("error", ""),
+    ("exclude", ""),
+    ("exclusive", "exclusive"),
+    ("gpus", "gpus"),
+    ("gpus-per-node", "gpus"),
+    ("gres", "gpus"),
+    ("immediate", ""),
+    ("input", ""),
+    ("job-name", ""),
+    ("jobid", ""),
+    ("label", ""),
+    ("mem", "mem"),
+    ("mpi", "mpi"),
+    ("multi-prog", ""),
+    ("nodelist", ""),
+    ("nodes", ""),
+    ("ntasks", ""),
+    ("ntasks-per-node", ""),
+    ("output", ""),
+    ("overlap", ""),
+    ("partition", "partition"),
+    ("pty", ""),
+    ("qos", "qos"),
+    ("reservation", "reservation"),
+    ("test-only", ""),
+    ("time", ""),
+];
+
+pub fn of_sbatch(value: &Value<'_>) -> Vec<String> {
+    arguments(value, &OF_SBATCH)
+}
+
+pub fn of_srun(value: &Value<'_>) -> Vec<String> {
+    arguments(value, &OF_SRUN)
+}
+
+fn arguments(value: &Value<'_>, own: &[(&str, &str)]) -> Vec<String> {
+    let arguments = value.texts();
+    for argument in &arguments {
+        let shown = argument.escape_debug();
+        let name = argument.strip_prefix("--").map(|rest| rest.split('=').next().unwrap_or_default());
+        let is_name = |name: &str| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        };
+        let Some(name) = name.filter(|name| is_name(name)) else {
+            value.mistake_with(
+                format!("no argument of `{}`: `{shown}`", value.key()),
+                "write each as one text, `--option` or `--option=value`",
+            );
+            continue;
+        };
+        if argument.chars().any(char::is_control) {
+            value.mistake(format!("control characters in an argument of `{}`: `{shown}`", value.key()));
+            continue;
+        }
+        // Slurm takes the beginning of an option's name for the whole.
+        let exact = own.iter().find(|(own, _)| *own == name);
+        let set = exact.or_else(|| own.iter().find(|(own, _)| own.starts_with(name)));
+        if let Some((option, key)) = set {
+            let message = format!("`--{option}` is set by the harness: `{shown}`");
+            match *key {
+                "" => value.mistake(message),
+                key => value.mistake_with(message, format!("write `{key} = ` instead")),
+            }
+        }
+    }
+    arguments
+}

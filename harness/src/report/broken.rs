@@ -1,0 +1,81 @@
+//! The few lines of a run that was ended because its launcher, image or tool is broken: what the tool said last, and what to
+//! check. One line per assertion would say the same thing hundreds of times.
+
+use super::text::{count, show};
+use super::{Report, SIMULATED};
+use crate::artefact::{CommonFailure, Summary};
+use std::fmt::Write;
+
+/// Lines of the tool's own.
+const WORDS: usize = 3;
+
+/// Nothing where the run came to more than that.
+pub fn broken(report: &Report) -> Option<String> {
+    let summary = report.summary;
+    let failure = summary.common_failure.as_ref()?;
+    let mut text = String::new();
+    // Infallible: writing to a string.
+    let _ = writeln!(text, "error: {}; no node is blamed", show(&headline(failure)));
+    text.push_str(&words(&failure.words));
+    let _ = writeln!(text, "check: {}", show(&failure.check));
+    let not_run = not_run(summary, &failure.case);
+    if not_run > 0 {
+        let _ = writeln!(text, "not run: {} after it", count(not_run, "case"));
+    }
+    if summary.simulated {
+        let _ = writeln!(text, "{SIMULATED}; seed: {}", summary.seed);
+    }
+    let _ = writeln!(text, "run folder: runs/{}/", show(&summary.run_id));
+    let _ = writeln!(text, "exit {}: the launcher, the image or the tool is broken", summary.exit_code);
+    Some(text)
+}
+
+/// What failed, and where.
+pub fn headline(failure: &CommonFailure) -> String {
+    let CommonFailure { case, jobs, nodes, cause, .. } = failure;
+    match jobs {
+        1 => format!("the only job of `{case}` that was tried failed on {nodes}: {cause}"),
+        jobs => format!("all {jobs} jobs of `{case}` failed in the same way on {nodes}: {cause}"),
+    }
+}
+
+/// The last words of a tool, indented.
+pub fn words(words: &[String]) -> String {
+    let last = &words[words.len().saturating_sub(WORDS)..];
+    last.iter().map(|line| format!("  {}\n", show(line))).collect()
+}
+
+fn not_run(summary: &Summary, case: &str) -> usize {
+    let after = summary.cases.iter().skip_while(|other| other.name != case).skip(1);
+    after.filter(|other| other.counts.error == other.counts.total && other.seconds == 0.0).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn a_broken_launcher_is_a_few_lines_with_the_tools_own() {
+        let mut made = fixture::red();
+        assert_eq!(broken(&made.report()), None);
+        made.summary.common_failure = Some(CommonFailure {
+            case: "gpu-each".into(),
+            jobs: 4,
+            nodes: "p5-[001-004]".into(),
+            cause: "exit 1".into(),
+            words: (0..9).map(|n| format!("line {n}\x1b[2J")).collect(),
+            check: "`srun --mpi=list`".into(),
+            expected: false,
+        });
+        let text = broken(&made.report()).expect("told");
+        assert!(
+            text.starts_with(
+                "error: all 4 jobs of `gpu-each` failed in the same way on p5-[001-004]: exit 1"
+            ),
+            "{text}"
+        );
+        assert!(text.contains("  line 8\\x1b[2J\n") && !text.contains("line 5"), "{text}");
+        assert!(text.lines().count() <= 10, "{text}");
+    }
+}

@@ -1,0 +1,44 @@
+//! The first day of a fleet: published figures are its only baselines. The whole table is `cargo bench --bench day_one`.
+
+use crate::project;
+use harness::sweep::day_one::{DayOne, draw, outcome};
+
+fn day_one() -> DayOne {
+    DayOne::read(&project::root(), "acceptance-p5").expect("the project's own files")
+}
+
+#[test]
+fn healthy_fleets_of_any_size_are_green_on_day_one_and_count_what_is_unjudged() {
+    let day_one = day_one();
+    for (nodes, seed) in [(4, 1), (4, 2), (7, 1)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let summary = day_one.run(nodes, &[], seed, folder.path()).expect("a run");
+        assert_eq!(summary.exit_code, 0, "{nodes} nodes, seed {seed}: {:?}", summary.counts);
+        assert_eq!(summary.culprits, [], "{nodes} nodes, seed {seed}");
+        assert!(summary.counts.unjudged > 0 && summary.counts.inconclusive == 0, "{:?}", summary.counts);
+    }
+}
+
+#[test]
+fn faults_are_named_on_day_one_and_innocents_are_not() {
+    let day_one = day_one();
+    let nics = day_one.inventory(7).expect("an inventory").instance.nics;
+    for kind in ["gpu", "nic", "nvlink", "node"] {
+        let injected = draw(kind, 7, &nics, 1);
+        let folder = tempfile::tempdir().expect("a folder");
+        let summary = day_one.run(7, &injected.faults, 1, folder.path()).expect("a run");
+        let came = outcome(&summary, &injected);
+        let named: Vec<String> = summary.culprits.iter().map(ToString::to_string).collect();
+        assert_eq!(came.exit_code, 1, "{:?}: {named:?}", injected.faults);
+        assert!(came.all_named && !came.innocent_named, "{:?}: {named:?}", injected.faults);
+    }
+}
+
+#[test]
+fn three_nodes_that_disagree_exit_3_and_name_nobody() {
+    let day_one = day_one();
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = ["p5-002:nvlink-slow=0.75".to_owned()];
+    let summary = day_one.run(3, &faults, 1, folder.path()).expect("a run");
+    assert_eq!((summary.exit_code, summary.culprits.as_slice()), (3, [].as_slice()), "{:?}", summary.counts);
+}

@@ -1,0 +1,61 @@
+//! The suites for instances that are like another: the same cases, with the bounds of their own NICs, green on healthy
+//! simulated nodes and red on a NIC that is slow.
+
+use crate::project::Project;
+
+const TABLE: [(&str, &str, &str, &str); 3] = [
+    ("nccl-p5en", "p5en", "rdmap110s0", "22.00"),
+    ("nccl-p6-b200", "p6-b200", "efa_3", "44.00"),
+    ("nccl-p4d", "p4d", "rdmap32s27", "11.00"),
+];
+
+fn project() -> Project {
+    let project = Project::new();
+    for (_, instance, _, _) in TABLE {
+        let text = format!(
+            "kind = \"pretend\"\ninstance = {{ name = \"sim-{instance}\", like = \"{instance}\", source = \"a test\" }}\n\
+             nodes = \"n[1-2]\"\n"
+        );
+        project.write(&format!("inventory/sim-{instance}.toml"), &text);
+    }
+    project
+}
+
+#[test]
+fn healthy_nodes_of_each_instance_fail_nothing() {
+    let project = project();
+    for (suite, instance, _, _) in TABLE {
+        let inventory = format!("sim-{instance}");
+        let ran = project.harness(&["--suite", suite, "--inventory", &inventory]);
+        let summary = project.json("summary.json");
+        assert_eq!(summary["counts"]["fail"], 0, "{suite}: {}", ran.all());
+        assert_eq!(ran.blamed(), [] as [&str; 0], "{suite}: {}", ran.all());
+        let rates = ran.stdout.lines().filter(|line| line.contains("nic.rate")).count();
+        assert!(rates > 0, "{suite}: {}", ran.all());
+    }
+}
+
+#[test]
+fn a_nic_at_half_its_rate_fails_the_bound_of_its_instance() {
+    let project = project();
+    for (suite, instance, nic, bound) in TABLE {
+        let inventory = format!("sim-{instance}");
+        let fault = format!("n2:nic-slow=0.5@{nic}");
+        let args = ["--suite", suite, "--inventory", &inventory, "--sim-fault", &fault, "nic-pairs"];
+        let ran = project.harness(&args);
+        assert_eq!(ran.code, Some(1), "{suite}: {}", ran.all());
+        assert!(ran.stdout.contains(bound) && ran.stdout.contains(nic), "{suite}: {}", ran.all());
+    }
+}
+
+#[test]
+fn the_suite_of_another_instance_is_not_run() {
+    let project = project();
+    let ran = project.harness(&["--suite", "nccl-p5en", "--inventory", "default", "--list"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+    assert!(
+        ran.stderr.contains("suite `nccl-p5en` is for `p5en`, inventory `default` has `sim-p5`"),
+        "{}",
+        ran.all()
+    );
+}

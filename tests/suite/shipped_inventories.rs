@@ -1,0 +1,76 @@
+//! The inventories for real clusters that ship: they pass the check, their plans are what AWS's scripts do, and leaving a
+//! variable out of one is warned of.
+
+use crate::project::{Project, root};
+use std::fs;
+
+const SHIPPED: [&str; 4] = ["parallelcluster", "hyperpod-slurm", "ec2-ssh", "pyxis"];
+
+const VARIABLES: [&str; 5] =
+    ["OMPI_MCA_btl_tcp_if_exclude", "OMPI_MCA_pml", "OMPI_MCA_btl", "NCCL_SOCKET_IFNAME", "LD_LIBRARY_PATH"];
+
+fn text(name: &str) -> String {
+    fs::read_to_string(root().join(format!("inventory/{name}.toml"))).expect("an inventory")
+}
+
+#[test]
+fn shipped_inventories_pass_the_check_without_a_warning() {
+    let ran = Project::new().harness(&["check"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    let about = |name: &str| ran.stdout.lines().any(|line| line.contains(&format!("inventory/{name}.toml")));
+    for name in SHIPPED.into_iter().chain(["slurm-example", "ssh-example", "local-example"]) {
+        assert!(!about(name), "{name}: {}", ran.all());
+    }
+}
+
+#[test]
+fn shipped_inventories_plan_a_run_that_sets_what_aws_sets() {
+    let project = Project::new();
+    for name in SHIPPED {
+        let args = ["--suite", "nccl-p5", "--inventory", name, "--dry-run", "--", "pair-all_reduce"];
+        let ran = project.harness(&args);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{name}: {}", ran.all());
+        for variable in VARIABLES {
+            let is_set = ran.stdout.contains(&format!("{variable}="));
+            assert_eq!(is_set, name != "pyxis" || variable != "LD_LIBRARY_PATH", "{name} {variable}");
+        }
+        assert!(ran.stdout.contains("lo,docker0,veth_def_agent"), "{name}");
+    }
+}
+
+#[test]
+fn each_line_that_has_to_be_changed_says_so() {
+    for name in SHIPPED {
+        let text = text(name);
+        for key in ["instance = ", "nodes = ", "shared = "] {
+            let line = text.lines().find(|line| line.starts_with(key)).expect(key);
+            assert!(line.contains("# CHANGE"), "{name}: {line}");
+        }
+        // Nobody's own instance needs more than the lines so marked.
+        assert!(text.lines().filter(|line| line.contains("CHANGE")).count() >= 5, "{name}");
+    }
+}
+
+#[test]
+fn an_unset_variable_is_warned_of_with_the_line_to_add() {
+    let project = Project::new();
+    let whole = text("parallelcluster");
+    for variable in VARIABLES {
+        let starts = |line: &&str| line.split(' ').next() == Some(variable);
+        let rest: String =
+            whole.lines().filter(|line| !starts(line)).map(|line| format!("{line}\n")).collect();
+        assert_ne!(rest, whole);
+        project.write("inventory/mine.toml", &rest);
+        let ran = project.harness(&["check"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.all());
+        let warned = |line: &str| {
+            line.starts_with("warning: inventory/mine.toml:")
+                && line.contains(&format!("`{variable}` is not set"))
+                && line.contains(&format!("`{variable} = \""))
+        };
+        assert_eq!(ran.stdout.lines().filter(|line| warned(line)).count(), 1, "{variable}: {}", ran.all());
+        let shown =
+            project.harness(&["--suite", "nccl-p5", "--inventory", "mine", "--dry-run", "--", "gpu-each"]);
+        assert!(shown.stderr.contains(&format!("warning: `{variable}` is not set")), "{}", shown.all());
+    }
+}
