@@ -44,13 +44,18 @@ pub fn full_disk(text: &str, node: &str) -> Option<WorkloadFailure> {
     })
 }
 
-/// Whether somebody ended the step that a job's workload is: its daemon says so, and nothing had failed before, for srun
-/// ends what is left of a step by the same means.
+/// Whether somebody ended the step that a job's workload is: its daemon says so, or srun stops waiting for a step that was
+/// aborted; and nothing had failed before, for srun ends what is left of a step by the same means.
 pub fn step_cancelled(text: &str) -> bool {
+    let mut is_aborted = false;
     for line in text.lines() {
         if line.contains("error: *** STEP ") && line.contains(" CANCELLED AT ") {
             return !line.contains(" DUE TO ");
         }
+        if is_aborted && line.starts_with(GIVEN_UP) {
+            return true;
+        }
+        is_aborted |= line.starts_with("srun: Job step aborted");
         let of_slurm = line.starts_with("srun: ") || line.starts_with("slurmstepd");
         let fails = line.contains("error: ") || line.contains("Terminating") || line.contains("forcing");
         if (of_slurm && fails) || line.contains("MPI_ABORT") || line.contains("MPI_Abort") {
@@ -62,10 +67,10 @@ pub fn step_cancelled(text: &str) -> bool {
 
 /// srun's line on a step whose tasks it stopped waiting for: its exit code then says nothing about them.
 pub fn step_given_up(text: &str) -> Option<&str> {
-    let given_up = |line: &&str| line.starts_with("srun: error: Timed out waiting for job step");
-    text.lines().find(given_up).map(str::trim_end)
+    text.lines().find(|line| line.starts_with(GIVEN_UP)).map(str::trim_end)
 }
 
+const GIVEN_UP: &str = "srun: error: Timed out waiting for job step";
 const NODE_FAIL: &str = "NODE_FAIL";
 pub const RANK_FAILED: &str = "rank-failed";
 

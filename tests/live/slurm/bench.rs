@@ -5,6 +5,7 @@ use crate::bed::StandIns;
 use crate::project::{Project, Ran, ran};
 use crate::slurm_cluster::Cluster;
 use crate::table::{self, Row};
+use nix::unistd::Pid;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -121,6 +122,25 @@ impl Bench {
         let line = listed.lines().find(|line| line.trim_end().ends_with(&name));
         let id = line.and_then(|line| line.split(' ').next());
         id.unwrap_or_else(|| panic!("no job of that name: {name}: {listed}")).to_owned()
+    }
+
+    /// The process that supervises a step on a node.
+    #[track_caller]
+    pub fn daemon_of_step(&self, node: &str, step: &str) -> Pid {
+        let name = format!("slurmstepd: [{step}]");
+        until(&name, || {
+            let listed = self.cluster.script("left", &[]);
+            let line = listed.lines().find(|line| line.contains(&name))?;
+            let mut words = line.split_whitespace();
+            let pid = (words.next() == Some(node)).then(|| words.next())?;
+            pid?.parse().ok().map(Pid::from_raw)
+        })
+    }
+
+    /// What the workload of a job of the only run has written to stderr so far.
+    pub fn stderr_of(&self, case: &str, job: &str) -> Option<String> {
+        let run = fs::read_dir(self.project.path().join("shared")).ok()?.next()?.ok()?;
+        fs::read_to_string(run.path().join(case).join(job).join("stderr")).ok()
     }
 
     /// Name, status and cause of every verdict on a case. Every assertion must have one.

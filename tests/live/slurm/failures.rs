@@ -11,6 +11,7 @@ use std::time::Duration;
 pub const FACTS: &[Fact] = &[
     ("a_job_that_somebody_cancels_is_an_error_of_its_own_alone", cancelled),
     ("a_step_that_somebody_cancels_is_no_failure_of_its_node", step_cancelled),
+    ("a_step_that_srun_stops_waiting_for_is_no_success", step_given_up),
     ("a_job_that_is_put_back_into_the_queue_is_not_measured_again", requeued),
     ("a_job_over_its_limit_is_ended_even_if_it_heeds_no_signal", over_the_limit),
     ("a_job_that_slurm_ends_at_its_own_limit_is_told_as_such", over_slurms_limit),
@@ -71,6 +72,26 @@ fn step_cancelled() {
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert_eq!(odd(&bench, "waits"), ["command.exit_code@n2 error CANCELLED"], "{}", ran.all());
     assert!(ran.blamed().is_empty(), "somebody's hand is no node's fault: {}", ran.all());
+    bench.cluster.assert_nothing_is_left();
+}
+
+/// On a node too busy for the daemon of the step: srun stops waiting for it, and exits 0.
+fn step_given_up() {
+    let bench = Bench::on(2, &["KillWait=1"], "", &case("waits", "\"each\"", "waits", ""));
+    bench.program("waits", &format!("{WAITS}\n[[ $(hostname) != n2 ]] || sleep 600"));
+    let run = bench.start();
+    bench.wait_for(&ALL[..2]);
+    let step = format!("{}.0", bench.id("waits", "n2"));
+    let daemon = bench.daemon_of_step("n2", &step);
+    kill(daemon, Signal::SIGSTOP).expect("the daemon of the step stops");
+    bench.cluster.ask(&["scancel", &step]);
+    go(&bench);
+    until("srun's last words", || bench.stderr_of("waits", "n2").filter(|text| text.contains("Timed out")));
+    kill(daemon, Signal::SIGCONT).expect("the daemon of the step goes on");
+    let ran = ended(run);
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    assert_eq!(odd(&bench, "waits"), ["command.exit_code@n2 error CANCELLED"], "{}", ran.all());
+    assert!(ran.blamed().is_empty(), "{}", ran.all());
     bench.cluster.assert_nothing_is_left();
 }
 
