@@ -1,6 +1,6 @@
 //! The first day of a fleet: published figures are its only baselines. The whole table is `cargo bench --bench day_one`.
 
-use crate::project;
+use crate::project::{self, Project};
 use harness::sweep::day_one::{DayOne, draw, outcome};
 
 fn day_one() -> DayOne {
@@ -41,4 +41,26 @@ fn three_nodes_that_disagree_exit_3_and_name_nobody() {
     let faults = ["p5-002:nvlink-slow=0.75".to_owned()];
     let summary = day_one.run(3, &faults, 1, folder.path()).expect("a run");
     assert_eq!((summary.exit_code, summary.culprits.as_slice()), (3, [].as_slice()), "{:?}", summary.counts);
+}
+
+#[test]
+fn an_unjudged_number_exits_3_where_strict_is_asked_for() {
+    let project = Project::new();
+    // No simulated baseline is of five nodes.
+    let five =
+        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-005]\"\n\n[reach]\nvia = \"slurm\"\n";
+    project.write("inventory/five.toml", five);
+    let run = |more: &[&str]| {
+        let args = ["--suite", "nccl-p5", "--inventory", "five", "--no-probe"];
+        project.harness(&[&args[..], more, &["all-all_reduce"]].concat())
+    };
+    let lenient = run(&[]);
+    assert_eq!(lenient.code, Some(0), "{}", lenient.all());
+    assert!(
+        lenient.stdout.contains("2 of 11 numbers have nothing to compare with on 5 nodes"),
+        "{}",
+        lenient.all()
+    );
+    let strict = run(&["--strict"]);
+    assert_eq!((strict.code, strict.blamed()), (Some(3), Vec::new()), "{}", strict.all());
 }

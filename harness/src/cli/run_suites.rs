@@ -128,7 +128,9 @@ pub fn go(
         }
         Err(Stopped::Machinery(why)) => return machinery(&why),
     };
-    let store = match Store::create(home, &plan.run_id).map(|store| store.hiding(secrets)) {
+    let store = match Store::create(home, &plan.run_id)
+        .map(|store| store.hiding(secrets).simulated(plan.simulated))
+    {
         Ok(store) => store,
         Err(error) => return machinery(&error.to_string()),
     };

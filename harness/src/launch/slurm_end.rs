@@ -94,7 +94,8 @@ async fn recorded(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Option<Ended
 pub async fn with_step(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Ended {
     let Ended::Exited { code } = end else { return end };
     // What cannot be read is missed when it is collected.
-    let stderr = reach.get(&Host::Here, &format!("{}/{}", job.folder, files::STDERR)).await.unwrap_or_default();
+    let stderr =
+        reach.get(&Host::Here, &format!("{}/{}", job.folder, files::STDERR)).await.unwrap_or_default();
     let stderr = String::from_utf8_lossy(&stderr);
     if chatter::step_cancelled(&stderr) {
         Ended::Cancelled

@@ -1,5 +1,5 @@
 //! Files that are only appended to, a line at a time, and outlive the process that writes them at any moment: a line is
-//! on the disk before what it tells of goes on, and a line that was cut off is one that was never written.
+//! written before what it reports goes on, and a line that was cut off is one that was never written.
 
 use super::StoreError;
 use super::whole::private_file;
@@ -17,16 +17,22 @@ const KILL_AT: &str = "HARNESS_TEST_KILL_AT_WRITE";
 pub struct Appender {
     written: AtomicU64,
     kill_at: Option<u64>,
+    /// A line is on the disk, not only in the machine's memory, before what it reports goes on.
+    outlives_power: bool,
 }
 
 impl Default for Appender {
     fn default() -> Self {
-        let kill_at = std::env::var(KILL_AT).ok().and_then(|number| number.parse().ok());
-        Appender { written: AtomicU64::new(0), kill_at }
+        Appender::new(true)
     }
 }
 
 impl Appender {
+    pub fn new(outlives_power: bool) -> Appender {
+        let kill_at = std::env::var(KILL_AT).ok().and_then(|number| number.parse().ok());
+        Appender { written: AtomicU64::new(0), kill_at, outlives_power }
+    }
+
     pub fn append<T: Serialize>(&self, path: &Path, entry: &T) -> Result<(), StoreError> {
         let appended = (|| {
             let mut line = serde_json::to_vec(entry).map_err(io::Error::other)?;
@@ -37,7 +43,7 @@ impl Appender {
                 kill_this_process();
             }
             file.write_all(&line)?;
-            file.sync_data()
+            if self.outlives_power { file.sync_data() } else { Ok(()) }
         })();
         appended.map_err(|error| StoreError::at(path, error))
     }

@@ -76,7 +76,8 @@ impl DayOne {
             .map_err(|mistakes| mistakes.join("; "))?;
         let faults: Vec<NodeFault> =
             faults.iter().map(|text| NodeFault::parse(text)).collect::<Result<_, String>>()?;
-        let store = Store::create_in(folder, &plan.run_id).map_err(|error| error.to_string())?;
+        let store =
+            Store::create_in(folder, &plan.run_id).map_err(|error| error.to_string())?.simulated(true);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .start_paused(true)

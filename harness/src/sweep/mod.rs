@@ -66,7 +66,7 @@ pub fn sweep(
     };
     let plan = plan::plan(&[suite], &inventory, None, request)
         .map_err(|mistakes| format!("the drawn plan is refused: {}\n{}", mistakes.join("; "), drawn.suite))?;
-    let store = Store::create_in(folder, &plan.run_id).map_err(|error| error.to_string())?;
+    let store = Store::create_in(folder, &plan.run_id).map_err(|error| error.to_string())?.simulated(true);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)

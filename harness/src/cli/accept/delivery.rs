@@ -156,7 +156,8 @@ impl Delivery {
             fs::remove_dir(&folder)
                 .map_err(|error| Stopped::Machinery(format!("{}: {error}", folder.display())))?;
         }
-        let store = Store::create(&self.home, &plan.run_id).map_err(machinery)?.hiding(secrets);
+        let store = Store::create(&self.home, &plan.run_id).map_err(machinery)?;
+        let store = store.hiding(secrets).simulated(plan.simulated);
         store.write_json(&store.folder().join("plan.json"), plan).map_err(machinery)?;
         self.execute(plan, &store, None)
     }

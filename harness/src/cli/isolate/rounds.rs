@@ -119,7 +119,7 @@ impl Isolation {
             }
             let store = Store::create(&self.home, &plan.run_id).map_err(machinery)?;
             let secrets = run_suites::secrets(&plan).map_err(|why| Stopped::Machinery(why.join("; ")))?;
-            let store = store.hiding(secrets);
+            let store = store.hiding(secrets).simulated(plan.simulated);
             let record = Record {
                 format: FORMAT,
                 first: self.ids.first().unwrap_or(&plan.run_id).clone(),
