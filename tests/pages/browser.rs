@@ -105,6 +105,11 @@ impl Browser {
 
     /// The answer; what happens meanwhile is kept.
     pub fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.try_ask(method, params).unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// The answer, or the browser's error.
+    fn try_ask(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": params});
         if !self.session.is_empty() {
@@ -117,8 +122,11 @@ impl Browser {
             let heard = self.from.recv_timeout(PATIENCE);
             let heard = heard.unwrap_or_else(|why| panic!("no answer to {method}: {why}"));
             if heard["id"] == json!(self.last) {
-                assert!(heard["error"].is_null(), "{method}: {}", heard["error"]);
-                return heard["result"].clone();
+                return if heard["error"].is_null() {
+                    Ok(heard["result"].clone())
+                } else {
+                    Err(heard["error"].clone())
+                };
             }
             self.heard.push_back(heard);
         }
@@ -148,10 +156,14 @@ impl Browser {
     }
 
     pub fn eval(&mut self, script: &str) -> Value {
+        self.try_eval(script).unwrap_or_else(|error| panic!("{script}: {error}"))
+    }
+
+    fn try_eval(&mut self, script: &str) -> Result<Value, Value> {
         let asked = json!({"expression": script, "awaitPromise": true, "returnByValue": true});
-        let answer = self.ask("Runtime.evaluate", asked);
+        let answer = self.try_ask("Runtime.evaluate", asked)?;
         assert!(answer["exceptionDetails"].is_null(), "{script}: {}", answer["exceptionDetails"]);
-        answer["result"]["value"].clone()
+        Ok(answer["result"]["value"].clone())
     }
 
     pub fn text(&mut self, script: &str) -> String {
@@ -161,7 +173,15 @@ impl Browser {
     #[track_caller]
     pub fn wait(&mut self, condition: &str) {
         let began = Instant::now();
-        while self.eval(condition) != json!(true) {
+        // A page that is just being left gives no answer: the next one is asked.
+        let is_left =
+            |error: &Value| error["message"].as_str().is_some_and(|text| text.contains("navigated"));
+        loop {
+            match self.try_eval(condition) {
+                Ok(value) if value == json!(true) => return,
+                Err(error) if !is_left(&error) => panic!("{condition}: {error}"),
+                _ => {}
+            }
             assert!(began.elapsed() < PATIENCE, "never so: {condition}");
             thread::sleep(Duration::from_millis(10));
         }

@@ -205,9 +205,11 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         Ended::HostUnreachable { why } => {
             error(&end.cause(), why, "try `ssh` to it by hand; leave the node out with --exclude-nodes")
         }
-        Ended::Lost { why } => {
-            error(&end.cause(), &format!("the launcher lost the job: {why}"), "look at slurmctld's log")
-        }
+        Ended::Lost { why } => error(
+            &end.cause(),
+            &format!("the launcher lost the job: {why}"),
+            "look at the job's stderr, and at the log of slurmctld, or over ssh at that of the node's sshd",
+        ),
         Ended::Interrupted { why } => {
             error(&end.cause(), &format!("the run was stopped: {why}"), "run it again")
         }

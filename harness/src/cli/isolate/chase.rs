@@ -123,19 +123,15 @@ fn begin(home: &Home, args: &IsolateArgs, voice: Voice, by: Option<&str>) -> Res
     if let Some((_, _, hung_once)) = &seen {
         limits.hung_once.clone_from(hung_once);
     }
+    let drain_culprits = |id: &str, found: &Evidence| {
+        if args.drain {
+            drained::drain(&inventory, &found.lines, id, inventory.is_simulated(), args.ssh_fanout, &limits);
+        }
+    };
     if let Some((id, found, _)) = &seen {
         if found.explains_all {
             told::evidence(voice, &inventory, id, found);
-            if args.drain {
-                drained::drain(
-                    &inventory,
-                    &found.lines,
-                    id,
-                    inventory.is_simulated(),
-                    args.ssh_fanout,
-                    &limits,
-                );
-            }
+            drain_culprits(id, found);
             told::sum(voice, found.lines.len(), 0, nodes.len(), 0.0);
             let culprits = found.lines.clone();
             return Ok(Begun::Told(Chased { code: exit_code::FAILED, culprits, ..Chased::default() }));
@@ -148,16 +144,7 @@ fn begin(home: &Home, args: &IsolateArgs, voice: Voice, by: Option<&str>) -> Res
         nodes.retain(|node| !known.contains(node.as_str()));
         if nodes.len() < FEWEST && !found.lines.is_empty() {
             told::evidence_alone(voice, found, nodes.len());
-            if args.drain {
-                drained::drain(
-                    &inventory,
-                    &found.lines,
-                    id,
-                    inventory.is_simulated(),
-                    args.ssh_fanout,
-                    &limits,
-                );
-            }
+            drain_culprits(id, found);
             told::sum(voice, found.lines.len(), 0, all, 0.0);
             let culprits = found.lines.clone();
             return Ok(Begun::Told(Chased { code: exit_code::FAILED, culprits, ..Chased::default() }));
