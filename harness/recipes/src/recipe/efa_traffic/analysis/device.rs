@@ -152,7 +152,8 @@ impl<'a> DeviceRead<'a> {
         NicTraffic {
             node: capture.node.clone(),
             nic: self.name.to_owned(),
-            listed: Some(true),
+            // Whether it was still there at the end, a capture that was cut does not show.
+            listed: self.whole.then_some(true),
             tx_bytes: self.sum(&self.columns.sent),
             rx_bytes: self.sum(&self.columns.received),
             all_tx_bytes: self.named_total("tx_bytes"),

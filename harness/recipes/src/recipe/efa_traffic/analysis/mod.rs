@@ -262,7 +262,9 @@ fn is_whole(capture: &Capture, notes: &mut Notes) -> bool {
         Some(Reason::NoUptime) => "sampler could not read the node's uptime".to_owned(),
         None => {
             let last = capture.readings.last().map_or("none", |reading| reading.phase.name());
-            format!("capture has no end, so the sampler was killed; phase of its last reading: {last}")
+            format!(
+                "capture has no end: the sampler was killed, or the disk was full; phase of its last reading: {last}"
+            )
         }
     };
     notes.whole("capture-cut", why);

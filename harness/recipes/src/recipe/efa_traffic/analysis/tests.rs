@@ -281,6 +281,15 @@ fn a_folder_that_cannot_be_read_says_nothing_of_its_devices() {
 }
 
 #[test]
+fn a_capture_that_was_cut_does_not_show_that_its_devices_stayed() {
+    let mut capture = healthy("n1", &["d0"]);
+    capture.end = None;
+    let traffic = one(capture);
+    let listed: Vec<Option<bool>> = traffic.nics.iter().map(|nic| nic.listed).collect();
+    assert_eq!(listed, [None, Some(false)], "d1 was absent from the beginning");
+}
+
+#[test]
 fn a_node_without_a_capture_is_a_finding() {
     let traffic = analyze(&[], &[expected("n1")], &map());
     assert_eq!(codes(&traffic), ["capture-missing"]);
