@@ -5,6 +5,7 @@ use crate::project::Project;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 /// The fault, the exit code of its class, the one line that blames, and the cause that its evidence begins with.
 const TABLE: &[(&str, i32, &str, &str)] = &[
@@ -187,4 +188,47 @@ fn real_nodes_are_planned_over_ssh_without_being_asked() {
     }
     assert_eq!(project.harness(&[&args[..], &["--list"]].concat()).code, Some(0));
     assert_eq!(project.runs(), 0);
+}
+
+/// What other users leave where control sockets lie is never followed, emptied or asked.
+#[test]
+fn control_sockets_of_others_and_links_are_left_alone() {
+    let project = Project::new();
+    project.write(
+        "inventory/hssh.toml",
+        "kind = \"real\"\ninstance = \"p5\"\nnodes = \"h1\"\n[reach]\nvia = \"ssh\"\nconfig = \"ssh_config\"\n[paths]\nshared = \"/fsx/harness\"\n",
+    );
+    project.write("ssh_config", "Host *\n  ProxyCommand false\n");
+    let victim = project.path().join("victim");
+    fs::create_dir(&victim).expect("made");
+    fs::write(victim.join("authorized_keys"), "key").expect("written");
+    let runtime = project.path().join("runtime");
+    for (parent, mode) in [("runtime/harness", 0o700), ("tmp", 0o1777)] {
+        let parent = project.path().join(parent);
+        fs::create_dir_all(&parent).expect("made");
+        fs::set_permissions(&parent, fs::Permissions::from_mode(mode)).expect("set");
+        symlink(&victim, parent.join("harness-ssh-4194999-abc")).expect("linked");
+        // Ours by its name, and open to others: who knows who wrote into it.
+        let open = parent.join("harness-ssh-4194999-open");
+        fs::create_dir(&open).expect("made");
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).expect("set");
+        for file in ["lock", "0"] {
+            fs::write(open.join(file), "").expect("written");
+        }
+    }
+    fs::set_permissions(&runtime, fs::Permissions::from_mode(0o700)).expect("set");
+    for set in [true, false] {
+        let mut command = project.command(&["inventory", "probe", "--inventory", "hssh", "--nodes", "h1"]);
+        command.env("TMPDIR", project.path().join("tmp")).env("HOME", project.path().join("home"));
+        match set {
+            true => command.env("XDG_RUNTIME_DIR", &runtime),
+            false => command.env_remove("XDG_RUNTIME_DIR"),
+        };
+        let ran = crate::project::ran(command.output().expect("the harness starts"));
+        assert!(victim.join("authorized_keys").is_file(), "emptied through a link: {}", ran.all());
+        for parent in ["runtime/harness", "tmp"] {
+            let open = project.path().join(parent).join("harness-ssh-4194999-open/0");
+            assert!(open.is_file(), "{}: {}", open.display(), ran.all());
+        }
+    }
 }

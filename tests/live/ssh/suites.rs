@@ -7,6 +7,7 @@ use crate::table::{self, Row};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -95,8 +96,11 @@ fn is_gone(pid: i32) -> bool {
 }
 
 fn sockets_of(pid: u32) -> bool {
-    let entries = fs::read_dir(std::env::temp_dir()).expect("a folder").flatten();
-    entries
+    let home = |name: &str, below: &str| std::env::var_os(name).map(|home| Path::new(&home).join(below));
+    let parents = [home("XDG_RUNTIME_DIR", "harness"), home("HOME", ".cache/harness")];
+    let parents = parents.into_iter().flatten().chain([std::env::temp_dir()]);
+    parents
+        .flat_map(|parent| fs::read_dir(parent).into_iter().flatten().flatten())
         .map(|entry| entry.file_name())
         .any(|name| name.to_string_lossy().starts_with(&format!("harness-ssh-{pid}-")))
 }

@@ -97,7 +97,12 @@ impl Master {
 }
 
 /// Ends the master of a socket, if there is one.
-pub async fn end(socket: &Path) {
+async fn end(socket: &Path) {
+    ask_to_end(socket).await;
+    let _ = std::fs::remove_file(socket);
+}
+
+pub async fn ask_to_end(socket: &Path) {
     let asked = Command::new("ssh")
         .args(["-F", "none", "-O", "exit", "-S"])
         .arg(socket)
@@ -111,7 +116,6 @@ pub async fn end(socket: &Path) {
         .status();
     // One that does not answer ends when it has been idle.
     let _ = timeout(LOCAL_LIMIT, asked).await;
-    let _ = std::fs::remove_file(socket);
 }
 
 /// What is asked of ssh beyond the person's own configuration: no question is ever put to anybody, no key is taken

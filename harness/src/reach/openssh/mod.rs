@@ -10,6 +10,7 @@ mod greeting;
 mod master;
 mod pace;
 mod refusal;
+mod sockets;
 mod words;
 
 pub use master::Way;
@@ -21,14 +22,14 @@ use master::Master;
 use openssh::Session;
 use pace::{Pauses, Rest};
 use refusal::NotConnected;
+use sockets::SocketFolder;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tempfile::TempDir;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::{Instant, timeout};
 
@@ -50,7 +51,7 @@ pub struct OpenSsh {
     way: Way,
     seed: u64,
     /// Where the sockets of the connections lie, for this person alone.
-    folder: TempDir,
+    folder: SocketFolder,
     /// How many may connect at the same time.
     turns: Semaphore,
     nodes: RefCell<BTreeMap<String, Rc<Node>>>,
@@ -68,13 +69,7 @@ struct Node {
 impl OpenSsh {
     /// Connects to nobody yet.
     pub fn new(way: Way, seed: u64, fanout: usize) -> io::Result<OpenSsh> {
-        let temporary = std::env::temp_dir();
-        // A socket's path has a little over 100 bytes, and ssh adds some of its own while it makes one.
-        let short = temporary.as_os_str().len() <= 50;
-        let parent = if short { temporary } else { PathBuf::from("/tmp") };
-        let folder = tempfile::Builder::new()
-            .prefix(&format!("{PREFIX}{}-", std::process::id()))
-            .tempdir_in(parent)?;
+        let folder = SocketFolder::new()?;
         let turns = Semaphore::new(fanout.clamp(1, Semaphore::MAX_PERMITS));
         Ok(OpenSsh { way, seed, folder, turns, nodes: RefCell::default() })
     }
@@ -82,14 +77,7 @@ impl OpenSsh {
     /// Ends what a harness that was killed has left of its connections. They end by themselves when they are idle, but
     /// their folders do not.
     pub async fn end_orphans(&self) {
-        let Some(parent) = self.folder.path().parent() else { return };
-        for folder in orphans(parent) {
-            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
-            for entry in entries.flatten() {
-                master::end(&entry.path()).await;
-            }
-            let _ = std::fs::remove_dir_all(&folder);
-        }
+        self.folder.end_abandoned().await;
     }
 
     /// Ends all connections, and with them what still goes over them.
@@ -250,22 +238,6 @@ impl Reach for OpenSsh {
     }
 }
 
-const PREFIX: &str = "harness-ssh-";
-
-/// The folders of processes that are gone.
-fn orphans(parent: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(parent) else { return Vec::new() };
-    let of_the_dead = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let process = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-')).map(|(id, _)| id);
-        process
-            .is_some_and(|id| id.chars().all(|c| c.is_ascii_digit()) && !Path::new("/proc").join(id).exists())
-    };
-    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(of_the_dead).collect();
-    folders.sort();
-    folders
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,15 +251,5 @@ mod tests {
             let why = told.expect_err("refused").to_string();
             assert_eq!(why, format!("ssh: this is no name of a host: {name:?}"));
         }
-    }
-
-    #[test]
-    fn only_folders_of_processes_that_are_gone_are_orphans() {
-        let parent = TempDir::new().expect("a folder");
-        let alive = format!("{PREFIX}{}-abc", std::process::id());
-        for name in [alive.as_str(), "harness-ssh-4194999-abc", "harness-ssh-x-abc", "other-4194999-abc"] {
-            std::fs::create_dir(parent.path().join(name)).expect("made");
-        }
-        assert_eq!(orphans(parent.path()), [parent.path().join("harness-ssh-4194999-abc")]);
     }
 }
