@@ -172,6 +172,22 @@ fn what_a_job_leaves_behind_is_ended_before_the_next_one_begins() {
     assert!(!shared.path("job 2/seen").exists());
 }
 
+/// A script whose process name holds a line break, and which takes the place of the one that calls it.
+const LINE_BREAK: &str = "printf '#!/bin/bash\\necho $$ > child; sleep 600 & wait\\n' > $'a\\nb'; chmod +x $'a\\nb'; exec ./$'a\\nb'";
+
+/// The kernel does not escape a process name in /proc/PID/stat.
+#[test]
+fn a_process_name_with_a_line_break_does_not_end_the_allocation() {
+    let mut shared = Allocation::of(60, &[(LINE_BREAK, 1), ("echo 0 > exit_code", 60)]);
+    shared.write("turn.2", "2\n");
+    shared.write("turn.1", "1\n");
+    assert_eq!(shared.ended(1), "limit\n");
+    assert!(is_gone(&shared.text("job 1/child")));
+    assert_eq!(shared.ended(2), "exited 0\n");
+    shared.write("close", "");
+    assert_eq!(shared.code(), Some(0));
+}
+
 #[test]
 fn no_job_runs_twice_even_where_the_allocation_begins_anew() {
     let mut shared =

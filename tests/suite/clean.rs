@@ -243,3 +243,29 @@ fn a_job_under_a_lease_is_found_and_ended_with_its_keeper_and_a_stale_mark_goes(
     assert_eq!(count(&clean("end"), "lease"), 0);
     assert_eq!(bash(&[&lease, "look", &shown, "n1"]), "ended 137 asked\n");
 }
+
+/// The kernel does not escape a process name in /proc/PID/stat.
+#[test]
+fn a_process_name_with_a_line_break_is_found_and_does_not_end_the_census() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let shown = folder.path().display().to_string();
+    let text = "cd \"$0\"; echo '#!/bin/bash\necho $$ > pid; sleep 600 & wait' > $'a\\nb'; chmod +x $'a\\nb'; \
+                read -r stat < /proc/$$/stat; read -r boot < /proc/sys/kernel/random/boot_id; set -- ${stat##*) }; \
+                echo $$ ${20} $boot > group; exec ./$'a\\nb'";
+    let mut named = Command::new("setsid")
+        .args(["bash", "-c", text, &shown])
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("setsid");
+    let pid = pids(&folder.path().join("pid"), 1)[0];
+    let clean = |verb: &str| {
+        let output = Command::new("bash").args(["-c", CLEAN_SH, "clean", verb, "n1", &shown]).output();
+        let output = output.expect("bash");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let told = clean("look");
+    assert!(told.contains(&format!("0\tprocess\t{pid}\n")) && told.ends_with("told\n"), "{told}");
+    assert_eq!(clean("end"), "told\n");
+    named.wait().expect("ended");
+}

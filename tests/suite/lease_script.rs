@@ -181,6 +181,26 @@ fn numbers_that_mean_other_processes_by_now_are_left_alone() {
     stranger.wait().expect("ended");
 }
 
+/// A script whose process name holds a line break, and which takes the place of the one that calls it.
+const LINE_BREAK: &str = "printf '#!/bin/bash\\necho $$ > child; sleep 600 & wait\\n' > $'a\\nb'; chmod +x $'a\\nb'; exec ./$'a\\nb'";
+
+/// The kernel does not escape a process name in /proc/PID/stat.
+#[test]
+fn a_process_name_with_a_line_break_neither_hides_the_job_nor_ends_the_supervisor() {
+    let asked = Job::new(LINE_BREAK);
+    asked.call("start", &["60"]);
+    let child = asked.pid("child");
+    asked.call("end", &["TERM"]);
+    assert_eq!(asked.ends(), "ended 143 asked");
+    assert!(is_gone(child), "{child} is left");
+    let unasked = Job::new(LINE_BREAK);
+    unasked.call("start", &["2"]);
+    let child = unasked.pid("child");
+    until("the lease has run out", || unasked.path("lease.n1/status").exists());
+    assert_eq!(unasked.look(), "ended 143 lease");
+    assert!(is_gone(child), "{child} is left");
+}
+
 #[test]
 fn what_the_script_says_is_kept_and_wrong_arguments_are_refused() {
     let job = Job::new("echo hello; echo trouble >&2");

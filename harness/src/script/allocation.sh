@@ -121,11 +121,15 @@ end_steps() {
 
 # Whether any process of the group is there that is no zombie: one that nobody has reaped is over.
 alive() {
-  local stat line words
+  local file text words
   kill -0 -- "-$1" 2> /dev/null || return 1
-  for stat in /proc/[0-9]*/stat; do
-    { read -r line < "$stat"; } 2> /dev/null || continue
-    read -ra words <<< "${line##*) }"
+  for file in /proc/[0-9]*/stat; do
+    # The process name may hold anything, a parenthesis and a line break too: the whole file is read, to its end, which
+    # `read` takes for a failure.
+    text=
+    { IFS= read -r -d '' text < "$file"; } 2> /dev/null
+    [[ -n $text ]] || continue
+    read -ra words <<< "${text##*) }"
     [[ ${words[2]} == "$1" && ${words[0]} != Z ]] && return 0
   done
   return 1

@@ -34,14 +34,17 @@ main() {
 # Sets who is there: when each process began, and which belong to each group and session. One that nobody has reaped
 # is over.
 census() {
-  local stat line words pid
+  local file text words pid
   began=()
   members=()
-  for stat in /proc/[0-9]*/stat; do
-    { read -r line < "$stat"; } 2> /dev/null || continue
-    pid=${line%% *}
-    # The program's name may hold anything, a parenthesis too.
-    read -ra words <<< "${line##*) }"
+  for file in /proc/[0-9]*/stat; do
+    # The process name may hold anything, a parenthesis and a line break too: the whole file is read, to its end, which
+    # `read` takes for a failure.
+    text=
+    { IFS= read -r -d '' text < "$file"; } 2> /dev/null
+    [[ -n $text ]] || continue
+    pid=${text%% *}
+    read -ra words <<< "${text##*) }"
     [[ ${words[0]} == [ZX] ]] && continue
     began[pid]=${words[19]}
     members[words[2]]+=" $pid"

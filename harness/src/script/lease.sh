@@ -92,12 +92,19 @@ owner() {
 # Sets $at to the moment at which a process began, in ticks since the node's start; to nothing where there is none, or
 # only what nobody has reaped yet.
 begun_at() {
-  local line words
+  local words
   at=
-  { read -r line < "/proc/$1/stat"; } 2> /dev/null || return
-  # The program's name may hold anything, a parenthesis too.
-  read -ra words <<< "${line##*) }"
+  stat "/proc/$1/stat" || return
   [[ ${words[0]} == Z ]] || at=${words[19]}
+}
+
+# Sets the caller's $words to what stands behind the process name. The name may hold anything, a parenthesis and a line
+# break too: the whole file is read, to its end, which `read` takes for a failure.
+stat() {
+  local text=
+  { IFS= read -r -d '' text < "$1"; } 2> /dev/null
+  [[ -n $text ]] || return
+  read -ra words <<< "${text##*) }"
 }
 
 # Writes a file that is there whole or not at all.
@@ -119,11 +126,10 @@ signal() {
 
 # Whether any process of the group is there that is no zombie: one that nobody has reaped is over.
 alive() {
-  local stat line words
+  local file words
   kill -0 -- "-$1" 2> /dev/null || return 1
-  for stat in /proc/[0-9]*/stat; do
-    { read -r line < "$stat"; } 2> /dev/null || continue
-    read -ra words <<< "${line##*) }"
+  for file in /proc/[0-9]*/stat; do
+    stat "$file" || continue
     [[ ${words[2]} == "$1" && ${words[0]} != Z ]] && return 0
   done
   return 1
