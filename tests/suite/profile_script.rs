@@ -46,7 +46,19 @@ struct Node {
 
 impl Node {
     fn new() -> Node {
-        let folder = tempfile::tempdir().expect("a folder");
+        Node::below(tempfile::tempdir().expect("a folder"))
+    }
+
+    /// Where nobody but the user and root can write, unlike below /tmp.
+    fn trusted() -> Node {
+        let folder = tempfile::Builder::new()
+            .permissions(fs::Permissions::from_mode(0o755))
+            .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+            .expect("a folder");
+        Node::below(folder)
+    }
+
+    fn below(folder: TempDir) -> Node {
         let node = Node { folder };
         node.executable("tools/nsys", NSYS);
         node.executable("tools/workload", "#!/bin/bash\necho \"ran: $#: $*\"\nexit ${WORKLOAD_EXIT:-0}\n");
@@ -296,7 +308,7 @@ fn the_newest_nsys_of_the_vendor_s_folders_is_found_by_number() {
 
 #[test]
 fn an_nsys_on_the_folder_of_the_jobs_is_found_where_the_vendor_has_none() {
-    let node = Node::new();
+    let node = Node::trusted();
     for version in ["2024.9.1", "2024.10.1"] {
         let text = NSYS.replace("${FAKE_VERSION:-2025.3.1}", version);
         node.executable(&format!("nsight-systems/{version}/target-linux-x64/nsys"), &text);
@@ -313,6 +325,37 @@ fn an_nsys_on_the_folder_of_the_jobs_is_found_where_the_vendor_has_none() {
     node.executable("vendor/nsight-systems/2024.5.1/bin/nsys", &text);
     node.run(&wrapper, &SLURM);
     assert_eq!(found(&node).as_deref(), Some("2024.5.1.90"), "the vendor's folder comes first");
+}
+
+#[test]
+fn an_nsys_that_others_could_have_put_there_is_not_run() {
+    let wrapper = ALL.replacen("nsys 2025.3", "find 2024.4", 1);
+    let found = |node: &Node| {
+        node.run(&wrapper, &SLURM);
+        node.account(3).and_then(|account| account.nsys)
+    };
+    let path = "nsight-systems/9999.9/bin/nsys";
+    for open in ["", "nsight-systems", "nsight-systems/9999.9/bin", path] {
+        for mode in [0o777, 0o775, 0o1777] {
+            let node = Node::trusted();
+            node.executable(path, &NSYS.replace("${FAKE_VERSION:-2025.3.1}", "9999.9"));
+            assert_eq!(found(&node).as_deref(), Some("9999.9.90"), "only root and the user can write");
+            fs::set_permissions(node.path().join(open), fs::Permissions::from_mode(mode)).expect("opened");
+            assert_eq!(found(&node).as_deref(), Some("2025.3.1.90"), "{mode:o} `{open}`: the one on PATH");
+        }
+    }
+    // Below a folder that anybody can write to, whoever owns it.
+    let node = Node::new();
+    node.executable(path, &NSYS.replace("${FAKE_VERSION:-2025.3.1}", "9999.9"));
+    assert_eq!(found(&node).as_deref(), Some("2025.3.1.90"), "the one on PATH");
+    // Reached through a link.
+    let node = Node::trusted();
+    fs::create_dir(node.path().join("nsight-systems")).expect("made");
+    let elsewhere = Node::new();
+    elsewhere.executable("9999.9/bin/nsys", &NSYS.replace("${FAKE_VERSION:-2025.3.1}", "9999.9"));
+    let link = node.path().join("nsight-systems/9999.9");
+    std::os::unix::fs::symlink(elsewhere.path().join("9999.9"), link).expect("linked");
+    assert_eq!(found(&node).as_deref(), Some("2025.3.1.90"), "the one on PATH");
 }
 
 #[test]

@@ -302,9 +302,9 @@ older() {
 find_nsys() {
   local path best='' best_version=0 folder=$PWD
   newest_below "${NSYS_VENDOR_FOLDER:-/opt/nvidia}"
-  # The job's folder lies on one that all nodes see, and so may an nsys; where anybody may write, nobody's is taken.
+  # The job's folder lies on one that all nodes see, and so may an nsys.
   while [[ -z $best && -n $folder ]]; do
-    if [[ ! -k $folder ]]; then newest_below "$folder"; fi
+    newest_below "$folder" trusted
     folder=${folder%/*}
   done
   if [[ -z $best ]]; then
@@ -315,14 +315,43 @@ find_nsys() {
   printf '%s\n' "${best:-nsys}"
 }
 
-# The newest by number into $best, as the vendor's packages and `harness provision` lay them down.
+# The newest by number into $best, as the vendor's packages and `harness provision` lay them down; with `trusted` only
+# one that nobody else can have put there.
 newest_below() {
   local path found
   for path in "$1"/nsight-systems*/*/bin/nsys "$1"/nsight-systems*/*/target-linux-*/nsys; do
     [[ -x $path && $path =~ /([0-9]{4}(\.[0-9]+)+)/ ]] || continue
     found=${BASH_REMATCH[1]}
-    if older "$best_version" "$found"; then best=$path best_version=$found; fi
+    older "$best_version" "$found" || continue
+    if [[ ${2-} == trusted ]]; then path=$(trusted "$path") || continue; fi
+    best=$path best_version=$found
   done
+}
+
+# Prints the path of a program without links above it, if the program and all folders above it, and above what it links
+# to, belong to root or the user, and neither their group nor others may write to them. The sticky bit is not enough: it
+# lets everybody add a folder. A link of the program itself stays: some programs are told by their names what to do.
+trusted() {
+  local path real at facts owner mode who
+  path=$(readlink -f -- "${1%/*}")/${1##*/} && real=$(readlink -f -- "$1") || return 1
+  local -a chain=(/)
+  for at in "${path%/*}" "$real"; do
+    while [[ -n $at ]]; do
+      chain+=("$at")
+      at=${at%/*}
+    done
+  done
+  facts=$(stat -c '%u %a %n' -- "${chain[@]}") || return 1
+  while read -r owner mode who; do
+    if [[ $owner != 0 && $owner != "$EUID" ]]; then
+      echo "profile.sh: not used: $real: $who belongs to user $owner" >&2
+      return 1
+    elif ((8#$mode & 8#22)); then
+      echo "profile.sh: not used: $real: $who is writable by its group or by others" >&2
+      return 1
+    fi
+  done <<< "$facts"
+  printf '%s\n' "$path"
 }
 
 # Uptime in hundredths of a second: it passes evenly, whatever is done to the wall clock.
