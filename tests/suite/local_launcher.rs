@@ -100,3 +100,25 @@ RANKS#
     let ran = run(&project, &suite(workload, "nccl_tests", unknown, off));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
 }
+
+/// What lies in a job's folder is the job's own, or it is not read and not removed.
+#[test]
+fn files_that_are_links_to_the_users_own_are_not_collected() {
+    for how in ["ln -s", "ln"] {
+        let project = Project::new();
+        project.write("victim", "the operator's own\n");
+        let program = format!(
+            "{{ kind = \"command\", program = \"bash\", args = [\"-c\", \"rm -f stdout; {how} {} stdout\"] }}",
+            project.path().join("victim").display()
+        );
+        let ran = run(&project, &suite(&program, "command", COMMAND, "limit_s = 60"));
+        for file in harness::store::files(&project.latest()).expect("a run") {
+            let text = fs::read(project.latest().join(&file)).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            assert!(!text.contains("the operator's own"), "{how}: copied into {file:?}: {}", ran.all());
+        }
+        let victim = fs::read_to_string(project.path().join("victim")).expect("there");
+        assert_eq!(victim, "the operator's own\n");
+        assert!(ran.all().contains("stdout"), "{}", ran.all());
+    }
+}

@@ -49,9 +49,8 @@ pub async fn remove<'a>(plan: &Plan, jobs: &Jobs, reach: &dyn Reach, broken: imp
             (Launcher::Ssh, Some(node)) => Host::Node(node.clone()),
             _ => Host::Here,
         };
-        let path = format!("{}/{}", job.folder, left.which);
         // Whether it worked is seen by looking again.
-        let _ = reach.exec(&host, &Command::new(["rm", "-f", "--", &path], QUERY_LIMIT)).await;
+        let _ = reach.remove(&host, &job.folder, std::slice::from_ref(&left.which)).await;
     }
 }
 

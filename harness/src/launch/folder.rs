@@ -62,6 +62,10 @@ impl Folder<'_> {
         self.by_any(async |host| self.reach.get(host, &path).await).await
     }
 
+    pub async fn remove(&self, names: &[String]) -> Result<(), ReachError> {
+        self.by_any(async |host| self.reach.remove(host, &self.path, names).await).await
+    }
+
     pub async fn exec(&self, command: &Command) -> Result<Answer, ReachError> {
         self.by_any(async |host| self.reach.exec(host, command).await).await
     }

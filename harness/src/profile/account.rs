@@ -87,7 +87,10 @@ pub fn read(text: &str) -> Result<Account, NotAnAccount> {
             "node-sampling" => account.node_sampling = true,
             // The name alone, said before nsys is called.
             "report" => {}
-            "report-file" => account.report = Some(file(rest).ok_or_else(|| bad("no file"))?),
+            "report-file" => {
+                let report = file(rest).filter(|file| is_report(&file.name));
+                account.report = Some(report.ok_or_else(|| bad("no file of a report"))?);
+            }
             "seconds" => {
                 let seconds = rest.parse::<f64>().ok().filter(|s| s.is_finite() && *s >= 0.0);
                 account.seconds = Some(seconds.ok_or_else(|| bad("no number"))?);
@@ -100,7 +103,10 @@ pub fn read(text: &str) -> Result<Account, NotAnAccount> {
                     rest.split_once(' ').and_then(|(form, code)| Some((form.to_owned(), code.parse().ok()?)));
                 account.export = Some(said.ok_or_else(|| bad("no number"))?);
             }
-            "table" => account.tables.push(file(rest).ok_or_else(|| bad("no file"))?),
+            "table" => {
+                let table = file(rest).filter(|file| is_table(&file.name));
+                account.tables.push(table.ok_or_else(|| bad("no file of an export"))?);
+            }
             "recovered" => account.recovered = Some(words()?),
             "unrecovered" => account.unrecovered = Some(words()?),
             "window" => account.window = Some(words()?),
@@ -113,6 +119,22 @@ pub fn read(text: &str) -> Result<Account, NotAnAccount> {
         (true, true) => Ok(account),
         _ => Err(NotAnAccount { line: 1, why: "no rank and node in it".to_owned() }),
     }
+}
+
+/// Whether a name is one that an export leaves: what an account names is fetched, and removed from the node.
+fn is_table(name: &str) -> bool {
+    match name.split_once('/') {
+        Some((folder, table)) => is_plain(folder, "_pqtdir") && is_plain(table, ".parquet"),
+        None => is_plain(name, ".arrows") || is_plain(name, ".sqlite"),
+    }
+}
+
+fn is_report(name: &str) -> bool {
+    is_plain(name, ".nsys-rep")
+}
+
+fn is_plain(name: &str, end: &str) -> bool {
+    !name.contains('/') && name.strip_suffix(end).is_some_and(|begin| !begin.is_empty())
 }
 
 /// `BYTES SHA256 NAME`; a name that would leave the job's folder is none.
@@ -174,6 +196,27 @@ mod tests {
     fn an_account_that_was_cut_off_is_not_whole() {
         let account = read(&text(&["nsys 2025.3.1", "report a"])).expect("as far as it goes");
         assert!(!account.whole && account.report.is_none());
+    }
+
+    #[test]
+    fn an_account_names_only_the_files_that_an_export_leaves() {
+        for table in ["a_pqtdir/StringIds.parquet", "a.arrows", "a.sqlite"] {
+            assert!(read(&text(&[&format!("table 0 {DIGEST} {table}")])).is_ok(), "{table}");
+        }
+        for table in [
+            "a_pqtdir/b/StringIds.parquet",
+            "elsewhere/StringIds.parquet",
+            "_pqtdir/StringIds.parquet",
+            "a_pqtdir/authorized_keys",
+            "a_pqtdir/.parquet",
+            "stdout",
+            "job.sh",
+        ] {
+            assert!(read(&text(&[&format!("table 0 {DIGEST} {table}")])).is_err(), "{table}");
+        }
+        for report in ["folder/a.nsys-rep", "stdout", ".nsys-rep"] {
+            assert!(read(&text(&[&format!("report-file 0 {DIGEST} {report}")])).is_err(), "{report}");
+        }
     }
 
     #[test]

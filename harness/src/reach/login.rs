@@ -38,4 +38,13 @@ impl<R: Reach> Reach for AtLogin<R> {
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
         self.of.get(self.host(host), path)
     }
+
+    fn remove<'a>(
+        &'a self,
+        host: &'a Host,
+        folder: &'a str,
+        names: &'a [String],
+    ) -> Wait<'a, Result<(), ReachError>> {
+        self.of.remove(self.host(host), folder, names)
+    }
 }

@@ -1,6 +1,7 @@
 //! How the world is reached: run a command on a host, put a file there, get a file from there.
 //! What is run and why is the launchers' business; the pretend cluster (`sim`) implements the same trait.
 
+mod left_file;
 pub mod login;
 pub mod openssh;
 pub mod process;
@@ -27,6 +28,39 @@ pub trait Reach {
     fn put<'a>(&'a self, host: &'a Host, path: &'a str, bytes: &'a [u8]) -> Wait<'a, Result<(), ReachError>>;
 
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>>;
+
+    /// Removes files of a folder. One that is not there is no failure.
+    fn remove<'a>(
+        &'a self,
+        host: &'a Host,
+        folder: &'a str,
+        names: &'a [String],
+    ) -> Wait<'a, Result<(), ReachError>> {
+        Box::pin(remove_by_command(self, host, folder, names))
+    }
+}
+
+/// How long the removal of some files may take.
+const REMOVAL: Duration = Duration::from_secs(120);
+/// An argument list has its limits; a job of thousands of ranks has more files than one takes.
+const REMOVED_AT_ONCE: usize = 500;
+
+async fn remove_by_command<R: Reach + ?Sized>(
+    reach: &R,
+    host: &Host,
+    folder: &str,
+    names: &[String],
+) -> Result<(), ReachError> {
+    for some in names.chunks(REMOVED_AT_ONCE) {
+        let words = ["rm", "-f", "--"].map(str::to_owned).into_iter();
+        let argv = words.chain(some.iter().map(|name| format!("{folder}/{name}")));
+        let answer = reach.exec(host, &Command::new(argv, REMOVAL)).await?;
+        if !answer.succeeded() {
+            let what = format!("cannot remove files of `{folder}` on {host}");
+            return Err(ReachError::Failed { what, why: answer.complaint() });
+        }
+    }
+    Ok(())
 }
 
 impl<R: Reach + ?Sized> Reach for &R {
@@ -40,6 +74,15 @@ impl<R: Reach + ?Sized> Reach for &R {
 
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
         (**self).get(host, path)
+    }
+
+    fn remove<'a>(
+        &'a self,
+        host: &'a Host,
+        folder: &'a str,
+        names: &'a [String],
+    ) -> Wait<'a, Result<(), ReachError>> {
+        (**self).remove(host, folder, names)
     }
 }
 

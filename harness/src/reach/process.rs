@@ -1,6 +1,6 @@
 //! Reach by processes and files of this machine: for the local launcher, and for a Slurm whose commands are here.
 
-use super::{Answer, Command, Host, Reach, ReachError, Status, Wait};
+use super::{Answer, Command, Host, Reach, ReachError, Status, Wait, left_file};
 use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -76,15 +76,9 @@ impl Reach for ProcessReach {
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
         Box::pin(async move {
             here(host)?;
-            let read = async {
-                // Whoever opens a pipe waits for somebody at its other end.
-                let is_file = tokio::fs::metadata(path).await?.is_file();
-                if !is_file {
-                    return Err(std::io::Error::other("it is no file, but a folder, a pipe or a device"));
-                }
-                tokio::fs::read(path).await
-            };
-            match read.await {
+            let own = path.to_owned();
+            let read = tokio::task::spawn_blocking(move || left_file::read(&own)).await;
+            match read.unwrap_or_else(|error| Err(error.into())) {
                 Ok(bytes) => Ok(bytes),
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     Err(ReachError::NotFound { path: path.to_owned() })
@@ -93,6 +87,25 @@ impl Reach for ProcessReach {
                     Err(ReachError::Failed { what: format!("cannot read `{path}`"), why: error.to_string() })
                 }
             }
+        })
+    }
+
+    fn remove<'a>(
+        &'a self,
+        host: &'a Host,
+        folder: &'a str,
+        names: &'a [String],
+    ) -> Wait<'a, Result<(), ReachError>> {
+        Box::pin(async move {
+            here(host)?;
+            for name in names {
+                let path = format!("{folder}/{name}");
+                left_file::remove(&path).map_err(|error| ReachError::Failed {
+                    what: format!("cannot remove `{path}`"),
+                    why: error.to_string(),
+                })?;
+            }
+            Ok(())
         })
     }
 }
@@ -123,6 +136,38 @@ mod tests {
         let mode = |path: &str| std::fs::metadata(path).expect("there").mode() & 0o777;
         assert_eq!((mode(&file), mode(&path("deep/er")), mode(&path("deep"))), (0o600, 0o700, 0o700));
         assert!(!Path::new(&format!("{file}.part")).exists());
+        let write = |name: &str| std::fs::write(path(name), "text").expect("written");
+        std::fs::create_dir_all(path("case/job/own")).expect("made");
+        std::fs::create_dir_all(path("other")).expect("made");
+        write("other/stdout");
+        std::os::unix::fs::symlink(path("other"), path("case/job/linked")).expect("linked");
+        std::os::unix::fs::symlink(path("other/stdout"), path("case/job/own/link")).expect("linked");
+        std::fs::hard_link(path("other/stdout"), path("case/job/own/twice")).expect("linked");
+        let large = std::fs::File::create(path("case/job/own/stderr")).expect("made");
+        large.set_len(3 << 30).expect("grown");
+        for (name, why) in [
+            ("case/job/linked/stdout", "link"),
+            ("case/job/own/link", "link"),
+            ("case/job/own/twice", "2 names"),
+            ("case/job/own/stderr", "limit"),
+        ] {
+            let told = ProcessReach.get(&Host::Here, &path(name)).await.map(|bytes| bytes.len());
+            let told = told.expect_err(name).to_string();
+            assert!(told.contains(why) && told.contains(name), "{name}: {told}");
+        }
+        let removed = async |folder: &str, name: &str| {
+            ProcessReach.remove(&Host::Here, &path(folder), &[name.to_owned()]).await
+        };
+        for (folder, name) in
+            [("case/job", "linked/stdout"), ("case/job", "own/link"), ("case/job", "own/twice")]
+        {
+            assert!(removed(folder, name).await.is_err(), "{name}");
+        }
+        assert!(Path::new(&path("other/stdout")).is_file());
+        for _ in 0..2 {
+            assert_eq!(removed("case/job", "own/stderr").await, Ok(()));
+        }
+        assert!(!Path::new(&path("case/job/own/stderr")).exists());
         nix::unistd::mkfifo(Path::new(&path("pipe")), nix::sys::stat::Mode::S_IRWXU).expect("made");
         for name in ["pipe", "deep"] {
             let why = ProcessReach.get(&Host::Here, &path(name)).await.expect_err("no file").to_string();

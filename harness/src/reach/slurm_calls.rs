@@ -134,6 +134,15 @@ impl<R: Reach> Reach for SlurmCalls<R> {
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
         self.of.get(host, path)
     }
+
+    fn remove<'a>(
+        &'a self,
+        host: &'a Host,
+        folder: &'a str,
+        names: &'a [String],
+    ) -> Wait<'a, Result<(), ReachError>> {
+        self.of.remove(host, folder, names)
+    }
 }
 
 #[cfg(test)]

@@ -45,4 +45,15 @@ impl Reach for Clean<'_> {
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
         Box::pin(async move { self.reach.get(host, path).await.map_err(|error| self.error(error)) })
     }
+
+    fn remove<'a>(
+        &'a self,
+        host: &'a Host,
+        folder: &'a str,
+        names: &'a [String],
+    ) -> Wait<'a, Result<(), ReachError>> {
+        Box::pin(
+            async move { self.reach.remove(host, folder, names).await.map_err(|error| self.error(error)) },
+        )
+    }
 }

@@ -22,7 +22,7 @@ pub use history::{History, Past, PastAllocation};
 use crate::artefact::{CaseEnd, CaseJobs, Ended, FORMAT, Launcher, LeftOut, Plan, PlannedCase, PlannedJob};
 use crate::interrupt;
 use crate::launch::{self, Launch, NotLaunched};
-use crate::reach::{Command, Reach};
+use crate::reach::Reach;
 use crate::redact::Secrets;
 use crate::script;
 use allocation::Allocation;
@@ -494,10 +494,8 @@ impl<'a> Runner<'a> {
                 continue;
             }
             let folder = self.launching.folders().of(job.planned);
-            let mut argv = vec!["rm".to_owned(), "-f".to_owned(), "--".to_owned()];
-            argv.extend(files.iter().map(|file| format!("{}/{file}", job.planned.folder)));
             // What cannot be removed now is found by `clean`.
-            let _ = folder.exec(&Command::new(argv, launch::QUERY_LIMIT)).await;
+            let _ = folder.remove(&files).await;
         }
     }
 

@@ -10,12 +10,7 @@ use crate::digest::sha256;
 use crate::launch::folder::{Folder, Folders};
 use crate::profile::Keep;
 use crate::profile::account::{self, Account};
-use crate::reach::Command;
 use crate::store::{Store, StoreError};
-use std::time::Duration;
-
-/// How long the removal of a job's reports may take.
-const REMOVAL: Duration = Duration::from_secs(120);
 
 /// A profiled rank of a job, by its account.
 pub struct Rank<'a> {
@@ -104,7 +99,8 @@ pub async fn keep(
                 done_with.extend(account.tables.iter().map(|table| table.name.clone()));
             }
         }
-        if remove(planned, &done_with, &folder).await {
+        // What cannot be removed costs room and no verdict.
+        if !done_with.is_empty() && folder.remove(&done_with).await.is_ok() {
             kept.removed.extend(done_with.into_iter().map(|name| format!("{}/{name}", planned.name)));
         }
     }
@@ -163,20 +159,6 @@ async fn fetch(folder: &Folder<'_>, file: &account::File, since: Option<&str>) -
 
 fn short(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
-}
-
-/// Whether the files are gone. What cannot be removed costs room and no verdict.
-async fn remove(planned: &PlannedJob, names: &[String], folder: &Folder<'_>) -> bool {
-    // An argument list has its limits; a job of thousands of ranks has more files than one takes.
-    for some in names.chunks(500) {
-        let mut argv = vec!["rm".to_owned(), "-f".to_owned(), "--".to_owned()];
-        argv.extend(some.iter().map(|name| format!("{}/{name}", planned.folder)));
-        let done = folder.exec(&Command::new(argv, REMOVAL)).await;
-        if !done.is_ok_and(|answer| answer.succeeded()) {
-            return false;
-        }
-    }
-    !names.is_empty()
 }
 
 #[cfg(test)]

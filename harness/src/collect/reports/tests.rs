@@ -3,7 +3,7 @@
 use super::*;
 use crate::artefact::{CaseJobs, Ended, JobRecord, Launcher, ProfiledRank, WorkloadFacts};
 use crate::profile::NsysVersion;
-use crate::reach::{Answer, Host, Reach, ReachError, Wait};
+use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 

@@ -5,12 +5,12 @@ use super::channel::{self, chain, not_started};
 use super::greeting::Greeting;
 use super::{Node, OpenSsh};
 use crate::digest::sha256;
-use crate::reach::{Command, ReachError, Status};
+use crate::reach::{Command, ReachError, Status, left_file};
 use bytes::BytesMut;
 use openssh::{Child, Session, Stdio};
 use openssh_sftp_client::error::SftpErrorKind;
 use openssh_sftp_client::file::File;
-use openssh_sftp_client::metadata::Permissions;
+use openssh_sftp_client::metadata::{MetaData, Permissions};
 use openssh_sftp_client::{Error, Sftp, SftpOptions};
 use std::io::SeekFrom;
 use std::pin::Pin;
@@ -158,12 +158,17 @@ struct Came {
 }
 
 async fn receive(session: &Arc<Session>, place: Place<'_>, came: &mut Came) -> Result<(), channel::Error> {
+    let refused = |why: String| channel::Error::For(place.failed("cannot read", why));
     let channel = Channel::open(session, place).await?;
+    let mut fs = channel.sftp.fs();
+    // A link may lead to any file of the user; a device may have no end, and a pipe is waited for.
+    let lies = channel.step(place, "cannot read", fs.symlink_metadata(place.path)).await?;
+    drop(fs);
+    readable(&lies, place.path).map_err(refused)?;
     let mut file = channel.step(place, "cannot read", channel.sftp.open(place.path)).await?;
     let facts = channel.step(place, "cannot read", file.metadata()).await?;
-    if facts.file_type().is_some_and(|kind| kind.is_dir()) {
-        return Err(channel::Error::For(place.failed("cannot read", "it is a folder")));
-    }
+    readable(&facts, place.path).map_err(refused)?;
+    let limit = left_file::limit(place.path);
     let of = (facts.len(), facts.modified().map(|time| time.into_raw()));
     if came.of.replace(of) != Some(of) {
         came.bytes.clear();
@@ -175,9 +180,24 @@ async fn receive(session: &Arc<Session>, place: Place<'_>, came: &mut Came) -> R
             Some(chunk) if !chunk.is_empty() => came.bytes.extend_from_slice(&chunk),
             _ => break,
         }
+        let bytes = came.bytes.len() as u64;
+        if bytes > limit {
+            return Err(refused(left_file::over_limit(bytes, limit)));
+        }
     }
     channel.close(Some(file)).await;
     Ok(())
+}
+
+fn readable(facts: &MetaData, path: &str) -> Result<(), String> {
+    if !facts.file_type().is_some_and(|kind| kind.is_file()) {
+        return Err("it is no file, but a folder, a link, a pipe or a device".to_owned());
+    }
+    let limit = left_file::limit(path);
+    match facts.len() {
+        Some(bytes) if bytes > limit => Err(left_file::over_limit(bytes, limit)),
+        _ => Ok(()),
+    }
 }
 
 /// What has become of a file that is sent.

@@ -16,7 +16,7 @@ mod words;
 pub use master::Way;
 
 use super::process::ProcessReach;
-use super::{Answer, Command, Host, Reach, ReachError, Wait};
+use super::{Answer, Command, Host, Reach, ReachError, Wait, remove_by_command};
 use futures::stream::{self, StreamExt};
 use master::Master;
 use openssh::Session;
@@ -233,6 +233,20 @@ impl Reach for OpenSsh {
             match host {
                 Host::Here => ProcessReach.get(host, path).await,
                 Host::Node(name) => files::get(self, name, path).await,
+            }
+        })
+    }
+
+    fn remove<'a>(
+        &'a self,
+        host: &'a Host,
+        folder: &'a str,
+        names: &'a [String],
+    ) -> Wait<'a, Result<(), ReachError>> {
+        Box::pin(async move {
+            match host {
+                Host::Here => ProcessReach.remove(host, folder, names).await,
+                Host::Node(_) => remove_by_command(self, host, folder, names).await,
             }
         })
     }

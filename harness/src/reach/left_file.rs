@@ -1,0 +1,116 @@
+//! Files that a job left on a file system of this machine. Whoever can write into the job's folder (the workload, or root
+//! on a node) could put links there to files of the user: no link is followed, neither to read nor to remove.
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::libc::{S_IFMT, S_IFREG};
+use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
+use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+/// Of a path, so many last names are made by jobs: the folder and the file. What is above may be linked by an
+/// administrator.
+const OWN_NAMES: usize = 2;
+/// What a file may have at most: it is held in memory.
+const LIMIT: u64 = 1 << 30;
+/// The same of reports of profilers and their tables.
+const REPORT_LIMIT: u64 = 4 << 30;
+const REPORTS: [&str; 4] = ["nsys-rep", "parquet", "arrows", "sqlite"];
+
+pub fn limit(path: &str) -> u64 {
+    let end = path.rsplit('.').next().unwrap_or_default();
+    if REPORTS.contains(&end) { REPORT_LIMIT } else { LIMIT }
+}
+
+pub fn over_limit(bytes: u64, limit: u64) -> String {
+    format!("it has {bytes} bytes, the limit is {limit}")
+}
+
+pub fn read(path: &str) -> io::Result<Vec<u8>> {
+    let (folder, name) = open_folder(Path::new(path))?;
+    // Whoever opens a pipe waits for somebody at its other end, unless told not to.
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let file = match openat(&folder, name.as_os_str(), flags, Mode::empty()) {
+        Err(Errno::ELOOP) => return Err(io::Error::other("it is a link")),
+        Err(Errno::ENXIO) => return Err(io::Error::other("it is no file, but a pipe or a socket")),
+        opened => File::from(opened?),
+    };
+    let facts = fstat(&file)?;
+    check(&facts)?;
+    let limit = limit(path);
+    let bytes = u64::try_from(facts.st_size).unwrap_or(u64::MAX);
+    if bytes > limit {
+        return Err(io::Error::other(over_limit(bytes, limit)));
+    }
+    let mut read = Vec::with_capacity(usize::try_from(bytes).unwrap_or_default());
+    // It may have grown since.
+    file.take(limit + 1).read_to_end(&mut read)?;
+    match read.len() as u64 > limit {
+        true => Err(io::Error::other(over_limit(read.len() as u64, limit))),
+        false => Ok(read),
+    }
+}
+
+/// Removes a file. One that is not there is no failure.
+pub fn remove(path: &str) -> io::Result<()> {
+    let removed = || -> io::Result<()> {
+        let (folder, name) = open_folder(Path::new(path))?;
+        check(&fstatat(&folder, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW)?)?;
+        Ok(unlinkat(&folder, name.as_os_str(), UnlinkatFlags::NoRemoveDir)?)
+    };
+    match removed() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// The folder of a file, none of whose own names is a link; and the file's name in it.
+fn open_folder(path: &Path) -> io::Result<(File, OsString)> {
+    let mut above = PathBuf::from(path);
+    let mut own = Vec::new();
+    while own.len() < OWN_NAMES {
+        match above.components().next_back() {
+            Some(Component::Normal(name)) => own.push(name.to_owned()),
+            Some(Component::ParentDir) => return Err(io::Error::other("`..` stands in its path")),
+            _ => break,
+        }
+        above.pop();
+    }
+    let mut own = own.into_iter().rev();
+    let name = own.next_back().ok_or_else(|| io::Error::other("it has no name"))?;
+    if above.as_os_str().is_empty() {
+        above.push(".");
+    }
+    let folder = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let mut opened = File::from(nix::fcntl::open(&above, folder, Mode::empty())?);
+    for part in own {
+        above.push(&part);
+        opened = match openat(&opened, part.as_os_str(), folder | OFlag::O_NOFOLLOW, Mode::empty()) {
+            Err(Errno::ENOTDIR | Errno::ELOOP) => {
+                return Err(io::Error::other(format!("`{}` is a link, or no folder", above.display())));
+            }
+            opened => File::from(opened?),
+        };
+    }
+    Ok((opened, name))
+}
+
+fn check(facts: &FileStat) -> io::Result<()> {
+    let user = geteuid().as_raw();
+    let why = match facts {
+        _ if facts.st_mode & S_IFMT != S_IFREG => {
+            "it is no file, but a folder, a link, a pipe or a device".to_owned()
+        }
+        _ if facts.st_uid != 0 && facts.st_uid != user => {
+            format!("it belongs to user {}, not to {user}", facts.st_uid)
+        }
+        _ if facts.st_nlink != 1 => {
+            format!("it has {} names, so it may be a file from elsewhere", facts.st_nlink)
+        }
+        _ => return Ok(()),
+    };
+    Err(io::Error::other(why))
+}
