@@ -101,6 +101,75 @@ RANKS#
     assert_eq!(ran.code, Some(3), "{}", ran.all());
 }
 
+/// A number that the kernel has given to another process since is neither polled nor signalled.
+#[test]
+fn a_recorded_number_that_means_a_stranger_by_now_is_left_alone() {
+    use harness::artefact::{Ended, PlannedJob};
+    use harness::launch::local::{Local, launch_argv};
+    use harness::launch::{Launch, Poll};
+    use harness::reach::process::ProcessReach;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let shown = folder.path().display().to_string();
+    fs::write(folder.path().join("job.sh"), "sleep 600 & wait\n").expect("written");
+    let job = PlannedJob {
+        name: "j".into(),
+        nodes: vec!["here-1".into()],
+        round: 1,
+        ranks: 1,
+        launch: launch_argv(&shown),
+        folder: shown,
+        files: Vec::new(),
+        expected: Vec::new(),
+        estimate_s: 1,
+        limit_s: 60,
+        secrets: Vec::new(),
+        profile: None,
+        kin: None,
+        again_of: None,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let poll = |handle: &str| runtime.block_on(Local.poll(&ProcessReach, &[(&job, handle)])).remove(0);
+    let handle = runtime.block_on(Local.submit(&ProcessReach, &job)).expect("started");
+    assert_eq!(poll(&handle), Poll::Running);
+    let mut stranger =
+        Command::new("sleep").arg("600").stdin(Stdio::null()).process_group(0).spawn().expect("sleep starts");
+    let number = stranger.id().to_string();
+    let record = fs::read_to_string(folder.path().join("group")).expect("a record");
+    let gone = Poll::ended(Ended::Killed { signal: 9 }, None);
+    let end = |handle: &str| {
+        runtime.block_on(Local.interrupt(&ProcessReach, &job, handle));
+        runtime.block_on(Local.cancel(&ProcessReach, &job, handle));
+    };
+    // The number was given again; the record is of another start of the machine; there is no record.
+    for text in [
+        record.replacen(&handle, &number, 1),
+        format!("{number} 1 another-boot\n"),
+        record.clone(),
+        String::new(),
+    ] {
+        fs::write(folder.path().join("group"), &text).expect("written");
+        assert_eq!(poll(&number), gone, "{text:?}");
+        end(&number);
+        assert!(stranger.try_wait().expect("a child").is_none(), "a stranger was ended: {text:?}");
+    }
+    fs::write(folder.path().join("group"), &record).expect("written");
+    for handle in ["1", "0", "-1", "", "x", "+7"] {
+        assert_eq!(poll(handle), gone, "{handle:?}");
+        end(handle);
+        fs::write(folder.path().join("pid"), handle).expect("written");
+        let found = runtime.block_on(Local.find_started(&ProcessReach, &job));
+        assert!(found.is_err(), "{handle:?}: {found:?}");
+    }
+    assert_eq!(poll(&handle), Poll::Running);
+    end(&handle);
+    assert_eq!(poll(&handle), gone);
+    stranger.kill().expect("killed");
+    stranger.wait().expect("ended");
+}
+
 /// What lies in a job's folder is the job's own, or it is not read and not removed.
 #[test]
 fn files_that_are_links_to_the_users_own_are_not_collected() {
