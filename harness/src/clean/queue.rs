@@ -6,8 +6,8 @@ use crate::launch::QUERY_LIMIT;
 use crate::reach::{Command, Host, Reach};
 use std::time::Duration;
 
-/// What the queue is asked, each job by its number. Name and folder last: they may hold anything.
-pub const JOBS: [&str; 3] = ["squeue", "--noheader", "--format=%i|%T|%N|%j|%Z"];
+/// What the queue is asked of the user's own, each job by its number. Name and folder last: they may hold anything.
+pub const JOBS: [&str; 4] = ["squeue", "--noheader", "--me", "--format=%i|%T|%N|%j|%Z"];
 /// The same of the user's own, each task by the number of its array.
 pub const OWN_ARRAYS: [&str; 4] = ["squeue", "--noheader", "--me", "--format=%F|%T|%N|%j"];
 /// Slurm gives the last processes of a job their own time to end, half a minute where nothing else is configured.
@@ -36,7 +36,7 @@ pub async fn look(jobs: &Jobs, reach: &dyn Reach) -> Result<Vec<Left>, String> {
     Ok(left.collect())
 }
 
-/// Whether name and folder, as the queue lists them, are those of a job. Nobody else's job has either.
+/// Whether name or folder, as the queue lists them, is that of a job. Of the user's own no other has either.
 fn is_of(job: &Job, listed: &str) -> bool {
     let folder = job.folder.trim_end_matches('/');
     listed.strip_prefix(&job.queued_as).is_some_and(|rest| rest.starts_with('|'))

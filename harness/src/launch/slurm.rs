@@ -28,6 +28,9 @@ pub const CONFIGURING: &str = "configuring (nodes boot)";
 /// Asked of squeue: fixed text, since its JSON differs between versions far more than this does.
 const FORMAT: &str = "--format=%i|%T|%r|%N";
 
+/// Asked of squeue by a job's name, which anybody may give to a job: its folder last, which may hold anything.
+const BY_NAME: &str = "--format=%i|%Z";
+
 impl Launch for Slurm {
     fn submit<'a>(
         &'a self,
@@ -82,7 +85,7 @@ impl Launch for Slurm {
     ) -> Wait<'a, Result<Option<String>, NotLaunched>> {
         Box::pin(async move {
             let by_name = format!("--name={}", job_name(job)?);
-            let argv = ["squeue", "--noheader", "--states=all", "--format=%i", &by_name];
+            let argv = ["squeue", "--noheader", "--me", "--states=all", BY_NAME, &by_name];
             let answer = reach
                 .exec(&Host::Here, &Command::new(argv, QUERY_LIMIT))
                 .await
@@ -91,9 +94,8 @@ impl Launch for Slurm {
                 let why = answer.complaint();
                 return Err(format!("whether it was launched before is not known: `squeue`: {why}").into());
             }
-            let text = answer.stdout_text();
-            if let Some(id) = text.lines().map(str::trim).find(|line| !line.is_empty()) {
-                return Ok(Some(id.to_owned()));
+            if let Some(id) = own_id(&answer.stdout_text(), &job.folder)? {
+                return Ok(Some(id));
             }
             // Slurm forgets a job some minutes after its end; the file of its output stays.
             match reach.get(&Host::Here, &format!("{}/{}", job.folder, files::BATCH_ERR)).await {
@@ -204,6 +206,21 @@ pub(super) async fn pause(seconds: u64) -> bool {
         tokio::time::sleep(Duration::from_millis(250)).await;
     }
     true
+}
+
+/// The job that runs in this folder. One of the same name in another folder is neither taken for it, nor is it certain
+/// enough that none was submitted.
+fn own_id(listed: &str, folder: &str) -> Result<Option<String>, String> {
+    let mut other = None;
+    for line in listed.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (id, at) = line.split_once('|').unwrap_or((line, ""));
+        if at.trim_end_matches('/') == folder.trim_end_matches('/') {
+            return Ok(Some(id.to_owned()));
+        }
+        other =
+            Some(format!("job {id} in the queue has its name and another folder: `{}`", at.escape_debug()));
+    }
+    other.map_or(Ok(None), Err)
 }
 
 /// As the job's script has it: it holds the run's id, the case and the job.

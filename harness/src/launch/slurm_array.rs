@@ -96,7 +96,8 @@ impl Arrays<'_> {
 
     async fn find(&self, name: &str) -> Result<Option<String>, String> {
         let by_name = format!("--name={name}");
-        let text = self.ask(&["squeue", "--noheader", "--states=all", "--format=%F", &by_name]).await?;
+        let text =
+            self.ask(&["squeue", "--noheader", "--me", "--states=all", "--format=%F", &by_name]).await?;
         Ok(text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned))
     }
 

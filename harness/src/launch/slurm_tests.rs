@@ -264,7 +264,7 @@ fn a_submission_waits_for_a_controller_that_is_away_and_is_not_made_twice() {
     assert_eq!(submit(answers), (Ok("8".into()), 1));
     // The answer alone was lost.
     let late = || Err(ReachError::TimedOut { what: "`sbatch`".into(), limit_s: 60 });
-    let answers = vec![("sbatch", late()), ("squeue", said("9\n")), ("sbatch", said("10\n"))];
+    let answers = vec![("sbatch", late()), ("squeue", said("9|/f\n")), ("sbatch", said("10\n"))];
     assert_eq!(submit(answers), (Ok("9".into()), 1));
     // It does not come back.
     let (told, _) = submit(vec![("sbatch", away()), ("squeue", away())]);
@@ -274,6 +274,42 @@ fn a_submission_waits_for_a_controller_that_is_away_and_is_not_made_twice() {
     let (told, left) = submit(vec![("sbatch", refused), ("sbatch", said("8\n"))]);
     assert!(told.is_err_and(|why| why.contains("invalid partition")));
     assert_eq!(left, 1, "the second answer was not asked for");
+}
+
+/// Names of jobs are public: whoever sees one in the queue can give it to a job of his own.
+#[test]
+fn a_job_of_another_user_or_folder_is_not_adopted_by_its_name() {
+    struct Asked(Scripted, RefCell<Vec<Vec<String>>>);
+    impl Reach for Asked {
+        fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+            self.1.borrow_mut().push(command.argv.clone());
+            self.0.exec(host, command)
+        }
+        fn put<'a>(
+            &'a self,
+            host: &'a Host,
+            path: &'a str,
+            bytes: &'a [u8],
+        ) -> Wait<'a, Result<(), ReachError>> {
+            self.0.put(host, path, bytes)
+        }
+        fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+            self.0.get(host, path)
+        }
+    }
+    let find = |text: &str| {
+        let reach = Asked(Scripted::new(vec![("squeue", said(text))]), RefCell::default());
+        let told = wait(Slurm::default().find_started(&reach, &job()));
+        let asked = reach.1.into_inner();
+        assert!(asked[0].contains(&"--me".to_owned()), "{asked:?}");
+        told.map_err(|not| not.why().to_owned())
+    };
+    assert_eq!(find("9|/f\n"), Ok(Some("9".into())));
+    assert_eq!(find("9|/f/\n"), Ok(Some("9".into())));
+    assert_eq!(find(""), Ok(None));
+    let why = find("666|/home/mallory\n").expect_err("another folder");
+    assert!(why.contains("666") && why.contains("/home/mallory"), "{why}");
+    assert_eq!(find("666|/home/mallory\n9|/f\n"), Ok(Some("9".into())));
 }
 
 #[test]

@@ -47,9 +47,11 @@ pub fn run(world: &mut World, argv: &[String]) -> Answer {
         {
             squeue(world, &jobs["--jobs=".len()..])
         }
-        ["squeue", "--noheader", "--states=all", "--format=%i", name] if name.starts_with("--name=") => {
+        ["squeue", "--noheader", "--me", "--states=all", "--format=%i|%Z", name]
+            if name.starts_with("--name=") =>
+        {
             let named = world.slurm.known().filter(|job| job.name == name["--name=".len()..]);
-            Answer::ok(named.map(|job| format!("{}\n", job.id)).collect::<String>())
+            Answer::ok(named.map(|job| format!("{}|{}\n", job.id, job.folder)).collect::<String>())
         }
         ["scontrol", "--oneliner", "show", "job", id] => show_job(world, id),
         ["scontrol", "show", "hostnames", list] => match nodeset::expand(list) {
@@ -71,7 +73,7 @@ pub fn run(world: &mut World, argv: &[String]) -> Answer {
             let answers: Vec<Answer> = ids.iter().map(|id| scancel(world, id, false)).collect();
             answers.into_iter().find(|answer| !answer.succeeded()).unwrap_or_else(|| Answer::ok(""))
         }
-        ["squeue", "--noheader", "--format=%i|%T|%N|%j|%Z"] => queue(world),
+        ["squeue", "--noheader", "--me", "--format=%i|%T|%N|%j|%Z"] => queue(world),
         ["rm", "-f", "--", paths @ ..] => remove(world, paths),
         ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"] => sinfo(world),
         ["srun", ..] => match probe::read_srun(&words) {
