@@ -191,3 +191,23 @@ fn files_that_are_links_to_the_users_own_are_not_collected() {
         assert!(ran.all().contains("stdout"), "{}", ran.all());
     }
 }
+
+/// Whoever can replace a job's script runs as the user.
+#[test]
+fn a_run_is_refused_in_a_shared_folder_that_others_can_write_to() {
+    let project = Project::new();
+    let shared = project.path().join("shared");
+    fs::create_dir(&shared).expect("made");
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).expect("opened");
+    let ran_marker = project.path().join("ran");
+    let workload =
+        format!("{{ kind = \"command\", program = \"touch\", args = [\"{}\"] }}", ran_marker.display());
+    let refused = run(&project, &suite(&workload, "command", COMMAND, ""));
+    assert_eq!(refused.code, Some(3), "{}", refused.all());
+    assert!(refused.stderr.contains("`paths.shared` is not safe"), "{}", refused.all());
+    assert!(refused.stderr.contains("chmod go-w"), "{}", refused.all());
+    assert!(!ran_marker.exists() && refused.blamed().is_empty(), "{}", refused.all());
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o755)).expect("closed");
+    let ran = run(&project, &suite(&workload, "command", COMMAND, ""));
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+}

@@ -72,6 +72,11 @@ impl Reached {
         }
     }
 
+    /// The shared folder of the nodes is this machine's too, and filled from here.
+    pub fn runs_here(&self) -> bool {
+        matches!(self, Reached::Processes(_) | Reached::Slurm(_))
+    }
+
     fn ssh(&self) -> Option<&OpenSsh> {
         match self {
             Reached::Processes(_) | Reached::Slurm(_) => None,

@@ -12,6 +12,7 @@ use crate::inventory::Kind;
 use crate::mistake::Mistake;
 use crate::pipeline::{self, Finished, World};
 use crate::plan::{self, Request, Selection};
+use crate::reach::shared_folder;
 use crate::recipe::own;
 use crate::redact::Secrets;
 use crate::report::{self, ListFormat, Mode, Progress, Report, Unprinted};
@@ -415,6 +416,13 @@ fn execute_by(
             }
             return finished.map_err(|error| error.to_string());
         };
+        if reached.runs_here() {
+            let shared = &inventory.paths.shared;
+            match past {
+                None => shared_folder::make_run(shared, &plan.run_id)?,
+                Some(_) => shared_folder::check_run(shared, &plan.run_id)?,
+            }
+        }
         let now = store::wall_clock_s();
         let history = past.map(|past| &past.history);
         let clock = match history.and_then(|history| history.began) {

@@ -6,6 +6,7 @@ pub mod login;
 pub mod openssh;
 pub mod process;
 pub mod progress;
+pub mod shared_folder;
 pub mod slurm_calls;
 pub mod slurm_refusal;
 pub mod slurm_state;

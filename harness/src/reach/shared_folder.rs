@@ -1,0 +1,107 @@
+//! The shared folder of an inventory, where it lies on this machine: scripts that run as the user are put there, so
+//! nobody else may be able to replace them.
+
+use nix::unistd::geteuid;
+use std::fs::{self, DirBuilder, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::Path;
+
+const STICKY: u32 = 0o1000;
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// Makes the folder of a new run in the shared folder. Whoever made one of that name before keeps it.
+pub fn make_run(shared: &str, run: &str) -> Result<(), String> {
+    let failed = |what: &str, error: io::Error| format!("cannot make {what}: {error}");
+    let mut private = DirBuilder::new();
+    private.recursive(true).mode(0o700);
+    private.create(shared).map_err(|error| failed(&format!("`paths.shared`: `{shared}`"), error))?;
+    check(shared)?;
+    let run = Path::new(shared).join(run);
+    let made = private.recursive(false).create(&run);
+    made.map_err(|error| failed(&format!("the folder of the run: `{}`", run.display()), error))
+}
+
+/// The folder of a run that goes on.
+pub fn check_run(shared: &str, run: &str) -> Result<(), String> {
+    check(shared)?;
+    let run = Path::new(shared).join(run);
+    match fs::symlink_metadata(&run) {
+        Ok(facts) if facts.is_symlink() => {
+            Err(format!("the folder of the run is a link: `{}`", run.display()))
+        }
+        Ok(facts) => distrusted(&run, &facts).map_or(Ok(()), Err),
+        // Nothing was launched yet.
+        Err(_) => Ok(()),
+    }
+}
+
+/// Nobody but the user and root can rename or replace the folder or one above it. In a sticky folder nobody can rename
+/// what is another's.
+fn check(shared: &str) -> Result<(), String> {
+    let unread = |error: io::Error| format!("cannot read `paths.shared`: `{shared}`: {error}");
+    let real = fs::canonicalize(shared).map_err(unread)?;
+    for folder in real.ancestors() {
+        let facts = fs::symlink_metadata(folder).map_err(unread)?;
+        if let Some(why) = distrusted(folder, &facts) {
+            return Err(format!("`paths.shared` is not safe: `{shared}`: {why}"));
+        }
+    }
+    Ok(())
+}
+
+fn distrusted(folder: &Path, facts: &Metadata) -> Option<String> {
+    let (owner, user, mode) = (facts.uid(), geteuid().as_raw(), facts.mode());
+    let folder = folder.display();
+    if owner != 0 && owner != user {
+        return Some(format!("`{folder}` belongs to user {owner}; choose a folder of your own"));
+    }
+    let open = mode & WRITABLE_BY_OTHERS != 0 && mode & STICKY == 0;
+    open.then(|| {
+        format!(
+            "others can replace what lies in `{folder}`; run `chmod go-w {folder}`, or choose another folder"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    #[test]
+    fn a_shared_folder_in_which_others_can_replace_files_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let shared = path("above/shared");
+        let set = |name: &str, mode: u32| {
+            fs::set_permissions(path(name), Permissions::from_mode(mode)).expect("set");
+        };
+        assert_eq!(make_run(&shared, "run1"), Ok(()));
+        let mode = fs::metadata(path("above/shared/run1")).expect("made").mode() & 0o777;
+        assert_eq!(mode, 0o700);
+        let again = make_run(&shared, "run1").expect_err("it is there");
+        assert!(again.contains("run1") && again.contains("exists"), "{again}");
+        for open in ["above", "above/shared"] {
+            for (mode, safe) in [(0o777, false), (0o775, false), (0o1777, true), (0o755, true)] {
+                set(open, mode);
+                let told = check_run(&shared, "run1");
+                assert_eq!(told.is_ok(), safe, "{mode:o} {open}: {told:?}");
+                assert!(told.is_ok() || told.expect_err("refused").contains("chmod go-w"));
+            }
+        }
+        symlink(path("above/shared/run1"), path("above/shared/run2")).expect("linked");
+        assert!(check_run(&shared, "run2").is_err_and(|why| why.contains("link")));
+        assert!(make_run(&shared, "run2").is_err(), "what is there is never taken");
+        set("above/shared/run1", 0o777);
+        assert!(check_run(&shared, "run1").is_err());
+        set("above/shared/run1", 0o700);
+        assert_eq!(check_run(&shared, "never-launched"), Ok(()));
+        // Only root can give a folder away.
+        if chown(path("above"), Some(65534), None).is_ok() {
+            let why = check_run(&shared, "run1").expect_err("another user's");
+            assert!(why.contains("belongs to user 65534"), "{why}");
+        }
+    }
+}
