@@ -1,6 +1,9 @@
 //! How far a secret goes, once it is known to have begun: byte by byte, so that one of any length needs no memory.
 //! Where one begins is told in `shapes.rs`.
 
+use super::escapes;
+use super::shapes::{blank_lines, quote, wall};
+
 #[derive(Debug, Clone, Copy)]
 pub enum Body {
     /// All characters of a kind.
@@ -11,22 +14,45 @@ pub enum Body {
     Line,
     /// A word of a line; in a list or a table what follows it stays.
     Plain { in_list: bool },
+    /// To the end of the line, or of the text that it is quoted in.
+    Header,
+    /// A cell of a table.
+    Cell,
+    /// Lines that are indented so far at least.
+    Block { indent: usize },
+    /// Quoted values with commas between them.
+    List { mark: u8, slashes: usize },
     /// The lines of a private key, to the one that ends it.
     Key { ending: bool },
 }
 
+/// How far behind a line's end a mark may stand that closes what goes over lines.
+const CLOSES_WITHIN: usize = 512;
+/// Longer than what a launcher puts before each line, such as `[1,0]<stdout>:`.
+const LONGEST_PREFIX: usize = 64;
 const KEY_END: &[u8] = b"-----END ";
 
 impl Body {
     /// How many of the next bytes belong to it; none where it has ended. `rest` is long enough to see that.
     pub fn eats(&mut self, rest: &[u8]) -> usize {
         let Some(first) = rest.first().copied() else { return 0 };
+        let escape = escapes::length(rest);
+        if escape > 0 {
+            return escape;
+        }
         let has_ended = match self {
             Body::Key { .. } => return self.eats_key(rest),
+            Body::Block { indent } => return block(rest, *indent),
+            Body::List { mark, slashes } => return list(rest, *mark, *slashes),
+            Body::Quoted { mark, slashes: 0 } if first == b'\n' => {
+                !rest.iter().take(CLOSES_WITHIN).take_while(|byte| **byte != 0).any(|byte| byte == mark)
+            }
             _ if first.is_ascii_control() && first != b'\t' => true,
             Body::Of(class) => !class(first),
             Body::Quoted { mark, slashes } => return quoted(rest, *mark, *slashes),
             Body::Line => false,
+            Body::Header => ends_text(rest),
+            Body::Cell => ends_text(rest) || wall(rest) > 0,
             Body::Plain { in_list } => {
                 first.is_ascii_whitespace()
                     || b"\"'`\\<>&".contains(&first)
@@ -65,12 +91,58 @@ impl Body {
             }
             // A line's end in an escaped text.
             (false, [b'\\', b'n' | b'r' | b't' | b'\\', ..]) => 2,
+            (false, [first @ (b'[' | b'(' | b'<'), ..]) => prefix(rest, *first),
             (false, [first, ..]) => {
-                usize::from(first.is_ascii_alphanumeric() || b"+/=:,- \n\r\t".contains(first))
+                usize::from(first.is_ascii_alphanumeric() || b"+/=:,-._ \n\r\t".contains(first))
             }
             (_, []) => 0,
         }
     }
+}
+
+/// Whether the text ends here that something is quoted in, or its line.
+fn ends_text(rest: &[u8]) -> bool {
+    matches!(rest, [b'"', ..] | [b'\\', b'n' | b'r' | b'"' | b'\\', ..])
+}
+
+fn block(rest: &[u8], indent: usize) -> usize {
+    let line = escapes::line_break(rest);
+    if line == 0 {
+        let has_ended = rest.first().is_none_or(|first| first.is_ascii_control() && *first != b'\t');
+        return usize::from(!has_ended && !ends_text(rest));
+    }
+    let blanks = rest[line..].iter().take(indent).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    if blanks == indent { line + blanks } else { 0 }
+}
+
+fn list(rest: &[u8], mark: u8, slashes: usize) -> usize {
+    if rest[0].is_ascii_control() {
+        return 0;
+    }
+    let eaten = quoted(rest, mark, slashes);
+    if eaten > 0 {
+        return eaten;
+    }
+    // It ends here; the next one belongs to the list too.
+    let mut at = slashes + 1;
+    at += blank_lines(rest.get(at..).unwrap_or_default());
+    if rest.get(at) != Some(&b',') {
+        return 0;
+    }
+    at += 1;
+    at += blank_lines(&rest[at..]);
+    if quote(&rest[at..]) == Some((slashes, mark)) { at + slashes + 1 } else { 0 }
+}
+
+/// What a launcher puts before a line, in brackets.
+fn prefix(rest: &[u8], opening: u8) -> usize {
+    let closing = match opening {
+        b'[' => b']',
+        b'(' => b')',
+        _ => b'>',
+    };
+    let inside = rest.iter().take(LONGEST_PREFIX).take_while(|byte| !b"\n\"\\".contains(byte));
+    inside.enumerate().find(|(_, byte)| **byte == closing).map_or(0, |(at, _)| at + 1)
 }
 
 /// Each level of quotation doubles what stands before a mark, so that the number of backslashes tells to which a mark

@@ -1,6 +1,7 @@
 //! Values that are known to be secret, in all the forms in which an artefact may hold them. Where they come from is told
 //! in `secrets.rs`.
 
+use super::encodings;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone)]
@@ -59,7 +60,8 @@ impl Known {
     }
 }
 
-/// A text as it is; as shells, messages and pages write it; and each of these within JSON, and within JSON in JSON.
+/// A text as it is; as shells, messages and pages write it; each of these within JSON, and within JSON in JSON; and
+/// encoded.
 fn forms(value: &str) -> Vec<Vec<u8>> {
     let json = |text: &String| {
         let quoted = serde_json::Value::from(text.as_str()).to_string();
@@ -81,5 +83,6 @@ fn forms(value: &str) -> Vec<Vec<u8>> {
         forms.sort();
         forms.dedup();
     }
+    forms.extend(encodings::of(value));
     forms.into_iter().map(String::into_bytes).collect()
 }

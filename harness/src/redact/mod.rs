@@ -3,7 +3,13 @@
 
 mod body;
 mod clean;
+mod commands;
+mod encodings;
+mod escapes;
 mod known;
+mod names;
+#[cfg(test)]
+mod planted_tests;
 mod secrets;
 mod shapes;
 mod stream;
@@ -11,8 +17,8 @@ mod stream;
 mod tests;
 
 pub use clean::Clean;
+pub use names::{is_secret_name, is_secret_pair};
 pub use secrets::{Reference, Secrets, reference};
-pub use shapes::{is_secret_name, is_secret_pair};
 pub use stream::{How, Stream};
 
 use known::Known;
@@ -95,6 +101,12 @@ impl Redactor {
                         Value::String(text) if is_secret_pair(key, text) => {
                             *text = String::from_utf8_lossy(stream::INSTEAD).into_owned();
                         }
+                        Value::Array(list) => list.iter_mut().for_each(|inner| match inner {
+                            Value::String(text) if is_secret_pair(key, text) => {
+                                *text = String::from_utf8_lossy(stream::INSTEAD).into_owned();
+                            }
+                            inner => self.value(inner),
+                        }),
                         inner => self.value(inner),
                     }
                 }
@@ -128,6 +140,11 @@ impl Redactor {
             }
             Value::Object(map) => map.iter().find_map(|(key, inner)| match inner {
                 Value::String(text) if is_secret_pair(key, text) => Some((key.clone(), key.clone())),
+                Value::Array(list)
+                    if list.iter().any(|one| one.as_str().is_some_and(|text| is_secret_pair(key, text))) =>
+                {
+                    Some((key.clone(), key.clone()))
+                }
                 inner => within(key.clone(), inner),
             }),
             _ => None,

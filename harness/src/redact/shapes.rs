@@ -1,7 +1,10 @@
-//! What a secret looks like in a text: the names of things that are secret, and the forms of values that are, declared.
+//! What a secret looks like in a text: values behind the names of things that are secret (`names.rs`), and the forms of
+//! values that are secret by themselves.
 //! Going through a text, and putting something else in their place, is left to `stream.rs`.
 
 use super::body::Body;
+use super::names::{is_header, is_number, is_secret_name, is_signature, tells_nothing};
+use super::{commands, escapes};
 
 /// A secret that begins at the place that was looked at: so many bytes stay, so many go, and what belongs to `body` goes
 /// with them.
@@ -13,30 +16,8 @@ pub struct Found {
     pub what: String,
 }
 
-/// Words that make a name secret wherever they stand in it.
-const SECRET_WORDS: [&str; 9] = [
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "CREDENTIAL",
-    "CREDENTIALS",
-    "AUTHORIZATION",
-    "APIKEY",
-    "AUTHTOKEN",
-];
-/// The same, but that numbers stand for counts: language models have tokens too.
-const TOKEN: &str = "TOKEN";
-/// Every such word holds one of these, and few other names do.
-const MARKS: [&[u8; 2]; 4] = [b"KE", b"SS", b"CR", b"TH"];
-/// What stands before `KEY` in names of keys that are secret, in whatever case they are written.
-const KEYS: [&str; 7] = ["API", "ACCESS", "SECRET", "PRIVATE", "AUTH", "SIGNING", "ENCRYPTION"];
-/// Libraries whose variables are settings, `..._KEY` or not.
-const SETTINGS: [&str; 12] =
-    ["NCCL", "FI", "RDMAV", "IBV", "OMPI", "PMI", "PMIX", "PRTE", "UCX", "SLURM", "CUDA", "OFI"];
-
 /// Beginnings of values that are secret by themselves, and how many characters follow at least.
-const VALUES: [(&str, usize); 17] = [
+const VALUES: [(&str, usize); 25] = [
     ("ghp_", 20),
     ("gho_", 20),
     ("ghu_", 20),
@@ -54,79 +35,49 @@ const VALUES: [(&str, usize); 17] = [
     ("xoxr-", 10),
     ("AIza", 30),
     ("dckr_pat_", 16),
+    ("npm_", 30),
+    ("ya29.", 20),
+    ("xapp-", 10),
+    ("xoxe-", 10),
+    ("hvs.", 20),
+    ("pypi-", 30),
+    ("glsa_", 20),
+    ("rk_live_", 16),
 ];
 /// Ids of keys of AWS: exactly so many capitals and digits follow.
 const KEY_IDS: [&str; 2] = ["AKIA", "ASIA"];
 const KEY_ID: usize = 16;
+/// Addresses that let everybody in who knows the rest of them.
+const ADDRESSES: [&str; 3] =
+    ["hooks.slack.com/services/", "discord.com/api/webhooks/", "hooks.slack.com/workflows/"];
 
 const LONGEST_NAME: usize = 128;
 /// A name, what parts it from its value, and as much of the value as must be seen.
-pub const LOOKS_AHEAD: usize = 768;
+pub const LOOKS_AHEAD: usize = 1024;
 /// So much of what lies before is looked at.
-pub const LOOKS_BACK: usize = 16;
+pub const LOOKS_BACK: usize = 256;
 
 /// What begins at the first byte of `rest`, where that is the beginning of something.
 pub fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
     let first = *rest.first()?;
-    if !may_begin(before.last().copied().unwrap_or(b' '), first) {
+    if !may_begin(before, first) {
         return None;
     }
     match first {
-        b'-' => private_key(rest),
+        b'-' => private_key(rest).or_else(|| commands::flag(before, rest)),
         b':' => userinfo(rest),
-        _ => value(rest).or_else(|| bearer(rest)).or_else(|| named(before, rest)),
+        _ => value(rest)
+            .or_else(|| bearer(rest))
+            .or_else(|| named(before, rest))
+            .or_else(|| commands::netrc(before, rest)),
     }
 }
 
-/// Whether anything can begin at a byte, which stands behind another.
-pub fn may_begin(before: u8, byte: u8) -> bool {
-    matches!(byte, b'-' | b':') || (byte.is_ascii_alphabetic() && !is_word(before))
-}
-
-/// Whether a name is that of something secret; and if so, whether a number may stand for it.
-pub fn is_secret_name(name: &str) -> Option<bool> {
-    if !name.as_bytes().windows(2).any(|two| MARKS.iter().any(|mark| two.eq_ignore_ascii_case(*mark))) {
-        return None;
-    }
-    let words = words(name.as_bytes());
-    let has = |wanted: &str| words.iter().any(|word| word == wanted);
-    if SECRET_WORDS.iter().any(|word| has(word)) {
-        return Some(false);
-    }
-    let pair = |one: &str, other: &str| words.windows(2).any(|two| two[0] == one && two[1] == other);
-    if KEYS.iter().any(|kind| pair(kind, "KEY")) {
-        return Some(false);
-    }
-    let is_setting = words.first().is_some_and(|first| SETTINGS.contains(&first.as_str()));
-    let is_variable = !name.bytes().any(|byte| byte.is_ascii_lowercase());
-    if is_variable && !is_setting && words.len() > 1 && words.last().is_some_and(|last| last == "KEY") {
-        return Some(false);
-    }
-    has(TOKEN).then_some(true)
-}
-
-/// Whether a value that goes by a name is a secret.
-pub fn is_secret_pair(name: &str, value: &str) -> bool {
-    let value = value.as_bytes();
-    is_secret_name(name).is_some_and(|may_count| !(tells_nothing(value) || may_count && is_number(value)))
-}
-
-/// The words of a name, in capitals: parted by what is no letter or digit, and where capitals begin.
-fn words(name: &[u8]) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let mut last = b'_';
-    for byte in name {
-        if byte.is_ascii_alphanumeric() {
-            let begins =
-                !last.is_ascii_alphanumeric() || (last.is_ascii_lowercase() && byte.is_ascii_uppercase());
-            match words.last_mut() {
-                Some(word) if !begins => word.push(char::from(byte.to_ascii_uppercase())),
-                _ => words.push(char::from(byte.to_ascii_uppercase()).to_string()),
-            }
-        }
-        last = *byte;
-    }
-    words
+/// Whether anything can begin at a byte, by what stands before it.
+pub fn may_begin(before: &[u8], byte: u8) -> bool {
+    matches!(byte, b'-' | b':')
+        || (byte.is_ascii_alphabetic()
+            && (!before.last().copied().is_some_and(is_word) || escapes::ends_in_escape(before)))
 }
 
 fn is_word(byte: u8) -> bool {
@@ -163,6 +114,11 @@ fn value(rest: &[u8]) -> Option<Found> {
             return Some(Found { keep: 0, skip, body, what: format!("{prefix}...") });
         }
     }
+    if let Some(address) = ADDRESSES.iter().find(|address| rest.starts_with(address.as_bytes())) {
+        let (keep, body) = (address.len(), Some(Body::Of(in_token)));
+        let is_one = count(&rest[keep..], in_token, 8) == 8;
+        return is_one.then(|| Found { keep, skip: 0, body, what: format!("{address}...") });
+    }
     // A web token: two parts that begin as JSON does, and its signature.
     let part = |bytes: &[u8]| count(bytes, in_value, 512);
     if rest.starts_with(b"eyJ") {
@@ -192,11 +148,15 @@ fn bearer(rest: &[u8]) -> Option<Found> {
 fn private_key(rest: &[u8]) -> Option<Found> {
     let begin = b"-----BEGIN ";
     let kind = rest.strip_prefix(begin)?;
-    let end = kind.windows(16).take(48).position(|window| window == b"PRIVATE KEY-----")?;
-    if !kind[..end].iter().all(|byte| byte.is_ascii_uppercase() || *byte == b' ') {
+    let ends = [b"PRIVATE KEY-----".as_slice(), b"PRIVATE KEY BLOCK-----"];
+    let (kind_end, end) = ends.into_iter().find_map(|end| {
+        let at = kind.windows(end.len()).take(48).position(|window| window == end)?;
+        Some((at, end))
+    })?;
+    if !kind[..kind_end].iter().all(|byte| byte.is_ascii_uppercase() || *byte == b' ') {
         return None;
     }
-    let skip = begin.len() + end + 16;
+    let skip = begin.len() + kind_end + end.len();
     Some(Found { keep: 0, skip, body: Some(Body::Key { ending: false }), what: "a private key".to_owned() })
 }
 
@@ -213,27 +173,34 @@ fn userinfo(rest: &[u8]) -> Option<Found> {
     Some(Found { keep: 3 + name + 1, skip: length, body: None, what: "a password in an address".to_owned() })
 }
 
-/// `NAME=value`, `"name": "value"`, `--name value`, and the like.
+/// `NAME=value`, `"name": "value"`, `--name value`, `| name | value |`, and the like.
 fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     // In an escaped text a line's end is a letter.
     let escape = usize::from(before.ends_with(b"\\") && matches!(rest.first(), Some(b'n' | b't' | b'r')));
     let in_name = |byte: u8| is_word(byte) || byte == b'-' || byte == b'.';
     let length = count(&rest[escape..], in_name, LONGEST_NAME + 1);
     let name_end = escape + length;
-    if length == 0
-        || length > LONGEST_NAME
-        || !matches!(rest.get(name_end)?, b'=' | b':' | b'"' | b'\'' | b'\\' | b' ')
-    {
+    let ends_name = |byte: &u8| byte.is_ascii_control() || b"=:\"'\\ |\xe2".contains(byte);
+    if length == 0 || length > LONGEST_NAME || !rest.get(name_end).is_some_and(ends_name) {
         return None;
     }
     let name = std::str::from_utf8(&rest[escape..name_end]).ok()?;
-    let may_count = is_secret_name(name)?;
-    let is_flag = before.ends_with(b"--");
-    let mut at = name_end + quote(&rest[name_end..]).map_or(0, |(slashes, _)| slashes + 1);
-    let blanks =
-        |at: usize| count(rest.get(at..).unwrap_or_default(), |byte| byte == b' ' || byte == b'\t', 4);
+    let signs = || is_parameter(before) && is_signature(name);
+    let may_count = is_secret_name(name).or_else(|| signs().then_some(false))?;
+    let mut before = before;
+    while let Some(plain) = escapes::before_escape(before) {
+        before = plain;
+    }
+    let is_flag = [b"--".as_slice(), b" -", b"\"-"].iter().any(|mark| before.ends_with(mark));
+    let mut at = name_end;
+    while escapes::length(rest.get(at..)?) > 0 && at < name_end + MOST_GAP {
+        at += escapes::length(&rest[at..]);
+    }
+    let closing = quote(rest.get(at..)?).map_or(0, |(slashes, _)| slashes + 1);
+    let is_closed = closing > 0;
+    at += closing;
     let parted = at;
-    at += blanks(at);
+    at += gap(rest.get(at..)?);
     let by = match rest.get(at)? {
         b'=' | b':' => {
             let by = rest[at];
@@ -241,50 +208,155 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
             by
         }
         // The next word of a line, or of a list.
-        b',' if is_flag && parted > name_end => {
+        b',' if is_closed && (is_flag || is_set_by_function(before)) => {
             at += 1;
             b' '
         }
-        _ if is_flag && parted == name_end && at > parted => b' ',
+        _ if !is_closed && at > parted && (is_flag || is_set_by_command(before)) => b' ',
+        _ if wall(&rest[at..]) > 0 && is_in_cell(before) => {
+            at += wall(&rest[at..]);
+            b'|'
+        }
         _ => return None,
     };
-    at += blanks(at);
+    at += gap(rest.get(at..)?);
+    let below = if by == b':' { indented(rest.get(at..)?) } else { None };
+    at += below.map_or(0, |(_, length)| length);
+    let list = if matches!(by, b':' | b'=') { opens_list(rest.get(at..)?) } else { 0 };
+    at += list;
     let tail = rest.get(at..)?;
-    let (body, opens) = match quote(tail) {
-        Some((slashes, mark)) => (Body::Quoted { mark, slashes }, slashes + 1),
-        None => (unquoted(before, by), 0),
+    let (body, opens) = match (quote(tail), below) {
+        (Some((slashes, mark)), _) if list > 0 => (Body::List { mark, slashes }, slashes + 1),
+        (Some((slashes, mark)), _) => (Body::Quoted { mark, slashes }, slashes + 1),
+        (None, Some((indent, _))) => (Body::Block { indent }, 0),
+        (None, None) if by == b'|' => (Body::Cell, 0),
+        (None, None) => (unquoted(before, by, is_header(name)), 0),
     };
     at += opens;
     let mut seen = body.seen(rest.get(at..)?, 64);
-    if let Body::Line = body {
+    if let Body::Line | Body::Block { .. } | Body::Cell | Body::Header = body {
         seen = seen.split(u8::is_ascii_whitespace).next()?;
     }
     // The mark may be the one that ends what the name stands in.
-    let may_be_an_end = opens > 0 && parted == name_end;
+    let may_be_an_end = opens > 0 && !is_closed;
     if may_be_an_end && seen.first().is_none_or(|first| b",:]} \t".contains(first)) {
         return None;
     }
     if tells_nothing(seen) || (may_count && is_number(seen)) {
         return None;
     }
+    // Below a name there may be more names.
+    if below.is_some() && opens == 0 && (seen.contains(&b':') || seen.starts_with(b"-")) {
+        return None;
+    }
     // After a colon a word of prose may stand.
-    let is_prose = by == b':' && opens == 0 && name.eq_ignore_ascii_case("token");
+    let is_prose = matches!(by, b':' | b'|') && opens == 0 && name.eq_ignore_ascii_case("token");
     if is_prose && (seen.len() < 8 || !seen.iter().any(u8::is_ascii_digit)) {
         return None;
     }
     Some(Found { keep: at, skip: 0, body: Some(body), what: name.to_owned() })
 }
 
+/// So much of what shows nothing may part a name from its value.
+const MOST_GAP: usize = 64;
+
+/// Blanks, terminal's escapes and control characters, but for ends of lines and texts.
+fn gap(rest: &[u8]) -> usize {
+    let mut at = 0;
+    while at < MOST_GAP {
+        match (escapes::length(&rest[at..]), rest.get(at)) {
+            (0, Some(b' ')) => at += 1,
+            (0, Some(byte)) if byte.is_ascii_control() && !b"\0\n\r".contains(byte) => at += 1,
+            (0, _) => break,
+            (length, _) => at += length,
+        }
+    }
+    at
+}
+
+fn trim_blanks(mut text: &[u8]) -> &[u8] {
+    while let [head @ .., b' ' | b'\t'] = text {
+        text = head;
+    }
+    text
+}
+
+fn is_parameter(before: &[u8]) -> bool {
+    [b"?".as_slice(), b"&", b"&amp;", b"\\u0026"].iter().any(|mark| before.ends_with(mark))
+}
+
+/// Whether a shell's command stands before a name, which takes the name and the value as two words.
+fn is_set_by_command(before: &[u8]) -> bool {
+    [b"setenv ".as_slice(), b"ENV ", b"set -x ", b"set -gx "].iter().any(|command| before.ends_with(command))
+}
+
+/// `setenv("NAME", "value")` of a module file, at the name.
+fn is_set_by_function(before: &[u8]) -> bool {
+    let Some(mut before) = before.strip_suffix(b"\"") else { return false };
+    while let Some(plain) = before.strip_suffix(b"\\") {
+        before = plain;
+    }
+    before.ends_with(b"setenv(")
+}
+
+/// The length of what parts two cells of a table.
+pub fn wall(rest: &[u8]) -> usize {
+    match rest {
+        [b'|', ..] => 1,
+        [0xe2, 0x94, 0x82 | 0x83, ..] => 3,
+        _ => 0,
+    }
+}
+
+fn is_in_cell(before: &[u8]) -> bool {
+    let mut before = trim_blanks(before);
+    while let Some(plain) = escapes::before_escape(before) {
+        before = trim_blanks(plain);
+    }
+    before.ends_with(b"|") || before.ends_with(b"\xe2\x94\x82") || before.ends_with(b"\xe2\x94\x83")
+}
+
+/// A value that stands below its name: how far it is indented, and where it begins.
+fn indented(rest: &[u8]) -> Option<(usize, usize)> {
+    let mark = count(rest, |byte| b"|>+-".contains(&byte), 3);
+    let at = mark + count(&rest[mark..], |byte| byte == b' ', 4);
+    let line = escapes::line_break(&rest[at..]);
+    let indent = count(&rest[at + line..], |byte| matches!(byte, b' ' | b'\t'), 64);
+    (line > 0 && indent > 0).then_some((indent, at + line + indent))
+}
+
+/// The length of what opens a list of quoted values; 0 where there is none.
+fn opens_list(rest: &[u8]) -> usize {
+    if rest.first() != Some(&b'[') {
+        return 0;
+    }
+    let at = 1 + blank_lines(&rest[1..]);
+    if quote(&rest[at..]).is_some() { at } else { 0 }
+}
+
+/// Blanks and ends of lines, in whatever form.
+pub fn blank_lines(rest: &[u8]) -> usize {
+    let mut at = 0;
+    while at < MOST_GAP {
+        match (escapes::line_break(&rest[at..]), rest.get(at)) {
+            (0, Some(b' ' | b'\t')) => at += 1,
+            (0, _) => break,
+            (length, _) => at += length,
+        }
+    }
+    at
+}
+
 /// A quotation mark, behind so many backslashes.
-fn quote(bytes: &[u8]) -> Option<(usize, u8)> {
+pub fn quote(bytes: &[u8]) -> Option<(usize, u8)> {
     let slashes = count(bytes, |byte| byte == b'\\', 16);
     bytes.get(slashes).copied().filter(|byte| matches!(byte, b'"' | b'\'')).map(|mark| (slashes, mark))
 }
 
 /// How far a value goes that no quotation mark opens: to the end of what the whole of it stands in, if that can be told.
-fn unquoted(before: &[u8], by: u8) -> Body {
+fn unquoted(before: &[u8], by: u8, is_header: bool) -> Body {
     let before = before.strip_suffix(b"--").unwrap_or(before);
-    if by == b'=' {
+    if by == b'=' || is_header {
         if let Some((mark @ (b'"' | b'\''), head)) = before.split_last() {
             let slashes = head.iter().rev().take_while(|byte| **byte == b'\\').count();
             return Body::Quoted { mark: *mark, slashes };
@@ -294,44 +366,5 @@ fn unquoted(before: &[u8], by: u8) -> Body {
             return Body::Line;
         }
     }
-    Body::Plain { in_list: by == b':' }
-}
-
-/// What stands for a value without being one.
-fn tells_nothing(value: &[u8]) -> bool {
-    const NONE: [&str; 6] = ["null", "none", "nil", "true", "false", "unset"];
-    let is_none = |word: &str| value.eq_ignore_ascii_case(word.as_bytes());
-    let is_reference = match value {
-        [b'$', b'{', name @ .., b'}'] | [b'$', name @ ..] => name.iter().all(|byte| is_word(*byte)),
-        _ => value.starts_with(b"env:"),
-    };
-    value.is_empty()
-        || is_reference
-        || value.starts_with(b"[redacted")
-        || value.iter().all(|byte| *byte == b'*')
-        || NONE.iter().any(|word| is_none(word))
-}
-
-fn is_number(value: &[u8]) -> bool {
-    value.len() < 16 && value.iter().all(|byte| byte.is_ascii_digit() || b".,eE+-%".contains(byte))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_word_that_makes_a_name_secret_does() {
-        for word in SECRET_WORDS {
-            assert_eq!(is_secret_name(word), Some(false), "{word}");
-            assert_eq!(is_secret_name(&format!("my-{}-x", word.to_lowercase())), Some(false), "{word}");
-        }
-        assert_eq!(is_secret_name("HF_TOKEN"), Some(true));
-        for kind in KEYS {
-            assert_eq!(is_secret_name(&format!("{kind}_KEY_ID")), Some(false), "{kind}");
-        }
-        for name in ["KEY", "sort_key", "NCCL_X_KEY", "TOKENS", "tokenizer", "threads", "class", "across"] {
-            assert_eq!(is_secret_name(name), None, "{name}");
-        }
-    }
+    if is_header { Body::Header } else { Body::Plain { in_list: by == b':' } }
 }

@@ -218,7 +218,7 @@ proptest! {
                 if rest.is_empty() { break; }
                 let (now, later) = rest.split_at((*length).min(rest.len()));
                 stream.push(now, &mut cut);
-                prop_assert!(stream.waiting() <= 1500 + 1024, "{}", stream.waiting());
+                prop_assert!(stream.waiting() <= 1500 + 1536, "{}", stream.waiting());
                 rest = later;
             }
             stream.finish(&mut cut);

@@ -1,0 +1,80 @@
+//! Passwords that only the command or the file around them tells: `sshpass -p X`, `docker login -p X`, `curl -u user:X`,
+//! and `login me password X` of a `.netrc`.
+
+use super::body::Body;
+use super::names::tells_nothing;
+use super::shapes::{Found, quote};
+
+/// A flag of a command that is given a password, at its first hyphen.
+pub fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
+    if !before.last().is_some_and(|last| b" \t\"'".contains(last)) {
+        return None;
+    }
+    let (flag, is_user) = FLAGS.iter().find(|(flag, _)| rest.starts_with(flag.as_bytes()))?;
+    let more = &rest[flag.len()..];
+    let command = before.rsplit(|byte| b"\n;|&".contains(byte)).next().unwrap_or_default();
+    let mut words = command.split(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'-' || *byte == b'_'));
+    let is_attached = more.first().is_some_and(u8::is_ascii_alphanumeric);
+    let is_given = words.any(|word| match (word, *is_user) {
+        (b"curl", true) => true,
+        (b"sshpass" | b"login", false) => true,
+        // A blank behind theirs means that they ask for it.
+        (b"mysql" | b"mysqldump" | b"mysqladmin" | b"mariadb", false) => is_attached,
+        _ => false,
+    });
+    if !is_given {
+        return None;
+    }
+    let blanks =
+        |at: usize| more.get(at..).unwrap_or_default().iter().take(8).take_while(|b| **b == b' ').count();
+    // In a list the flag is quoted, and the next one is its value.
+    let mut at = match quote(more) {
+        Some((slashes, _)) if matches!(more.get(slashes + 1), Some(b',' | b' ')) => slashes + 2,
+        _ => usize::from(more.first() == Some(&b'=')),
+    };
+    at += blanks(at);
+    let (body, opens) = match quote(more.get(at..)?) {
+        Some((slashes, mark)) => (Body::Quoted { mark, slashes }, slashes + 1),
+        None => (Body::Plain { in_list: false }, 0),
+    };
+    at += opens;
+    let mut seen = body.seen(more.get(at..)?, 128);
+    if *is_user {
+        let name = seen.iter().position(|byte| *byte == b':')? + 1;
+        seen = &seen[name..];
+        at += name;
+    }
+    let is_port = seen.len() < 6 && seen.iter().all(u8::is_ascii_digit);
+    let what = format!("{flag} ...");
+    (!tells_nothing(seen) && !is_port).then(|| Found {
+        keep: flag.len() + at,
+        skip: 0,
+        body: Some(body),
+        what,
+    })
+}
+
+/// Flags, and whether a user stands before the password. `--password` is known by its name.
+const FLAGS: [(&str, bool); 4] = [("-p", false), ("-u", true), ("--user", true), ("--proxy-user", true)];
+
+/// `password X` behind `login NAME` or `machine NAME`.
+pub fn netrc(before: &[u8], rest: &[u8]) -> Option<Found> {
+    let more = rest.strip_prefix(b"password")?;
+    let blanks = more.iter().take(8).take_while(|byte| byte.is_ascii_whitespace()).count();
+    let word_before = |text: &'_ [u8]| -> (usize, usize) {
+        let end = text.trim_ascii_end().len();
+        let start = text[..end].iter().rposition(u8::is_ascii_whitespace).map_or(0, |at| at + 1);
+        (start, end)
+    };
+    let (name, end) = word_before(before);
+    let (key, key_end) = word_before(&before[..name]);
+    let is_netrc = blanks > 0
+        && end > name
+        && [b"login".as_slice(), b"machine", b"account"]
+            .iter()
+            .any(|word| before[key..key_end].ends_with(word));
+    let body = Body::Plain { in_list: false };
+    let is_value = is_netrc && !tells_nothing(body.seen(&more[blanks..], 64));
+    let keep = "password".len() + blanks;
+    is_value.then(|| Found { keep, skip: 0, body: Some(body), what: "password".to_owned() })
+}

@@ -1,0 +1,163 @@
+//! Names of things that are secret, and what may stand for a value without being one.
+
+/// Words that make a name secret wherever they stand in it.
+const SECRET_WORDS: [&str; 11] = [
+    "SECRET",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "AUTHORIZATION",
+    "AUTHTOKEN",
+    "SECRETKEY",
+    "ACCESSKEY",
+    "ACCOUNTKEY",
+    "PRIVATEKEY",
+    "SSHPASS",
+    "COOKIE",
+];
+/// Words that make a name secret with whatever stands before them in the same word, such as `PGPASSWORD`.
+const SECRET_ENDS: [&str; 4] = ["PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY"];
+/// The same, but that numbers stand for counts: language models have tokens too.
+const TOKEN: &str = "TOKEN";
+/// Every such word holds one of these, and few other names do.
+const MARKS: [&[u8; 2]; 6] = [b"KE", b"SS", b"CR", b"TH", b"PW", b"KI"];
+/// What stands before `KEY` in names of keys that are secret, in whatever case they are written.
+const KEYS: [&str; 9] =
+    ["API", "ACCESS", "SECRET", "PRIVATE", "AUTH", "SIGNING", "ENCRYPTION", "ACCOUNT", "MASTER"];
+/// What stands before `PASS` and `PWD` at the end of a name: by themselves these are results of tests, and folders.
+const HAVE_PASSWORDS: [&str; 16] = [
+    "DB", "DATABASE", "MYSQL", "PG", "POSTGRES", "REDIS", "LDAP", "SMTP", "MAIL", "FTP", "SSH", "PROXY",
+    "ADMIN", "ROOT", "USER", "REGISTRY",
+];
+/// Libraries whose variables are settings, `..._KEY` or not.
+const SETTINGS: [&str; 12] =
+    ["NCCL", "FI", "RDMAV", "IBV", "OMPI", "PMI", "PMIX", "PRTE", "UCX", "SLURM", "CUDA", "OFI"];
+/// Parameters of an address that sign it.
+const SIGNATURES: [&str; 4] = ["SIG", "SIGNATURE", "HMAC", "AUTH"];
+
+/// Whether a name is that of something secret; and if so, whether a number may stand for it.
+pub fn is_secret_name(name: &str) -> Option<bool> {
+    if !name.as_bytes().windows(2).any(|two| MARKS.iter().any(|mark| two.eq_ignore_ascii_case(*mark))) {
+        return None;
+    }
+    let words = words(name.as_bytes());
+    let has = |wanted: &str| words.iter().any(|word| word == wanted);
+    if SECRET_WORDS.iter().any(|word| has(word))
+        || words.iter().any(|word| SECRET_ENDS.iter().any(|end| word.ends_with(end)))
+    {
+        return Some(false);
+    }
+    let pair = |one: &str, other: &str| words.windows(2).any(|two| two[0] == one && two[1] == other);
+    if KEYS.iter().any(|kind| pair(kind, "KEY")) {
+        return Some(false);
+    }
+    if let [.., whose, last] = words.as_slice()
+        && matches!(last.as_str(), "PASS" | "PWD")
+        && HAVE_PASSWORDS.contains(&whose.as_str())
+    {
+        return Some(false);
+    }
+    let is_setting = words.first().is_some_and(|first| SETTINGS.contains(&first.as_str()));
+    let is_variable = !name.bytes().any(|byte| byte.is_ascii_lowercase());
+    if is_variable && !is_setting && words.len() > 1 && words.last().is_some_and(|last| last == "KEY") {
+        return Some(false);
+    }
+    has(TOKEN).then_some(true)
+}
+
+/// Whether a parameter of an address signs it.
+pub fn is_signature(name: &str) -> bool {
+    words(name.as_bytes()).last().is_some_and(|last| SIGNATURES.contains(&last.as_str()))
+}
+
+/// Whether a secret name is that of a header, whose value goes to the end of its line.
+pub fn is_header(name: &str) -> bool {
+    let words = words(name.as_bytes());
+    let has = |wanted: &str| words.iter().any(|word| word == wanted);
+    has("AUTHORIZATION") || has("COOKIE") || (words.len() > 1 && words[0] == "X" && !name.contains('_'))
+}
+
+/// Whether a value that goes by a name is a secret.
+pub fn is_secret_pair(name: &str, value: &str) -> bool {
+    let value = value.as_bytes();
+    is_secret_name(name).is_some_and(|may_count| !(tells_nothing(value) || may_count && is_number(value)))
+}
+
+/// The words of a name, in capitals: parted by what is no letter or digit, and where capitals begin. A number at a word's
+/// end is left out, as in `HF_TOKEN2`.
+fn words(name: &[u8]) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut last = b'_';
+    for byte in name {
+        if byte.is_ascii_alphanumeric() {
+            let begins =
+                !last.is_ascii_alphanumeric() || (last.is_ascii_lowercase() && byte.is_ascii_uppercase());
+            match words.last_mut() {
+                Some(word) if !begins => word.push(char::from(byte.to_ascii_uppercase())),
+                _ => words.push(char::from(byte.to_ascii_uppercase()).to_string()),
+            }
+        }
+        last = *byte;
+    }
+    for word in &mut words {
+        let letters = word.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        if letters > 0 {
+            word.truncate(letters);
+        }
+    }
+    words
+}
+
+/// What stands for a value without being one.
+pub fn tells_nothing(value: &[u8]) -> bool {
+    const NONE: [&str; 6] = ["null", "none", "nil", "true", "false", "unset"];
+    let is_none = |word: &str| value.eq_ignore_ascii_case(word.as_bytes());
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let is_reference = match value {
+        [b'$', b'{', name @ .., b'}'] | [b'$', name @ ..] => name.iter().all(is_word),
+        _ => value.starts_with(b"env:"),
+    };
+    value.is_empty()
+        || is_reference
+        || value.starts_with(b"[redacted")
+        || value.iter().all(|byte| *byte == b'*')
+        || NONE.iter().any(|word| is_none(word))
+}
+
+pub fn is_number(value: &[u8]) -> bool {
+    value.len() < 16 && value.iter().all(|byte| byte.is_ascii_digit() || b".,eE+-%".contains(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_that_makes_a_name_secret_does() {
+        for word in SECRET_WORDS.into_iter().chain(SECRET_ENDS) {
+            assert_eq!(is_secret_name(word), Some(false), "{word}");
+            assert_eq!(is_secret_name(&format!("my-{}-x", word.to_lowercase())), Some(false), "{word}");
+        }
+        assert_eq!(is_secret_name("HF_TOKEN"), Some(true));
+        for kind in KEYS {
+            assert_eq!(is_secret_name(&format!("{kind}_KEY_ID")), Some(false), "{kind}");
+        }
+        for kind in HAVE_PASSWORDS {
+            assert_eq!(is_secret_name(&format!("my_{kind}_PASS")), Some(false), "{kind}");
+            assert_eq!(is_secret_name(&format!("{kind}_PWD")), Some(false), "{kind}");
+        }
+        for name in [
+            "KEY",
+            "sort_key",
+            "NCCL_X_KEY",
+            "TOKENS",
+            "tokenizer",
+            "threads",
+            "class",
+            "across",
+            "PWD",
+            "ALL_PASS",
+        ] {
+            assert_eq!(is_secret_name(name), None, "{name}");
+        }
+    }
+}
