@@ -8,14 +8,20 @@ use crate::store::{self, Home, StoreError, Stored, is_inside};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use tar::{Archive, Builder, EntryType, Header};
 
 /// Logs and tables shrink to a tenth or a twentieth. What grows far beyond that was made to fill a disk.
 const MOST_GROWTH: u64 = 200;
 const ALWAYS_ALLOWED: u64 = 1 << 30;
+/// More files than the largest run has.
+const MOST_ENTRIES: usize = 200_000;
+/// Headers that hold a long name or other properties of the next file are read into memory.
+const LONGEST_HEADER: u64 = 8 << 10;
 
 /// Writes the whole run to `out`; gives the number of its files.
 pub fn pack(run: &Stored, out: &Path) -> Result<usize, StoreError> {
@@ -109,16 +115,104 @@ fn broken(file: &CollectedFile, folder: &Path) -> Option<String> {
     }
 }
 
+/// Fails where more bytes come than allowed: what an archive says of its own size is not believed.
+struct Bounded<R> {
+    inner: R,
+    left: u64,
+    /// Told apart from a damaged archive by whoever holds the other end: `tar` wraps errors in its own.
+    is_over: Rc<Cell<bool>>,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        match self.left.checked_sub(count as u64) {
+            Some(left) => {
+                self.left = left;
+                Ok(count)
+            }
+            None => {
+                self.is_over.set(true);
+                Err(io::Error::other("the limit for unpacked bytes is passed"))
+            }
+        }
+    }
+}
+
+/// Goes through all headers before any is obeyed, and refuses what would fill memory or disk.
+fn survey(archive: &mut Archive<impl Read>, most: u64, entries: usize) -> Result<(), Refused> {
+    let mut unpacked = 0u64;
+    let mut count = 0;
+    // Raw: otherwise long names are in memory before anybody sees their length.
+    for entry in archive.entries()?.raw(true) {
+        let mut entry = entry?;
+        count += 1;
+        if count > entries {
+            return Err(Refused::Why(format!("it holds more than {entries} entries: no run is like that")));
+        }
+        let size = entry.size();
+        let kind = entry.header().entry_type();
+        if kind.is_gnu_longname()
+            || kind.is_gnu_longlink()
+            || kind.is_pax_local_extensions()
+            || kind.is_pax_global_extensions()
+        {
+            if size > LONGEST_HEADER {
+                return Err(Refused::Why(format!(
+                    "a header of {size} bytes, at most {LONGEST_HEADER} are read: no run is like that"
+                )));
+            }
+            let mut text = Vec::new();
+            entry.read_to_end(&mut text)?;
+            // The second size of a file would let it, or what follows it, pass unseen here.
+            if !kind.is_gnu_longname() && text.windows(6).any(|window| window == b" size=") {
+                return Err(Refused::Why("a file in it has two sizes: no run is like that".to_owned()));
+            }
+        }
+        if kind.is_gnu_sparse() {
+            return Err(Refused::Why("it holds what is neither file nor folder: a sparse file".to_owned()));
+        }
+        unpacked = unpacked.saturating_add(size);
+        if unpacked > most {
+            return Err(Refused::TooLarge);
+        }
+    }
+    Ok(())
+}
+
+enum Refused {
+    Why(String),
+    TooLarge,
+    Read(io::Error),
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Refused {
+        Refused::Read(error)
+    }
+}
+
 /// Unpacks into `place`, and gives the one folder that all of it lies in.
 fn unpack(file: &Path, place: &Path) -> Result<String, String> {
-    let opened = File::open(file).map_err(|error| error.to_string())?;
-    let size = opened.metadata().map_err(|error| error.to_string())?.len();
+    let size = fs::metadata(file).map_err(|error| error.to_string())?.len();
     let most = size.saturating_mul(MOST_GROWTH).max(ALWAYS_ALLOWED);
+    let is_over = Rc::new(Cell::new(false));
+    let too_large = || format!("{size} bytes would become more than {most}: no run is like that");
     let cut = |error: io::Error| match error.kind() {
+        _ if is_over.get() => too_large(),
         io::ErrorKind::InvalidInput => format!("not a bundle, or a damaged one: {error}"),
         _ => format!("cut short or damaged, fetch it again: {error}"),
     };
-    let mut archive = Archive::new(GzDecoder::new(BufReader::new(opened)));
+    let open = || -> Result<_, String> {
+        let inner = GzDecoder::new(BufReader::new(File::open(file).map_err(|error| error.to_string())?));
+        Ok(Archive::new(Bounded { inner, left: most, is_over: Rc::clone(&is_over) }))
+    };
+    survey(&mut open()?, most, MOST_ENTRIES).map_err(|refused| match refused {
+        Refused::Why(why) => why,
+        Refused::TooLarge => too_large(),
+        Refused::Read(error) => cut(error),
+    })?;
+    let mut archive = open()?;
     let mut id: Option<String> = None;
     let mut unpacked = 0u64;
     for entry in archive.entries().map_err(cut)? {
@@ -143,9 +237,9 @@ fn unpack(file: &Path, place: &Path) -> Result<String, String> {
             Some(id) if id == top => {}
             Some(id) => return Err(format!("it holds more than one run: `{id}`, `{top}`")),
         }
-        unpacked = unpacked.saturating_add(entry.header().size().map_err(cut)?);
+        unpacked = unpacked.saturating_add(entry.size());
         if unpacked > most {
-            return Err(format!("{size} bytes would become more than {most}: no run is like that"));
+            return Err(too_large());
         }
         let target = place.join(name);
         if target.exists() {
@@ -197,6 +291,67 @@ mod tests {
             builder.append(&header, *bytes).expect("appended");
         }
         builder.into_inner().expect("built").finish().expect("finished")
+    }
+
+    /// An entry as bytes, whatever it says of itself.
+    fn raw(kind: EntryType, size: u64, body: &[u8]) -> Vec<u8> {
+        let mut header = Header::new_gnu();
+        header.set_path("run/a").expect("a path");
+        header.set_size(size);
+        header.set_mode(0o644);
+        header.set_entry_type(kind);
+        header.set_cksum();
+        let mut bytes = header.as_bytes().to_vec();
+        bytes.extend_from_slice(body);
+        bytes.resize(bytes.len().next_multiple_of(512), 0);
+        bytes
+    }
+
+    fn packed(entries: &[Vec<u8>]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(&entries.concat()).expect("written");
+        encoder.write_all(&[0; 1024]).expect("written");
+        encoder.finish().expect("finished")
+    }
+
+    #[test]
+    fn long_name_and_pax_headers_of_more_than_8_kib_are_refused_unread() {
+        let long = vec![b'a'; 1 << 20];
+        for kind in [b'L', b'K', b'x', b'g'].map(EntryType::new) {
+            let bomb = packed(&[raw(kind, 1 << 20, &long), raw(EntryType::Regular, 1, b"1")]);
+            let why = unpacked(&bomb).expect_err("refused");
+            assert!(why.contains("a header of 1048576 bytes, at most 8192"), "{kind:?}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_pax_record_cannot_give_a_file_another_size_than_its_header() {
+        let record = b"13 size=4096\n";
+        let bytes = vec![b'1'; 4096];
+        let pax = raw(EntryType::XHeader, record.len() as u64, record);
+        let why = unpacked(&packed(&[pax, raw(EntryType::Regular, 0, &bytes)])).expect_err("refused");
+        assert!(why.contains("two sizes"), "{why}");
+    }
+
+    #[test]
+    fn a_bundle_of_more_entries_than_a_run_has_is_refused() {
+        let archive =
+            |count| Archive::new(io::Cursor::new(vec![raw(EntryType::Regular, 0, b""); count].concat()));
+        assert!(survey(&mut archive(10), 1 << 20, 10).is_ok());
+        let refused = survey(&mut archive(11), 1 << 20, 10);
+        assert!(matches!(refused, Err(Refused::Why(why)) if why.contains("more than 10 entries")));
+    }
+
+    #[test]
+    fn reading_fails_where_the_limit_of_unpacked_bytes_is_passed() {
+        let read = |bytes: u64| {
+            let is_over = Rc::new(Cell::new(false));
+            let mut bounded =
+                Bounded { inner: io::repeat(0).take(bytes), left: 1000, is_over: Rc::clone(&is_over) };
+            (io::copy(&mut bounded, &mut io::sink()).is_ok(), is_over.get())
+        };
+        assert_eq!(read(1000), (true, false));
+        assert_eq!(read(1001), (false, true));
     }
 
     fn unpacked(bytes: &[u8]) -> Result<String, String> {
