@@ -1,6 +1,7 @@
 //! The table of metrics as a Parquet file: one column per dimension, so that any tool can ask it.
 
 use crate::metric::{Dim, DimValue, Dims, Metric, Metrics};
+use crate::source::nsys_export::parquet_folder::guarded;
 use crate::unit::{Better, Unit};
 use polars::prelude::*;
 use std::fmt;
@@ -50,6 +51,10 @@ pub fn to_parquet(metrics: &Metrics) -> Result<Vec<u8>, ParquetError> {
 }
 
 pub fn from_parquet(bytes: &[u8]) -> Result<Metrics, ParquetError> {
+    guarded(|| read(bytes)).unwrap_or_else(|why| Err(ParquetError(why)))
+}
+
+fn read(bytes: &[u8]) -> Result<Metrics, ParquetError> {
     let frame = ParquetReader::new(Cursor::new(bytes)).finish()?;
     let words = |name: &str| -> Result<Vec<Option<String>>, ParquetError> {
         Ok(frame.column(name)?.str()?.iter().map(|word| word.map(str::to_owned)).collect())

@@ -6,7 +6,7 @@ mod arrow;
 #[cfg(test)]
 mod bytes_tests;
 mod cleaned;
-mod parquet_folder;
+pub(crate) mod parquet_folder;
 mod rows;
 mod shared;
 mod sqlite;

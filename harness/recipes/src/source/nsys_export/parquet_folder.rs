@@ -6,6 +6,7 @@ use polars::prelude::*;
 use polars_parquet::parquet::metadata::{FileMetadata, SchemaDescriptor};
 use polars_parquet::parquet::schema::types::ParquetType;
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,6 +20,17 @@ pub(super) fn table(
     name: &str,
     columns: &[&'static ColumnSpec],
 ) -> Result<Option<DataFrame>, Fault> {
+    guarded(|| read(folder, name, columns)).unwrap_or_else(|why| Err(Fault::Broken(why)))
+}
+
+/// The library that decodes Parquet trusts what files say of themselves, and panics where they lie. A file that one node
+/// left broken is an error of that file, and not the end of the whole run.
+pub(crate) fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, String> {
+    let broken = "its bytes are not as its footer says: damaged Parquet, fetch or export it again";
+    catch_unwind(AssertUnwindSafe(read)).map_err(|_| broken.to_owned())
+}
+
+fn read(folder: &Path, name: &str, columns: &[&'static ColumnSpec]) -> Result<Option<DataFrame>, Fault> {
     let path = folder.join(format!("{name}.parquet"));
     let file = match File::open(&path) {
         Ok(file) => file,

@@ -78,6 +78,27 @@ fn whatever_is_cut_off_or_damaged_is_an_error_and_never_a_panic() {
     }
 }
 
+/// Each byte of the footer in turn: some of these files have the library panic.
+#[test]
+fn a_parquet_file_with_a_damaged_footer_is_an_error_and_never_a_panic() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let export = testing::parquet(folder.path(), &KERNELS, &[]);
+    let table = export.join("CUPTI_ACTIVITY_KIND_KERNEL.parquet");
+    let whole = fs::read(&table).expect("there");
+    let footer = u32::from_le_bytes(whole[whole.len() - 8..whole.len() - 4].try_into().expect("4 bytes"));
+    let mut refused = 0;
+    for at in whole.len() - 8 - footer as usize..whole.len() - 8 {
+        for spoilt in [0x15, 0xff] {
+            let mut bytes = whole.clone();
+            bytes[at] = spoilt;
+            fs::write(&table, &bytes).expect("written");
+            let read = Export::open(&export).expect("opens").table(&KERNEL);
+            refused += usize::from(read.is_err_and(|error| error.to_string().contains("damaged Parquet")));
+        }
+    }
+    assert!(refused > 0, "no such file has the library panic any more: guard and test may go");
+}
+
 #[test]
 fn what_is_no_export_is_told_with_what_to_do() {
     let folder = tempfile::tempdir().expect("a folder");
