@@ -1,6 +1,7 @@
 //! What is wrong in a file that a person wrote, and where; told all at once. Who finds it is `toml_reader` and the
 //! readers built on it.
 
+use crate::report::text::show;
 use std::fmt;
 
 /// One mistake. `line` and `column` count from 1; line 0 says that the file as a whole is meant.
@@ -29,14 +30,15 @@ impl Mistake {
     }
 }
 
+/// One line: what a file holds reaches no terminal and no CI as it is.
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
-            0 => write!(f, "{}: {}", self.file, self.message)?,
-            line => write!(f, "{}:{line}:{}: {}", self.file, self.column, self.message)?,
+            0 => write!(f, "{}: {}", show(&self.file), show(&self.message))?,
+            line => write!(f, "{}:{line}:{}: {}", show(&self.file), self.column, show(&self.message))?,
         }
         match &self.suggestion {
-            Some(suggestion) => write!(f, "; {suggestion}"),
+            Some(suggestion) => write!(f, "; {}", show(suggestion)),
             None => Ok(()),
         }
     }
@@ -83,5 +85,12 @@ mod tests {
             Mistakes(vec![mistake, unread]).to_string(),
             format!("{told}\nsuites/x.toml: cannot be read")
         );
+    }
+
+    #[test]
+    fn a_message_is_one_line_that_neither_terminal_nor_ci_obeys() {
+        let mistake = Mistake::of_file("suites/a\n::error ::b.toml", "no: `\n::stop-commands::x\u{1b}[2J`");
+        let shown = mistake.suggest("try\r::error ::c").to_string();
+        assert!(!shown.contains(char::is_control), "{shown:?}");
     }
 }

@@ -21,7 +21,7 @@ pub fn expand(text: &str) -> Result<Vec<String>, String> {
     for (at, item) in split(text)? {
         let (parts, count) = parts_of(item, at)?;
         if names.len().saturating_add(count) > MOST {
-            return Err(format!("a set of nodes has at most {MOST} names: `{item}`"));
+            return Err(format!("a set of nodes has at most {MOST} names: `{}`", shown(item)));
         }
         names.extend(product(&parts));
     }
@@ -29,7 +29,7 @@ pub fn expand(text: &str) -> Result<Vec<String>, String> {
     for name in &names {
         check_name(name)?;
         if !seen.insert(name.as_str()) {
-            return Err(format!("a node is named twice: `{name}`"));
+            return Err(format!("a node is named twice: `{}`", shown(name)));
         }
     }
     Ok(names)
@@ -43,15 +43,17 @@ pub fn split(text: &str) -> Result<Vec<(usize, &str)>, String> {
     let ends = text.char_indices().chain([(text.len(), ',')]);
     for (at, character) in ends {
         match (character, open) {
-            ('[', Some(_)) => return Err(format!("a bracket within a bracket at {}: `{text}`", at + 1)),
+            ('[', Some(_)) => {
+                return Err(format!("a bracket within a bracket at {}: `{}`", at + 1, shown(text)));
+            }
             ('[', None) => open = Some(at),
-            (']', None) => return Err(format!("a `]` without `[` at {}: `{text}`", at + 1)),
+            (']', None) => return Err(format!("a `]` without `[` at {}: `{}`", at + 1, shown(text))),
             (']', Some(_)) => open = None,
             (',', None) => {
                 let item = text.get(start..at).unwrap_or_default();
                 let blanks = item.len() - item.trim_start().len();
                 if item.trim().is_empty() {
-                    return Err(format!("nothing between commas at {}: `{text}`", start + 1));
+                    return Err(format!("nothing between commas at {}: `{}`", start + 1, shown(text)));
                 }
                 items.push((start + blanks + 1, item.trim()));
                 start = at + 1;
@@ -60,9 +62,14 @@ pub fn split(text: &str) -> Result<Vec<(usize, &str)>, String> {
         }
     }
     match open {
-        Some(at) => Err(format!("a `[` without `]` at {}: `{text}`", at + 1)),
+        Some(at) => Err(format!("a `[` without `]` at {}: `{}`", at + 1, shown(text))),
         None => Ok(items),
     }
+}
+
+/// As a message quotes it: in one line, which neither a terminal nor a CI obeys.
+fn shown(text: &str) -> String {
+    text.escape_debug().to_string()
 }
 
 /// The shortest range form, sorted: `expand` of it gives the same names, sorted and each once.
@@ -108,10 +115,10 @@ fn parts_of(item: &str, at: usize) -> Result<(Vec<Part>, usize), String> {
         parts.push(Part::Text(text.to_owned()));
         let (inside, after) = after.split_once(']').unwrap_or((after, ""));
         let place = at + (item.len() - rest.len()) + text.len() + 1;
-        let choices = choices(inside).map_err(|why| format!("{why}, at {place}: `{item}`"))?;
+        let choices = choices(inside).map_err(|why| format!("{why}, at {place}: `{}`", shown(item)))?;
         count = count.saturating_mul(choices.len());
         if count > MOST {
-            return Err(format!("a set of nodes has at most {MOST} names: `{item}`"));
+            return Err(format!("a set of nodes has at most {MOST} names: `{}`", shown(item)));
         }
         parts.push(Part::Choice(choices));
         rest = after;
@@ -134,16 +141,16 @@ fn choices(inside: &str) -> Result<Vec<String>, String> {
         };
         let (first, last) = (number(low)?, number(high)?);
         if first > last {
-            return Err(format!("a range runs backwards (`{range}`)"));
+            return Err(format!("a range runs backwards (`{}`)", shown(range)));
         }
         if low.len() > high.len() || (high.starts_with('0') && high.len() != low.len()) {
-            return Err(format!("both ends of a range need the same number of digits (`{range}`)"));
+            return Err(format!("both ends of a range need the same number of digits (`{}`)", shown(range)));
         }
         if step == 0 {
-            return Err(format!("a step of 0 goes nowhere (`{range}/0`)"));
+            return Err(format!("a step of 0 goes nowhere (`{}/0`)", shown(range)));
         }
         if (last - first) / step >= MOST as u64 {
-            return Err(format!("a set of nodes has at most {MOST} names (`{range}`)"));
+            return Err(format!("a set of nodes has at most {MOST} names (`{}`)", shown(range)));
         }
         let width = low.len();
         let mut value = first;
@@ -152,7 +159,7 @@ fn choices(inside: &str) -> Result<Vec<String>, String> {
             value += step;
         }
         if all.len() > MOST {
-            return Err(format!("a set of nodes has at most {MOST} names (`{range}`)"));
+            return Err(format!("a set of nodes has at most {MOST} names (`{}`)", shown(range)));
         }
     }
     Ok(all)
@@ -160,12 +167,12 @@ fn choices(inside: &str) -> Result<Vec<String>, String> {
 
 fn number(digits: &str) -> Result<u64, String> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("brackets hold numbers and ranges of numbers (not `{digits}`)"));
+        return Err(format!("brackets hold numbers and ranges of numbers (not `{}`)", shown(digits)));
     }
     if digits.len() > MOST_DIGITS {
-        return Err(format!("a number has at most {MOST_DIGITS} digits (`{digits}`)"));
+        return Err(format!("a number has at most {MOST_DIGITS} digits (`{}`)", shown(digits)));
     }
-    digits.parse().map_err(|_| format!("not a number (`{digits}`)"))
+    digits.parse().map_err(|_| format!("not a number (`{}`)", shown(digits)))
 }
 
 fn product(parts: &[Part]) -> Vec<String> {
@@ -191,7 +198,7 @@ fn check_name(name: &str) -> Result<(), String> {
         return Err(format!("a node's name has letters, digits, `-`, `_` and `.`, not {odd:?}: {name:?}"));
     }
     if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        return Err(format!("a node's name begins with a letter or digit: `{name}`"));
+        return Err(format!("a node's name begins with a letter or digit: `{}`", shown(name)));
     }
     if name.len() > 255 {
         return Err(format!("a node's name has at most 255 characters, this one has: {}", name.len()));
@@ -334,6 +341,22 @@ mod tests {
         for (text, told) in mistakes {
             let message = expand(text).expect_err(text);
             assert!(message.contains(told), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn messages_quote_a_set_without_its_line_breaks_and_escapes() {
+        for text in [
+            "[\n::error title=x\u{1b}[2J",
+            "a,\n,b",
+            "p[\n::error]",
+            "p[2-1\n",
+            "-\n",
+            "n[1-9\n/0]",
+            "p[\u{1b}-2]",
+        ] {
+            let message = expand(text).expect_err(text);
+            assert!(!message.contains(char::is_control), "{message:?}");
         }
     }
 
