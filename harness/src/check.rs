@@ -12,7 +12,7 @@ use crate::physics;
 use crate::recipe::own;
 use crate::suggest::nearest;
 use crate::suite::{Suite, Workload};
-use crate::toml_reader::line_of;
+use crate::toml_reader::{file, line_of};
 use crate::window;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -141,9 +141,8 @@ fn scripts(home: &Path, suite: &Suite) -> Vec<lint::Source> {
     });
     names.sort();
     names.dedup();
-    let read = |name: &String| {
-        Some(lint::Source { name: name.clone(), text: std::fs::read_to_string(home.join(name)).ok()? })
-    };
+    let read =
+        |name: &String| Some(lint::Source { name: name.clone(), text: file::read(&home.join(name)).ok()? });
     names.into_iter().filter_map(read).collect()
 }
 
@@ -165,7 +164,7 @@ pub fn texts(home: &Path, folder: &str) -> (Vec<(String, String)>, Vec<Mistake>)
             continue;
         }
         let file = format!("{folder}/{name}");
-        match std::fs::read_to_string(entry.path()) {
+        match file::read(&entry.path()) {
             Ok(text) => texts.push((file, text)),
             Err(error) => mistakes.push(Mistake::of_file(&file, format!("cannot be read: {error}"))),
         }
@@ -216,4 +215,52 @@ fn check_baselines(baselines: &Baselines, text: &str, instances: &Instances) -> 
         None => mistakes.extend(without_profile(name, text, file, instances)),
     }
     mistakes
+}
+
+#[cfg(test)]
+mod file_tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// What is wrong with the one file of a project, or nothing; `None` where reading it does not end.
+    fn told(put: impl Fn(&Path)) -> Option<Vec<String>> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let suites = folder.path().join("suites");
+        std::fs::create_dir(&suites).expect("made");
+        put(&suites);
+        let home = folder.path().to_owned();
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let (_, mistakes) = texts(&home, "suites");
+            let _ = tell.send(mistakes.iter().map(|mistake| mistake.message.clone()).collect());
+        });
+        told.recv_timeout(Duration::from_secs(5)).ok()
+    }
+
+    #[test]
+    fn a_pipe_a_device_and_a_file_of_5_mib_are_refused_and_not_read() {
+        let pipe = |suites: &Path| {
+            let mode = nix::sys::stat::Mode::S_IRUSR;
+            nix::unistd::mkfifo(&suites.join("x.toml"), mode).expect("made");
+        };
+        let device = |suites: &Path| {
+            std::os::unix::fs::symlink("/dev/zero", suites.join("x.toml")).expect("linked");
+        };
+        let large =
+            |suites: &Path| std::fs::write(suites.join("x.toml"), vec![b'#'; 5 << 20]).expect("written");
+        assert_eq!(told(pipe), Some(vec!["cannot be read: no regular file".to_owned()]));
+        assert_eq!(told(large), Some(vec!["cannot be read: larger than 4 MiB: 5242880 bytes".to_owned()]));
+        assert_eq!(told(device), Some(vec!["cannot be read: no regular file".to_owned()]));
+        let plain = |suites: &Path| std::fs::write(suites.join("x.toml"), "a = 1").expect("written");
+        assert_eq!(told(plain), Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_suites_file_name_is_checked_like_the_name_of_a_case() {
+        for name in ["x\ntouch injected #", "a b", "-rf", "$(id)"] {
+            let why =
+                Suite::read_with("", &format!("suites/{name}.toml"), &|_| None).expect_err(name).to_string();
+            assert!(why.contains("a suite's name"), "{name:?}: {why}");
+        }
+    }
 }

@@ -7,6 +7,7 @@ use crate::inventory::{Instances, Inventory};
 use crate::store::Home;
 use crate::suggest;
 use crate::suite::{self, Suite};
+use crate::toml_reader::file;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +60,7 @@ pub fn load(
     // The profile, and the one that it is like: what stands in either decides what is run.
     for profile in [Some(name), inventory.instance.like.as_ref()].into_iter().flatten() {
         let path = instance_path(home, profile);
-        if let Ok(text) = fs::read_to_string(&path) {
+        if let Ok(text) = file::read(&path) {
             sources.push(source(home, &path, &text));
         }
     }
@@ -120,7 +121,7 @@ pub fn baselines(
         };
     }
     let shown = home.shown(&path);
-    let text = fs::read_to_string(&path).map_err(|error| vec![format!("{shown}: {error}")])?;
+    let text = file::read(&path).map_err(|error| vec![format!("{shown}: {error}")])?;
     let read = Baselines::read(&text, &shown).map_err(|mistakes| lines(&mistakes))?;
     Ok(Some((read, source(home, &path, &text))))
 }
@@ -159,7 +160,7 @@ fn read(
         return Err(vec![format!("no such file in {folder}, {hint}there are {all}: `{name}`")]);
     }
     let path = path.canonicalize().unwrap_or(path);
-    match fs::read_to_string(&path) {
+    match file::read(&path) {
         Ok(text) => {
             sources.push(source(home, &path, &text));
             Ok((path, text))

@@ -18,6 +18,9 @@ pub fn base_of(text: &str) -> Option<String> {
 
 /// Reads a suite, with the one that it extends, if it does. Lines and file are those of the file that has the cases.
 pub fn suite(text: &str, file: &str, find: Find<'_>) -> Result<Suite, Mistakes> {
+    if let Some(why) = odd_name(read::stem(file)) {
+        return Err(Mistake::of_file(file, why).into());
+    }
     let Some(base) = base_of(text) else { return read::suite(text, file) };
     let refuse = |message: String| Err(Mistake::at(file, line_of(text, "extends"), 1, message).into());
     let shown = base.escape_debug();
@@ -31,6 +34,16 @@ pub fn suite(text: &str, file: &str, find: Find<'_>) -> Result<Suite, Mistakes> 
     }
     let base = read::suite(&base_text, &base_file)?;
     toml_reader::read(text, file, |table| extended(table, &base, file))
+}
+
+/// The name goes into the ids of runs, and with them into folders and the scripts of jobs, as the names of cases do.
+fn odd_name(name: &str) -> Option<String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if let Some(odd) = name.chars().find(|c| !allowed(*c)) {
+        return Some(format!("a suite's name has letters, digits, `-`, `_` and `.`, not {odd:?}: {name:?}"));
+    }
+    (!name.starts_with(|c: char| c.is_ascii_alphanumeric()) || name.len() > 100)
+        .then(|| format!("a suite's name begins with a letter or digit and has at most 100: `{name}`"))
 }
 
 fn extended(table: &Table<'_>, base: &Suite, file: &str) -> Option<Suite> {

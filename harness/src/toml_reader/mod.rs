@@ -1,6 +1,7 @@
 //! Walks a TOML file that a person wrote and collects every mistake in it, each with its place, instead of stopping
 //! at the first. What the keys mean is told by the readers of suites, inventories and baselines.
 
+pub mod file;
 mod inner;
 mod literal;
 pub mod quantity;

@@ -3,6 +3,7 @@
 
 use crate::baseline::{Baselines, PENDING};
 use crate::store::{Home, write_whole};
+use crate::toml_reader::file;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ pub fn instances(home: &Home, ending: &str) -> Vec<String> {
 /// Nothing where there is no such file.
 pub fn read(home: &Home, path: &Path) -> Result<Option<Baselines>, String> {
     let shown = home.shown(path);
-    let text = match fs::read_to_string(path) {
+    let text = match file::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("{shown}: {error}")),
@@ -47,7 +48,7 @@ pub fn write(path: &Path, baselines: &Baselines) -> Result<(), String> {
             _ => Ok(()),
         };
     }
-    let opening = fs::read_to_string(path).map(|text| opening(&text)).unwrap_or_default();
+    let opening = file::read(path).map(|text| opening(&text)).unwrap_or_default();
     let text = format!("{opening}{}", baselines.render());
     write_whole(path, text.as_bytes()).map_err(|error| error.to_string())
 }

@@ -1,0 +1,30 @@
+//! The text of a file that a person wrote. Folders of a pull request may hold anything under such a name: a pipe would
+//! never end, a device would fill the memory.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Far more than any person writes.
+const MOST_BYTES: u64 = 4 << 20;
+
+pub fn read(path: &Path) -> io::Result<String> {
+    // Asked again of what is open: it may have become another between the two.
+    regular(&fs::metadata(path)?)?;
+    let file = File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
+    regular(&file.metadata()?)?;
+    let mut text = String::new();
+    file.take(MOST_BYTES).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn regular(data: &fs::Metadata) -> io::Result<()> {
+    let size = data.len();
+    match (data.is_file(), size > MOST_BYTES) {
+        (false, _) if data.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        (false, _) => Err(io::Error::other("no regular file")),
+        (true, true) => Err(io::Error::other(format!("larger than {} MiB: {size} bytes", MOST_BYTES >> 20))),
+        (true, false) => Ok(()),
+    }
+}
