@@ -3,6 +3,7 @@
 
 use crate::artefact::acceptance::{Acceptance, Limit};
 use crate::nodeset;
+use crate::report::text::show;
 use std::fmt::Write;
 
 pub fn markdown(of: &Acceptance) -> String {
@@ -234,6 +235,30 @@ fn cell(text: &str) -> String {
     line(text).replace('|', "\\|")
 }
 
+/// One line of text in which nothing is markup: some of it was printed by nodes that are not trusted yet.
 fn line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let line = show(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let line = line.replace('\\', r"\\").replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    // What makes a link of brackets: ranges of nodes have brackets too, and stay readable.
+    line.replace("](", r"]\(").replace("][", r"]\[").replace("]:", r"]\:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_node_prints_is_text_and_neither_markup_nor_terminal_escape() {
+        for (raw, shown) in [
+            ("\u{1b}[2J\u{1b}]0;owned\u{7}", "\\\\x1b[2J\\\\x1b]0;owned\\\\x07"),
+            ("<img src=x onerror=y>", "&lt;img src=x onerror=y&gt;"),
+            ("[a](http://e)", r"[a]\(http://e)"),
+            ("[a]: http://e", r"[a]\: http://e"),
+            (r"a \| b | c", r"a \\\| b \| c"),
+            ("two\n  lines", "two lines"),
+            ("p5-001 rdmap79s0: 4.8 GB/s", "p5-001 rdmap79s0: 4.8 GB/s"),
+        ] {
+            assert_eq!(cell(raw), shown);
+        }
+    }
 }

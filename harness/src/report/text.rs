@@ -6,12 +6,13 @@ use recipes::finding::Finding;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// One line of text that no terminal obeys and every XML document may hold: control characters, and those that
+/// One line of text that neither a terminal nor a CI obeys and every XML document may hold: control characters, and those that
 /// turn the direction of writing, are written as escapes such as `\x1b`.
 pub fn show(s: &str) -> String {
     let mut shown = String::with_capacity(s.len());
-    for c in s.chars() {
+    for (at, c) in s.char_indices() {
         match c {
+            '#' if shown.ends_with('#') && opens_ci_command(&s[at + 1..]) => shown.push_str("\\x23"),
             '\n' => shown.push_str("\\n"),
             '\r' => shown.push_str("\\r"),
             '\t' => shown.push_str("\\t"),
@@ -21,6 +22,12 @@ pub fn show(s: &str) -> String {
         }
     }
     shown
+}
+
+/// GitHub and Azure obey `##[...]` and `##vso[...]` anywhere in a line that a job prints.
+fn opens_ci_command(rest: &str) -> bool {
+    let word = rest.split('[').next().unwrap_or_default();
+    word.len() < rest.len() && (word.is_empty() || word.eq_ignore_ascii_case("vso"))
 }
 
 /// Characters that show something else than what stands there, and the two that XML 1.0 leaves out.
@@ -138,6 +145,15 @@ mod tests {
             assert_eq!(show(raw), shown);
         }
         assert_eq!(show_lines("a\tb\x1b\nc"), "a\tb\\x1b\nc");
+    }
+
+    #[test]
+    fn commands_of_ci_systems_are_defused_anywhere_in_a_line() {
+        for raw in ["left out p5-002: ##[error]x", "##vso[task.complete]", "###[group]", "##VSO[a]"] {
+            let shown = show(raw).to_lowercase();
+            assert!(!shown.contains("##[") && !shown.contains("##vso["), "{shown}");
+        }
+        assert_eq!(show("## heading #[a] #1"), "## heading #[a] #1");
     }
 
     #[test]
