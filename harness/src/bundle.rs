@@ -67,6 +67,8 @@ pub fn open(home: &Home, file: &Path) -> Result<PathBuf, StoreError> {
         )));
     }
     intact(&run).map_err(|error| bad(&inside(&error, place.path())))?;
+    // Before anybody can find it in `runs`.
+    store::mark_foreign(&opened)?;
     let target = runs.join(&id);
     if !target.exists() {
         fs::rename(&opened, &target).map_err(|error| bad(&error))?;

@@ -89,6 +89,51 @@ fn a_bundle_of_a_run_that_is_here_is_that_run_unless_it_is_another() {
 }
 
 #[test]
+fn a_run_that_came_in_a_bundle_is_read_and_never_obeyed() {
+    let project = project();
+    let run = ended(&project);
+    let file = bundle(&project, "latest");
+    let other = crate::little::project();
+    assert_eq!(analyze(&other, &file).code, Some(1));
+    let replayed = id(&other);
+    let refused = |args: &[&str]| {
+        let ran = other.harness(args);
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.all());
+        assert!(ran.stderr.contains("this run came in a bundle"), "{args:?}: {}", ran.stderr);
+    };
+    for word in [run.as_str(), replayed.as_str()] {
+        refused(&["--rerun", word]);
+        refused(&["clean", "--run", word]);
+    }
+    refused(&["--run", &run, "--resume"]);
+    let ran = other.harness(&["clean", "--all"]);
+    assert!(!ran.all().contains(&run) && !ran.all().contains(&replayed), "{}", ran.all());
+    let ran = other.harness(&["history", "nccl.busbw"]);
+    assert!(ran.all().contains("it came in a bundle"), "{}", ran.all());
+    // It is still the same run: packed again it has the same bytes.
+    let again = other.harness(&["bundle", "--run", &run, "--out", "again.tar.gz"]);
+    assert_eq!(again.code, Some(0), "{}", again.all());
+    assert_eq!(fs::read(other.path().join("again.tar.gz")).expect("read"), fs::read(&file).expect("read"));
+}
+
+#[test]
+fn a_rerun_takes_no_source_from_outside_of_the_project() {
+    let project = project();
+    let run = ended(&project);
+    let elsewhere = Project::new();
+    let plan = project.latest().join("plan.json");
+    let text = fs::read_to_string(&plan).expect("there");
+    let outside = elsewhere.path().join("suites/little.toml").display().to_string();
+    fs::copy(project.path().join("suites/little.toml"), &outside).expect("copied");
+    for odd in [outside.as_str(), "suites/../suites/little.toml"] {
+        fs::write(&plan, text.replace("\"suites/little.toml\"", &format!("\"{odd}\""))).expect("changed");
+        let ran = project.harness(&["--rerun", &run]);
+        assert_eq!(ran.code, Some(2), "{odd}: {}", ran.all());
+        assert!(ran.stderr.contains("leads out of the project"), "{odd}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn what_is_cut_changed_or_newer_is_refused_and_leaves_nothing() {
     let project = project();
     let run = ended(&project);

@@ -113,7 +113,7 @@ pub fn results(folder: &Path) -> BTreeMap<String, Vec<u8>> {
         serde_json::from_slice(&fs::read(folder.join("plan.json")).expect("a plan")).expect("a plan");
     let id = plan["run_id"].as_str().expect("an id");
     let mut found = files(folder, "");
-    found.retain(|name, _| name != "plan.json");
+    found.retain(|name, _| !["plan.json", "origin"].contains(&name.as_str()));
     for (name, bytes) in &mut found {
         if name == "summary.json" {
             let parent = format!("\"parent\": {}", plan["parent"]);

@@ -1,13 +1,13 @@
 //! `harness clean`: ends what is left of runs, and shows that nothing is.
 
 use super::reached::{Reached, simulated};
-use super::{home, no_home, resume, run_suites, usage};
+use super::{home, no_home, resume, run_suites, stored, usage};
 use crate::artefact::{Launcher, Plan};
 use crate::clean::{self, Cleaned, Left};
 use crate::exit_code;
 use crate::reach::openssh;
 use crate::reach::process::ProcessReach;
-use crate::store::{Home, Named, Store, Stored};
+use crate::store::{Home, Named, Store, Stored, is_foreign};
 use clap::{ArgGroup, Parser};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -58,8 +58,11 @@ pub fn run(args: &CleanArgs) -> i32 {
 }
 
 fn folders(home: &Home, args: &CleanArgs) -> Result<Vec<PathBuf>, String> {
-    let Some(word) = &args.run else { return Ok(home.runs()) };
+    let Some(word) = &args.run else {
+        return Ok(home.runs().into_iter().filter(|folder| !is_foreign(folder)).collect());
+    };
     match home.find_run(word).map_err(|why| format!("--run: {why}"))? {
+        Named::Folder(folder) if is_foreign(&folder) => Err(format!("--run: {}", stored::foreign(word))),
         Named::Folder(folder) => Ok(vec![folder]),
         Named::Archive(_) => {
             Err(format!("--run: a bundle is a copy, and has nothing anywhere else: `{word}`"))

@@ -8,7 +8,7 @@ use crate::plan;
 use crate::reach::process::ProcessReach;
 use crate::recipe::own;
 use crate::replay::{self, From};
-use crate::store::{self, Home, Store};
+use crate::store::{self, Home, Store, is_foreign};
 use crate::tasks::Cluster;
 
 pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
@@ -26,6 +26,9 @@ pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
             "--fetch: the nodes of a pretend run went with its process; what came home is accounted for without --fetch, \
              and a run that did not come to its end goes on with --resume",
         );
+    }
+    if args.fetch && is_foreign(parent.folder()) {
+        return usage(&format!("--fetch: {}", stored::foreign(id)));
     }
     if let Err(why) = own_recipes(&parent.plan) {
         return usage(&why);
@@ -49,6 +52,7 @@ pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
         Err(why) => return usage(&why),
     };
     let done = Store::create(home, &plan.run_id).map_err(|error| error.to_string()).and_then(|store| {
+        store.comes_from(&parent).map_err(|error| error.to_string())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
         let finished = runtime.block_on(async {

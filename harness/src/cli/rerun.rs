@@ -6,12 +6,12 @@ use super::{RunArgs, stored, usage};
 use crate::artefact::Plan;
 use crate::plan::{self, Selection};
 use crate::recipe::own;
-use crate::store::{Home, Stored};
+use crate::store::{Home, Stored, is_inside};
 use crate::{exit_code, nodeset, owed};
 use std::collections::BTreeSet;
 
 pub fn rerun(home: &Home, id: &str, args: &RunArgs) -> i32 {
-    let owing = stored::open(home, id).and_then(|parent| Ok((owed_by(&parent)?, parent)));
+    let owing = stored::open_own(home, id).and_then(|parent| Ok((owed_by(&parent)?, parent)));
     let (owed, parent) = match owing {
         Ok(owing) => owing,
         Err(why) => return usage(&format!("--rerun: {why}")),
@@ -74,6 +74,10 @@ fn like(home: &Home, parent: &Plan, args: &RunArgs) -> Result<RunArgs, String> {
     let mut sources = parent.sources.iter();
     let mut path = |what: &str, name: &str| -> Result<String, String> {
         let file = sources.next().map(|source| source.file.as_str()).unwrap_or_default();
+        // A plan may come from elsewhere: what it names lies in this project, or nowhere.
+        if !is_inside(file) {
+            return Err(format!("a source of the run's plan leads out of the project: {file:?}"));
+        }
         let path = home.path().join(file);
         let stem = path.file_stem().and_then(|stem| stem.to_str());
         match stem == Some(name) && path.is_file() {

@@ -4,12 +4,12 @@
 use super::isolate::after;
 use super::replay::own_recipes;
 use super::run_suites::{self, Past};
-use super::{RunArgs, clean, load};
+use super::{RunArgs, clean, load, stored};
 use crate::artefact::Plan;
 use crate::inventory::Inventory;
 use crate::run::History;
 use crate::sim::journal::Entry;
-use crate::store::{self, Home, Named, Store, Stored};
+use crate::store::{self, Home, Named, Store, Stored, is_foreign, is_inside};
 use crate::{exit_code, interrupt};
 use serde_json::Value;
 
@@ -83,7 +83,11 @@ fn own(home: &Home, word: &str) -> Result<Store, String> {
             return Err(format!("a bundle is a copy, a run goes on in its own folder: `{word}`"));
         }
     };
-    Store::open(home, id).map_err(|error| error.to_string())
+    let store = Store::open(home, id).map_err(|error| error.to_string())?;
+    match is_foreign(&store.folder()) {
+        true => Err(stored::foreign(word)),
+        false => Ok(store),
+    }
 }
 
 /// What there is of a run that was ended before its end.
@@ -122,7 +126,8 @@ pub fn inventory(home: &Home, plan: &Plan, named: &str) -> Result<Inventory, Str
             && !source.file.starts_with("suites/")
             && !source.file.starts_with("baselines/")
     });
-    let path = planned.map(|source| home.path().join(&source.file)).filter(|path| path.exists());
+    let inside = planned.filter(|source| is_inside(&source.file));
+    let path = inside.map(|source| home.path().join(&source.file)).filter(|path| path.exists());
     // One from outside the project is known by its bare name alone: it is given again.
     let name = path.map_or_else(|| named.to_owned(), |path| path.display().to_string());
     let loaded = load::load(home, &[], &name, None).map_err(|mistakes| mistakes.join("; "))?;

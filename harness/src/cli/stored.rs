@@ -1,7 +1,24 @@
 //! From the word that names a stored run to the run: its folder, or a bundle that is opened first.
 
 use crate::bundle;
-use crate::store::{Home, Named, Stored};
+use crate::store::{Home, Named, Stored, is_foreign};
+
+/// The same, but of a run that was made here: for what obeys its plan.
+pub fn open_own(home: &Home, word: &str) -> Result<Stored, String> {
+    let stored = open(home, word)?;
+    match is_foreign(stored.folder()) {
+        true => Err(foreign(word)),
+        false => Ok(stored),
+    }
+}
+
+/// Why a run that came in a bundle is not obeyed.
+pub fn foreign(word: &str) -> String {
+    format!(
+        "this run came in a bundle, which nobody has signed: it is not cleaned, resumed, rerun, fetched for or taken for evidence; \
+         read it by `--from analyze`, or begin a new run: `{word}`"
+    )
+}
 
 /// The run's folder, opened for reading; or why it cannot be, in words for a person.
 pub fn open(home: &Home, word: &str) -> Result<Stored, String> {

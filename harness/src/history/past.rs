@@ -4,7 +4,7 @@
 use super::blameless;
 use crate::artefact::{CaseVerdict, Culprit, LeftOut, Plan};
 use crate::fingerprint::{self, Fingerprint};
-use crate::store::Stored;
+use crate::store::{Stored, is_foreign};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -64,6 +64,11 @@ fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
 fn of(folders: &[PathBuf]) -> Past {
     let mut past = Past::default();
     for folder in folders {
+        if is_foreign(folder) {
+            let why = "it came in a bundle, and tells nothing of this place".to_owned();
+            past.passed.push(Passed { name: name(folder), why });
+            continue;
+        }
         match run(folder) {
             Ok(run) => past.runs.push(run),
             Err(why) => past.passed.push(Passed { name: name(folder), why }),

@@ -41,6 +41,9 @@ fn walk(folder: &Path, is_unfinished: bool) -> Result<Vec<PathBuf>, StoreError> 
         for entry in entries.map_err(|error| StoreError::at(&path, error))? {
             let kind = entry.file_type().map_err(|error| StoreError::at(&entry.path(), error))?;
             let name = entry.file_name();
+            if name == super::origin::ORIGIN && inner.as_os_str().is_empty() {
+                continue;
+            }
             if kind.is_dir() {
                 open.push(inner.join(name));
             } else if kind.is_file()

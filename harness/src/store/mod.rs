@@ -6,12 +6,14 @@ mod checksums;
 mod find;
 mod held;
 mod journal;
+mod origin;
 mod stored;
 mod whole;
 
 pub use carry::files;
 pub use checksums::{CHECKSUMS, checksums};
 pub use find::Named;
+pub use origin::{is_foreign, mark_foreign};
 pub use stored::{Stored, is_inside};
 pub use whole::{write_private_by, write_whole, write_whole_by};
 

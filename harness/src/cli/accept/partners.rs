@@ -42,6 +42,9 @@ pub fn of(
 /// By the newest run on this cluster in which all passed.
 fn vouched_for(home: &Home, inventory: &Inventory, others: &[String]) -> Option<(Vec<String>, String)> {
     home.runs().iter().rev().find_map(|folder| {
+        if store::is_foreign(folder) {
+            return None;
+        }
         let stored = Stored::open(folder).ok()?;
         let summary: crate::artefact::Summary = store::read_json(&folder.join("summary.json")).ok()?;
         let has_passed = summary.exit_code == crate::exit_code::PASSED && summary.counts.pass > 0;

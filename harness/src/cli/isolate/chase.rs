@@ -208,8 +208,11 @@ fn evidence_at_hand(
         return Ok(AtHand::Nothing);
     }
     let stored = match &args.run {
-        Some(word) => Some(stored::open(home, word).map_err(|why| format!("--run: {why}"))?),
+        Some(word) => Some(stored::open_own(home, word).map_err(|why| format!("--run: {why}"))?),
         None => home.runs().iter().rev().find_map(|folder| {
+            if store::is_foreign(folder) {
+                return None;
+            }
             let stored = Stored::open(folder).ok()?;
             let plan = &stored.plan;
             let fits = plan.suites.iter().any(|name| name == suite) && plan.inventory == inventory.name;

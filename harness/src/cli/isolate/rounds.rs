@@ -277,11 +277,13 @@ impl Isolation {
 
 /// The rounds of the isolation that a run belongs to, in their order.
 pub fn records(home: &Home, word: &str) -> Result<Vec<(PathBuf, Record)>, String> {
-    let named = super::super::stored::open(home, word)?;
+    let named = super::super::stored::open_own(home, word)?;
     let read = |folder: &Path| store::read_json::<Record>(&folder.join(RECORD));
     let one = read(named.folder()).map_err(|_| format!("no round of an isolation: `{word}`"))?;
     let mut records: Vec<(PathBuf, Record)> = Vec::new();
-    for folder in home.runs().into_iter().filter(|folder| folder.join(RECORD).exists()) {
+    for folder in
+        home.runs().into_iter().filter(|folder| folder.join(RECORD).exists() && !store::is_foreign(folder))
+    {
         let record = read(&folder).map_err(|error| error.to_string())?;
         if record.first == one.first {
             records.push((folder, record));
