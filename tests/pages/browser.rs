@@ -178,7 +178,7 @@ impl Browser {
             |error: &Value| error["message"].as_str().is_some_and(|text| text.contains("navigated"));
         loop {
             match self.try_eval(condition) {
-                Ok(value) if value == json!(true) => return,
+                Ok(Value::Bool(true)) => return,
                 Err(error) if !is_left(&error) => panic!("{condition}: {error}"),
                 _ => {}
             }

@@ -32,6 +32,28 @@ fn redacted(project: &Project, case: &str) -> u64 {
 }
 
 #[test]
+fn jobs_see_nothing_of_the_harness_environment_but_what_is_listed() {
+    let project = Project::new();
+    here(&project);
+    let shows = program(&project, "shows", "env > \"$HOME/seen\"");
+    project.write(
+        "suites/test.toml",
+        &format!("instance = \"p5\"\nabout = \"what it sees\"\n{}", case("shows", &shows, "", "")),
+    );
+    let mut command = project.command(&["-q", "--suite", "test", "--inventory", "here"]);
+    command.env("PLANTED", TOKEN).env("HOME", project.path());
+    let own =
+        [("CI_JOB_NUMBER", "7"), ("CI_SECRET_TOKEN", "abc"), ("NCCL_TOKEN", "abc"), ("NCCL_DEBUG", "INFO")];
+    let ran = crate::project::ran(command.envs(own).output().expect("the harness starts"));
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    let seen = fs::read_to_string(project.path().join("seen")).expect("written by the job");
+    assert!(seen.contains("NCCL_DEBUG=INFO"), "{seen}");
+    for name in ["CI_JOB_NUMBER", "CI_SECRET_TOKEN", "NCCL_TOKEN", "PLANTED="] {
+        assert!(!seen.contains(name), "{name} in {seen}");
+    }
+}
+
+#[test]
 fn a_planted_token_is_found_nowhere_in_what_a_pretend_run_leaves() {
     for inventory in ["default", "sim-ssh"] {
         let project = Project::new();

@@ -1,6 +1,7 @@
 //! How the world is reached: run a command on a host, put a file there, get a file from there.
 //! What is run and why is the launchers' business; the pretend cluster (`sim`) implements the same trait.
 
+mod environment;
 mod left_file;
 pub mod login;
 pub mod openssh;

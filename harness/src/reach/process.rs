@@ -1,6 +1,6 @@
 //! Reach by processes and files of this machine: for the local launcher, and for a Slurm whose commands are here.
 
-use super::{Answer, Command, Host, Reach, ReachError, Status, Wait, left_file};
+use super::{Answer, Command, Host, Reach, ReachError, Status, Wait, environment, left_file};
 use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -17,6 +17,8 @@ impl Reach for ProcessReach {
             let failed = |why: String| ReachError::Failed { what: format!("`{program}`"), why };
             let child = tokio::process::Command::new(&program)
                 .args(command.argv.iter().skip(1))
+                .env_clear()
+                .envs(environment::handed_on(std::env::vars_os()))
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())

@@ -58,7 +58,8 @@ pub fn render(script: &Script) -> String {
 
 /// What sbatch says of the job's tasks srun takes for a step's, and then ignores what the step itself asks for.
 pub const FORGETS: &str = "unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE\n";
-/// sbatch hands the submitting shell's variables on to the job: those that change what programs do are written down before
+/// sbatch hands the submitting shell's variables on to the job, as far as the harness hands them on to sbatch
+/// (`reach/environment.rs`, which has all of these): those that change what programs do are written down before
 /// the script sets its own.
 pub const RECORDS: &str = "for name in $(compgen -e); do\n  case $name in\n    \
     NCCL_*|OFI_NCCL_*|FI_*|RDMAV_*|OMPI_*|PMIX_MCA_*|UCX_*|CUDA_*|TORCH_*|PYTORCH_*|LD_LIBRARY_PATH|LD_PRELOAD) \
