@@ -58,6 +58,12 @@ fn files_go_and_come_whole() {
         let of_folder =
             reach.get(&there, &folder.display().to_string()).await.expect_err("a folder").to_string();
         assert!(of_folder.ends_with("on h1: it is a folder"), "{of_folder}");
+        let link = folder.with_file_name("link");
+        std::os::unix::fs::symlink(folder.join("f1"), &link).expect("linked");
+        for endless in [link.display().to_string(), "/dev/zero".to_owned()] {
+            let refused = reach.get(&there, &endless).await.expect_err("no file").to_string();
+            assert!(refused.ends_with("it is no file, but a link, a pipe or a device"), "{refused}");
+        }
         let over = reach.put(&there, &folder.display().to_string(), b"x").await.expect_err("a folder");
         assert!(matches!(over, ReachError::Failed { .. }), "{over}");
         assert!(folder.join("f0").exists());

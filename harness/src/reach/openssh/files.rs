@@ -190,8 +190,10 @@ async fn receive(session: &Arc<Session>, place: Place<'_>, came: &mut Came) -> R
 }
 
 fn readable(facts: &MetaData, path: &str) -> Result<(), String> {
-    if !facts.file_type().is_some_and(|kind| kind.is_file()) {
-        return Err("it is no file, but a folder, a link, a pipe or a device".to_owned());
+    match facts.file_type() {
+        Some(kind) if kind.is_file() => {}
+        Some(kind) if kind.is_dir() => return Err("it is a folder".to_owned()),
+        _ => return Err("it is no file, but a link, a pipe or a device".to_owned()),
     }
     let limit = left_file::limit(path);
     match facts.len() {
