@@ -301,14 +301,20 @@ pub fn wall_clock_s() -> f64 {
     now.unix_timestamp_nanos() as f64 / 1e9
 }
 
-/// `20261121T031000Z-nccl-p5-3f9c`: when, which suite, and four random digits.
+/// `20261121T031000Z-nccl-p5-3f9c`: when, which suite, and four digits that tell runs of one second apart.
 #[allow(clippy::disallowed_methods)]
 pub fn new_run_id(suite: &str) -> String {
-    let format = format_description!("[year][month][day]T[hour][minute][second]Z");
-    let when = OffsetDateTime::now_utc().format(format).unwrap_or_default();
-    let mut random = [0u8; 2];
+    let mut random = [0u8; 1];
     rand::rng().fill_bytes(&mut random);
-    format!("{when}-{suite}-{:02x}{:02x}", random[0], random[1])
+    run_id(OffsetDateTime::now_utc(), suite, random[0])
+}
+
+/// Its last digits are the millisecond and six random bits, so that runs of one second sort in the order they were made.
+fn run_id(now: OffsetDateTime, suite: &str, random: u8) -> String {
+    let format = format_description!("[year][month][day]T[hour][minute][second]Z");
+    let when = now.format(format).unwrap_or_default();
+    let tail = (now.millisecond() << 6) | u16::from(random & 0x3f);
+    format!("{when}-{suite}-{tail:04x}")
 }
 
 /// Seconds since 1970 as ISO 8601, to the millisecond.
@@ -348,6 +354,18 @@ impl std::error::Error for StoreError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_of_one_second_sort_in_the_order_they_were_made() {
+        let at = |millisecond: i128| {
+            OffsetDateTime::from_unix_timestamp_nanos((1_774_000_000_000 + millisecond) * 1_000_000)
+                .expect("a time")
+        };
+        let ids: Vec<String> =
+            [(7, 255), (8, 0), (999, 3)].map(|(ms, random)| run_id(at(ms), "canary", random)).to_vec();
+        assert!(ids.is_sorted(), "{ids:?}");
+        assert!(ids[2].ends_with("Z-canary-f9c3"), "{ids:?}");
+    }
 
     #[test]
     fn a_file_appears_whole_and_a_newer_format_is_refused_by_name() {
