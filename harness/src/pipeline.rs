@@ -283,7 +283,7 @@ pub fn write_reports(
     Ok(written)
 }
 
-/// What is told of a run while it goes on: what many jobs and cases would say alike is said once.
+/// What is reported of a run while it goes on: what many jobs and cases would say alike is said once.
 #[derive(Default)]
 struct Chatter {
     /// Why jobs were not launched, without what differs from one to the next.

@@ -1,5 +1,5 @@
 //! What the tools of a job said last before it failed: of a GPU's own program, of the ranks, of the batch script. What
-//! launchers add about exit codes and signals tells no cause, and is left out.
+//! launchers add about exit codes and signals names no cause, and is left out.
 
 use crate::artefact::{Collected, CollectedFile, Ended, FileKind, PlannedJob};
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// So many lines are kept of a job.
 const MOST: usize = 5;
-/// Of a longer line the rest tells nothing more.
+/// The rest of a longer line adds nothing.
 const LONGEST: usize = 200;
 /// Of a longer file only the end is read.
 const TAIL: u64 = 64 << 10;
@@ -72,7 +72,7 @@ fn last_of(text: &str) -> Vec<String> {
     last
 }
 
-/// Whether a line tells only that something ended, and nothing of why.
+/// Whether a line reports only that something ended, and not why.
 pub fn is_of_launcher(line: &str) -> bool {
     let of_srun = line.starts_with("srun: ");
     let of_slurm = of_srun || line.starts_with("slurmstepd");

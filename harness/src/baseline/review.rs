@@ -1,5 +1,5 @@
 //! What a person decides of a pending baseline: accepted, it takes the place of the old one; rejected, it stays where it
-//! is with the reason, until it is proposed anew.
+//! is with the reason, until it is proposed again.
 
 use super::{Baseline, BaselineKey, Baselines};
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! A preflight that no node answers says nothing about nodes: what is told of it, in a few lines, before anything is launched.
+//! A preflight that no node answers says nothing about nodes: what is printed of it, in a few lines, before anything is launched.
 
 use crate::artefact::Probe;
 use crate::inventory::{Inventory, ReachBy};

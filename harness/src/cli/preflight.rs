@@ -37,7 +37,7 @@ pub fn is_wanted(inventory: &Inventory, args: &RunArgs) -> bool {
     }
 }
 
-/// The plan on the nodes that may pass, and what all of them told. `reached` is how a real inventory's are reached;
+/// The plan on the nodes that may pass, and what all of them reported. `reached` is how a real inventory's are reached;
 /// `refused` are nodes that take no part in any case.
 pub fn before(
     home: &Home,

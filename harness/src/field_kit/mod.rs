@@ -34,6 +34,17 @@ pub struct Assumption {
     pub check: fn(&Evidence<'_>) -> Outcome,
 }
 
+const fn assumption(
+    id: &'static str,
+    assumed: &'static str,
+    checked_by: &'static str,
+    source: &'static str,
+    on: On,
+    check: fn(&Evidence<'_>) -> Outcome,
+) -> Assumption {
+    Assumption { id, assumed, checked_by, source, on, check }
+}
+
 /// Which clusters it concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {

@@ -2,7 +2,7 @@
 
 use super::Outcome::{self, Differs, Holds, NotSeen};
 use super::evidence::{Section, section};
-use super::{Assumption, Evidence, On};
+use super::{Assumption, Evidence, On, assumption};
 use crate::artefact::Value;
 use crate::inventory::{Instance, Inventory};
 use crate::nodeset;
@@ -10,16 +10,6 @@ use crate::plan::EXCLUDED_INTERFACES;
 use std::collections::{BTreeMap, BTreeSet};
 
 type Sections = BTreeMap<String, Section>;
-
-const fn assumption(
-    id: &'static str,
-    assumed: &'static str,
-    checked_by: &'static str,
-    source: &'static str,
-    check: fn(&Evidence<'_>) -> Outcome,
-) -> Assumption {
-    Assumption { id, assumed, checked_by, source, on: On::Any, check }
-}
 
 const COUNTERS: &str = "ls ports/1/hw_counters";
 const DEVICES: &str = "/sys/class/infiniband";
@@ -30,6 +20,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "the firmware names the instance type of the inventory",
         "/sys/class/dmi/id/product_name",
         "EC2 documentation, identify instances",
+        On::Any,
         instance,
     ),
     assumption(
@@ -37,6 +28,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "a node has the GPUs of its instance",
         "nvidia-smi",
         "the instance's profile",
+        On::Any,
         gpus,
     ),
     assumption(
@@ -44,6 +36,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "the EFA devices have the names of the instance's profile",
         DEVICES,
         "published device lists of p4d, p5 and p5en",
+        On::Any,
         nic_names,
     ),
     assumption(
@@ -51,6 +44,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "every RDMA device is EFA",
         "device/vendor is 0x1d0f",
         "p6-b200 lists two mlx5 beside 8 EFA devices (aws-do-eks)",
+        On::Any,
         other_rdma,
     ),
     assumption(
@@ -58,6 +52,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "the link of every EFA device is active",
         "ports/1/state",
         "the kernel's sysfs of RDMA devices",
+        On::Any,
         links,
     ),
     assumption(
@@ -65,6 +60,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "a device reports the line rate of the instance's profile",
         "ports/1/rate",
         "stas00 ml-engineering, network/README.md",
+        On::Any,
         line_rate,
     ),
     assumption(
@@ -72,6 +68,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "hw_counters has the counters that carry this instance's traffic",
         COUNTERS,
         "amzn-drivers, efa_verbs.c",
+        On::Any,
         counters,
     ),
     assumption(
@@ -79,6 +76,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "the EFA driver counts retransmissions (2.17 or newer)",
         COUNTERS,
         "amzn-drivers, efa RELEASENOTES.md, r2.17.0",
+        On::Any,
         retrans,
     ),
     assumption(
@@ -86,6 +84,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "the EFA driver counts dropped packets",
         COUNTERS,
         "amzn-drivers, efa_verbs.c",
+        On::Any,
         rx_drops,
     ),
     assumption(
@@ -93,6 +92,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "each NIC has a GPU behind the same PCIe switch",
         "the path of `device` in sysfs",
         "aws-ofi-nccl topologies; lstopo of a p5",
+        On::Any,
         gpu_of_nic,
     ),
     assumption(
@@ -100,6 +100,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "a process may lock all memory",
         "ulimit -l",
         "EFA documentation, memlock limits",
+        On::Any,
         memlock,
     ),
     assumption(
@@ -107,14 +108,16 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "nodes can write the folder that all nodes see",
         "the probe",
         "the inventory's `paths.shared`",
+        On::Any,
         shared,
     ),
-    assumption("node.bash", "bash is 4.2 or newer", "bash", "Amazon Linux 2 has 4.2", bash),
+    assumption("node.bash", "bash is 4.2 or newer", "bash", "Amazon Linux 2 has 4.2", On::Any, bash),
     assumption(
         "node.interfaces",
         "no virtual interface is left for MPI and NCCL to pick",
         "/sys/class/net",
         "AWS's job scripts exclude lo, docker0 and veth_def_agent",
+        On::Any,
         interfaces,
     ),
     assumption(
@@ -122,6 +125,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "jobs find no variable of NCCL, libfabric or MPI set that the inventory does not set",
         "env",
         "sbatch exports the submitter's environment",
+        On::Any,
         environment,
     ),
 ];

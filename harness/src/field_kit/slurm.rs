@@ -1,21 +1,11 @@
 //! What the harness assumes of Slurm.
 
 use super::Outcome::{self, Differs, Holds, NotSeen};
-use super::{Assumption, Evidence, On};
+use super::{Assumption, Evidence, On, assumption};
 use crate::inventory::ReachBy;
 use crate::probe::compare_versions;
 use crate::script::GpuRequest;
 use std::cmp::Ordering;
-
-const fn assumption(
-    id: &'static str,
-    assumed: &'static str,
-    checked_by: &'static str,
-    source: &'static str,
-    check: fn(&Evidence<'_>) -> Outcome,
-) -> Assumption {
-    Assumption { id, assumed, checked_by, source, on: On::Slurm, check }
-}
 
 const CONFIG: &str = "scontrol show config";
 
@@ -25,6 +15,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "the Slurm controller answers, and Slurm's commands are on PATH",
         "sinfo",
         "ParallelCluster puts /opt/slurm/bin on the PATH of login shells only (cookbook, recipes/config.rb)",
+        On::Slurm,
         controller,
     ),
     assumption(
@@ -32,6 +23,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "Slurm is 20.11 or newer, which knows `srun --overlap`",
         "sbatch --version",
         "Slurm release notes 20.11; tried with 22.05, 24.11 and 26.05",
+        On::Slurm,
         release,
     ),
     assumption(
@@ -39,6 +31,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "nodes have their GPUs as GRES, or none where `gpus = \"none\"`",
         "sinfo %G",
         "AWS hyperpod-precheck.py: `--gres` is not supported there by default",
+        On::Slurm,
         gres,
     ),
     assumption(
@@ -46,6 +39,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "srun starts MPI programs by the plugin that the inventory names",
         "srun --mpi=list",
         "ParallelCluster builds Slurm with PMIx (cookbook, install_slurm.rb); HyperPod has none by default",
+        On::Slurm,
         mpi,
     ),
     assumption(
@@ -53,6 +47,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "memory is no resource that a job has to ask for, or `mem` is set",
         CONFIG,
         "ParallelCluster's EnableMemoryBasedScheduling sets CR_CPU_Memory",
+        On::Slurm,
         memory,
     ),
     assumption(
@@ -60,6 +55,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "no QOS or limit of accounts is enforced, or `qos` is set",
         CONFIG,
         "man slurm.conf, AccountingStorageEnforce",
+        On::Slurm,
         limits,
     ),
     assumption(
@@ -67,6 +63,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "no plugin changes or refuses jobs when they are submitted",
         CONFIG,
         "man slurm.conf, JobSubmitPlugins and CliFilterPlugins",
+        On::Slurm,
         job_submit,
     ),
     assumption(
@@ -74,6 +71,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "no prolog delays the start of jobs",
         CONFIG,
         "awsome-distributed-training, HyperPod health_check/prolog_dcgm.sh runs for minutes",
+        On::Slurm,
         prolog,
     ),
     assumption(
@@ -81,6 +79,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "a job that ended is remembered for at least 60 s",
         CONFIG,
         "man slurm.conf, MinJobAge: 300 s by default",
+        On::Slurm,
         min_job_age,
     ),
     assumption(
@@ -88,6 +87,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "Slurm has every node of the inventory",
         "sinfo --Node",
         "node names change where HyperPod replaces a node",
+        On::Slurm,
         nodes,
     ),
     assumption(
@@ -95,6 +95,7 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         "no node has to boot before a job starts on it",
         "sinfo --Node %t",
         "ParallelCluster's dynamic nodes boot in 10 to 20 minutes",
+        On::Slurm,
         powered_up,
     ),
     Assumption {

@@ -2,7 +2,7 @@
 
 use super::Outcome::{self, Differs, Holds, NotSeen};
 use super::evidence::{Section, help, section};
-use super::{Assumption, Evidence, On};
+use super::{Assumption, Evidence, On, assumption};
 use crate::artefact::Value;
 use crate::inventory::NicTool;
 use crate::probe::compare_versions;
@@ -10,17 +10,6 @@ use recipes::op::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
 type Sections = BTreeMap<String, Section>;
-
-const fn assumption(
-    id: &'static str,
-    assumed: &'static str,
-    checked_by: &'static str,
-    source: &'static str,
-    on: On,
-    check: fn(&Evidence<'_>) -> Outcome,
-) -> Assumption {
-    Assumption { id, assumed, checked_by, source, on, check }
-}
 
 const HELP: &str = "--help";
 

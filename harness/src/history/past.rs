@@ -65,7 +65,7 @@ fn of(folders: &[PathBuf]) -> Past {
     let mut past = Past::default();
     for folder in folders {
         if is_foreign(folder) {
-            let why = "it came in a bundle, and tells nothing of this place".to_owned();
+            let why = "it came in a bundle: its nodes are not those of this project".to_owned();
             past.passed.push(Passed { name: name(folder), why });
             continue;
         }

@@ -126,7 +126,7 @@ pub fn is_refused(record: &JobRecord) -> bool {
     matches!(record.end, Ended::LaunchFailed { .. } | Ended::FolderFailed { .. }) && record.blamed.is_none()
 }
 
-/// Whether how it ended tells anything of the launcher: nobody stopped it, and it was not held back.
+/// Whether its ending says anything about the launcher: nobody stopped it, and it was not held back.
 fn was_tried(end: &Ended) -> bool {
     !matches!(
         end,

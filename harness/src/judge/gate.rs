@@ -84,7 +84,7 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         if *code != 0 && !is_command && !data_wrong {
             let (cause, evidence) = match failure {
                 Some(failure) => (failure.cause.clone(), failure.evidence.clone()),
-                None => (end.cause(), "the output tells no cause".to_owned()),
+                None => (end.cause(), "the output names no cause".to_owned()),
             };
             return error(
                 &cause,

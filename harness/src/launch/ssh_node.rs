@@ -16,7 +16,7 @@ pub enum State {
         code: i32,
         reason: Reason,
     },
-    /// Started, and gone without a word.
+    /// Started, and vanished without an exit status.
     Lost,
 }
 

@@ -162,7 +162,7 @@ impl Watch {
         let blame = |at: usize, evidence: String| Some(Blamed { node: name(at), evidence });
         let find = |wanted: &dyn Fn(&Watched) -> bool| self.nodes.iter().position(wanted);
         if let Some(at) = find(&|node| node.state == State::Lost) {
-            let why = "what was started there is gone without a word: killed by a stranger, or the node was started anew";
+            let why = "process vanished without an exit status (killed externally, or the node rebooted)";
             return Some((Ended::NodeFail, blame(at, format!("{}: {why}", name(at)))));
         }
         if let Some(at) = find(&|node| node.state == State::Absent) {
@@ -198,7 +198,7 @@ impl Watch {
             _ => None,
         });
         let Some((at, code, reason)) = ends.max_by_key(|(_, code, _)| *code) else {
-            return (Ended::Lost { why: "its nodes told nothing of its end".to_owned() }, None);
+            return (Ended::Lost { why: "its nodes reported no exit status".to_owned() }, None);
         };
         if reason == Reason::Asked {
             return (Ended::Cancelled, None);

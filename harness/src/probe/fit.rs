@@ -1,5 +1,5 @@
 //! Which nodes cannot pass, by what they told: held against the profile of their instance, and against what the inventory
-//! asks. What is not told speaks neither for a node nor against it, unless it is asked for, or every such node has it.
+//! asks. What is not reported speaks neither for a node nor against it, unless it is asked for, or every such node has it.
 
 use super::clock::surely_off_ms;
 use super::misled::misled;

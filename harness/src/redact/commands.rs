@@ -1,4 +1,4 @@
-//! Passwords that only the command or the file around them tells: `sshpass -p X`, `docker login -p X`, `curl -u user:X`,
+//! Passwords that only the command or the file around them shows: `sshpass -p X`, `docker login -p X`, `curl -u user:X`,
 //! and `login me password X` of a `.netrc`.
 
 use super::body::Body;

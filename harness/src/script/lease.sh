@@ -7,7 +7,7 @@
 #   absent             never started here
 #   running
 #   ended CODE REASON  REASON is itself, asked (by `end`) or lease (nobody looked for LEASE_S seconds)
-#   lost               started, and gone without a word: killed by a stranger, or the node was started anew
+#   lost               started, and vanished without an exit status: killed externally, or the node rebooted
 # What it remembers lies in FOLDER/lease.NODE: `keeper` and `group` say which processes, `status` how it ended. Time is
 # the kernel's uptime, which no change of the wall clock moves.
 set -u

@@ -80,7 +80,13 @@ impl<'a> Table<'a> {
             match nearest(name, asked.iter().copied()) {
                 Some(near) => self.source.mistake_with(&span, message, format!("did you mean `{near}`?")),
                 None => {
-                    let keys: Vec<String> = asked.iter().map(|key| format!("`{key}`")).collect();
+                    // A key can be read twice; it is listed once, at its first place.
+                    let mut keys: Vec<String> = Vec::new();
+                    for key in asked.iter().map(|key| format!("`{key}`")) {
+                        if !keys.contains(&key) {
+                            keys.push(key);
+                        }
+                    }
                     self.source.mistake_with(&span, message, format!("there are {}", keys.join(", ")));
                 }
             }

@@ -99,7 +99,7 @@ pub async fn resume_timeout(reach: &dyn Reach) -> Option<String> {
     Some(time.1.trim().to_owned()).filter(|time| !time.is_empty() && time.len() < 40)
 }
 
-/// What srun is to be told to wire ranks together with: the best that it has. Older releases list it on stderr.
+/// The MPI plugin that srun is to wire ranks together with: the best that it has. Older releases list it on stderr.
 pub async fn mpi(reach: &dyn Reach) -> Option<String> {
     let command = Command::new(["srun", "--mpi=list"], QUERY_LIMIT);
     let answer = reach.exec(&Host::Here, &command).await.ok()?;

@@ -4,7 +4,7 @@
 use super::{Failure, JobInput, failure};
 use crate::source::torch_failure::Account;
 
-/// What torch's own account comes to, if it tells anything. `shown` is the file that the lines stand in.
+/// What torch's own account comes to, if it names a failure. `shown` is the file that the lines stand in.
 pub fn failed_by(job: &JobInput, account: &Account, shown: &str, by: Option<&String>) -> Option<Failure> {
     if let Some(met) = &account.rendezvous {
         let said = &met.said;
