@@ -34,9 +34,10 @@ pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary 
     let of_run = judge::culprits_of_run(&outcomes, &named);
     let owed = owed::still_owed(plan, judged.iter().map(|judged| &judged.verdict));
     let own = match exit_code::of(&counts) {
-        exit_code::PASSED if counts.unjudged > 0 => {
+        exit_code::PASSED => {
             let verdicts: Vec<_> = judged.iter().map(|judged| &judged.verdict).collect();
-            let lacks = plan.strict || !unjudged::nodes_without_judged(plan, &verdicts).is_empty();
+            let is_refused = plan.strict && counts.unjudged > 0;
+            let lacks = is_refused || !unjudged::nodes_without_judged(plan, &verdicts).is_empty();
             if lacks { exit_code::COULD_NOT_TELL } else { exit_code::PASSED }
         }
         code => code,

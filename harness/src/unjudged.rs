@@ -4,6 +4,7 @@
 use crate::artefact::{
     CaseVerdict, Plan, PlannedAssertion, PlannedBaseline, PlannedCase, Status, Verdict, WorkloadFacts,
 };
+use crate::judge::absent::ABSENT;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many numbers of the plan will have nothing to be compared with, and how many numbers it has.
@@ -63,6 +64,8 @@ pub fn nodes_without_judged(plan: &Plan, verdicts: &[&CaseVerdict]) -> BTreeSet<
         for (assertion, verdict) in case.assertions.iter().zip(&of_case.verdicts) {
             let into = match verdict.status {
                 Status::Unjudged => &mut open,
+                // A driver that lacks the counter leaves the part without a number too.
+                Status::Skipped if verdict.cause.as_deref() == Some(ABSENT) => &mut open,
                 Status::Pass | Status::Fail | Status::ExpectedFailure | Status::UnexpectedPass => &mut judged,
                 Status::Inconclusive | Status::Error | Status::Skipped => continue,
             };

@@ -105,6 +105,22 @@ fn retransmission_counters_that_an_old_driver_lacks_are_skipped_with_the_reason(
 }
 
 #[test]
+fn nics_whose_only_number_was_skipped_are_no_pass_on_an_old_driver() {
+    let project = Project::new();
+    in_world(&project, "retrans_counters = false");
+    let suite = "instance = \"p5\"\nabout = \"retransmissions\"\n[[case]]\nname = \"pair\"\nplacement = \"pairs\"\n\
+        workload = { kind = \"nccl-tests\", op = \"all_reduce\", from = \"8\", to = \"1GiB\", factor = 2, iterations = 20 }\n\
+        recipes = [\"nccl_tests\", \"efa_traffic\"]\nlimit_s = 900\n\
+        [[case.assert]]\nmetric = \"nccl.wrong\"\nplace = \"both\"\nequals = 0\n\
+        [[case.assert]]\nmetric = \"nic.retrans_timeouts\"\nper = \"node\"\nat_most = 0\n";
+    project.write("suites/retrans.toml", suite);
+    let ran = run(&project, "retrans", &[]);
+    assert_eq!((ran.code, ran.blamed()), (Some(3), Vec::new()), "{}", ran.all());
+    let whole = run(&project, "nccl-p5", &[]);
+    assert_eq!(whole.code, Some(0), "a healthy fleet with an old driver stays green: {}", whole.all());
+}
+
+#[test]
 fn what_a_suite_exports_beats_what_the_image_sets() {
     let project = Project::new();
     let container = "[container]\nimage = \"/fsx/nccl.sqsh\"\nmounts = [\"/fsx:/fsx\"]";

@@ -12,7 +12,7 @@ pub const ABSENT: &str = "source-absent";
 
 /// Whether a node of the assertion lacks the metric's source; the verdict then says so. Where other nodes of the same
 /// assertion have it, the assertion as a whole cannot be judged.
-pub fn judge(
+pub(super) fn judge(
     data: &CaseData,
     assertion: &PlannedAssertion,
     measured: &Measured,

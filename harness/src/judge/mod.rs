@@ -1,7 +1,7 @@
 //! One verdict per planned assertion: first whether the job can be judged at all, then its numbers.
 //! The ways to hold a number against something are one file each; who is to blame for a red run is `culprit.rs`.
 
-mod absent;
+pub mod absent;
 mod apart;
 mod attempts;
 mod baseline;
