@@ -257,3 +257,33 @@ fn a_reservation_that_is_given_is_the_one_that_jobs_run_in() {
         assert!(ran.stderr.contains(told), "{}", ran.all());
     }
 }
+
+#[test]
+fn a_verb_that_is_none_is_an_error_and_no_filter() {
+    let project = Project::new();
+    for (args, wanted) in [
+        (&["isolat", "--suite", "nccl-p5"][..], "no verb `isolat`; did you mean `isolate`?"),
+        (&["recipes", "list"], "no verb `recipes`; did you mean `recipe`?"),
+        (&["run", "--suite", "nccl-p5"], "no verb `run`; suites are run without a verb"),
+        (&["help", "isolat"], "no verb `isolat`"),
+    ] {
+        let ran = project.harness(args);
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.all());
+        assert!(ran.stderr.contains(wanted), "{args:?}: {}", ran.all());
+    }
+    let help = project.harness(&["help"]);
+    assert_eq!((help.code, help.stdout.contains("Verbs")), (Some(0), true), "{}", help.all());
+    let of_verb = project.harness(&["help", "clean"]);
+    assert_eq!(
+        (of_verb.code, of_verb.stdout.contains("Usage: harness clean ")),
+        (Some(0), true),
+        "{}",
+        of_verb.all()
+    );
+    for flag in ["--version", "-V"] {
+        let version = project.harness(&[flag]);
+        assert_eq!(version.stdout, format!("harness {}\n", env!("CARGO_PKG_VERSION")), "{}", version.all());
+        assert_eq!(version.code, Some(0));
+    }
+    assert_eq!(project.runs(), 0);
+}

@@ -5,6 +5,7 @@ mod accept;
 mod access;
 mod baseline;
 mod bundle;
+mod check;
 mod clean;
 mod columns;
 mod compare;
@@ -13,6 +14,7 @@ mod history;
 mod inventory;
 mod isolate;
 mod load;
+mod logs;
 mod no_answer;
 mod preflight;
 mod provision;
@@ -26,54 +28,24 @@ mod stats;
 mod stored;
 mod sweep;
 mod together;
+mod verbs;
 
-use crate::inventory::Instances;
+use crate::exit_code;
 use crate::reach::openssh;
-use crate::recipe::own::worker;
 use crate::replay::From;
 use crate::store::Home;
-use crate::tasks::{SLURM, task};
-use crate::{check, exit_code, lint, logs};
+use crate::tasks::SLURM;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io;
 use std::path::PathBuf;
 
 const ABOUT: &str =
     "Tells whether the nodes of a GPU cluster are good, and which part is bad if they are not.";
 
-const VERBS: &str = "\
-Verbs (the first word; anything else there is a filter of assertion names):
-  accept --nodes RANGE  say of new nodes whether they are good, stage by stage, with a certificate
-  baseline propose --run ID...
-                        what runs say the baselines should be; `review`: decide on it; `show`, `lint`, `diff`, `export`
-  bundle --run ID       a run as one file, which opens on any machine
-  check                 lint every suite, inventory and baseline, offline
-  compare A B           what is worse in run B than in run A, and whether they can be compared
-  explain CODE          what the code of a culprit means, and what to do next
-  field-kit             check on a cluster what the harness assumes of it, and pack what was seen
-  history METRIC        how a number went from run to run, and where it changed; `--suspects`: parts that were blamed
-  inventory discover    write an inventory of the nodes that Slurm has
-  inventory probe       ask the nodes what they are and have; `diff`: which are unlike the others
-  isolate --suite S     find the part that makes a suite red, with as few runs as it takes
-  clean --run ID        end what is left of a run, and show that nothing is
-  lint script FILE...   mistakes in scripts and manifests that launch jobs; `lint function-trace`: in lists for nsys
-  logs mpi FILE...      print what logs of MPI messages tell
-  logs nccl FILE...     print the calls, communicators and networks that logs of NCCL tell of
-  logs nccl-tests FILE  print what was read from the output of nccl-tests
-  logs steps FILE       print the steps of a training, as its log tells them
-  provision nsys        put an nsys that you have as a package onto a shared folder
-  recipe NAME INPUT...  tables that recipes make of many profiler reports together
-  stats INPUT...        tables of statistics of profiler reports
-  sweep                 drawn suites with drawn faults on pretend clusters, one per seed
-
-Settings (--set KEY=VALUE, or --set CASE.KEY=VALUE):
-";
-
 /// The default verb.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "harness", about = ABOUT, version, disable_help_subcommand = true)]
+#[command(name = "harness", about = ABOUT, disable_help_subcommand = true)]
 pub struct RunArgs {
     /// Suite to run, by name or path; may be repeated
     #[arg(long = "suite", value_name = "NAME|PATH")]
@@ -169,148 +141,28 @@ pub struct RunArgs {
     pub libtest: libtest_mimic::Arguments,
 }
 
-/// `harness check`
-#[derive(Debug, Parser)]
-#[command(name = "harness check", about = "Lint every suite, inventory and baseline, offline.")]
-struct CheckArgs {}
-
-/// `harness lint`
-#[derive(Debug, Parser)]
-#[command(name = "harness lint", about = "Mistakes in files for other programs, with their places.")]
-struct LintArgs {
-    #[command(subcommand)]
-    asked: lint::Asked,
-}
-
-/// `harness logs`
-#[derive(Debug, Parser)]
-#[command(name = "harness logs", about = "Print what was read from logs.")]
-struct LogsArgs {
-    #[command(subcommand)]
-    kind: LogKind,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum LogKind {
-    /// Logs of MPI messages, as a preloaded logger writes them: calls with their bytes, ranks, and what is odd
-    Mpi(logs::mpi::Asked),
-    /// Logs of NCCL (NCCL_DEBUG=INFO): calls with their bytes, communicators, networks, and what is odd
-    Nccl(logs::nccl::Asked),
-    /// Output of nccl-tests, text or JSON; `-` is standard input
-    NcclTests {
-        #[arg(required = true, value_name = "FILE")]
-        files: Vec<PathBuf>,
-        /// One JSON object per file
-        #[arg(long)]
-        json: bool,
-        /// Exit with 1 where something was found
-        #[arg(long)]
-        fail_on_findings: bool,
-    },
-    /// Logs of trainings: the time, throughput and loss of each step, and what they tell
-    Steps(logs::steps::Asked),
-}
-
 /// The whole program but for ending the process.
 pub fn main(args: Vec<OsString>) -> i32 {
-    let verb = args.get(1).and_then(|word| word.to_str()).map(str::to_owned);
-    match verb.as_deref() {
-        Some("accept") => match parse::<accept::AcceptArgs>(verb_args(args)) {
-            Ok(args) => accept::run(&args),
-            Err(code) => code,
-        },
-        Some("baseline") => match parse::<baseline::BaselineArgs>(verb_args(args)) {
-            Ok(args) => baseline::run(&args),
-            Err(code) => code,
-        },
-        Some("bundle") => match parse::<bundle::BundleArgs>(verb_args(args)) {
-            Ok(args) => bundle::run(&args),
-            Err(code) => code,
-        },
-        Some("check") => match parse::<CheckArgs>(verb_args(args)) {
-            Ok(CheckArgs {}) => run_check(),
-            Err(code) => code,
-        },
-        Some("compare") => match parse::<compare::CompareArgs>(verb_args(args)) {
-            Ok(args) => compare::run(&args),
-            Err(code) => code,
-        },
-        Some("field-kit") => match parse::<field_kit::FieldKitArgs>(verb_args(args)) {
-            Ok(args) => field_kit::run(&args),
-            Err(code) => code,
-        },
-        Some("history") => match parse::<history::HistoryArgs>(verb_args(args)) {
-            Ok(args) => history::run(&args),
-            Err(code) => code,
-        },
-        Some("inventory") => match parse::<inventory::InventoryArgs>(verb_args(args)) {
-            Ok(args) => inventory::run(&args),
-            Err(code) => code,
-        },
-        Some("explain") => match parse::<isolate::ExplainArgs>(verb_args(args)) {
-            Ok(args) => isolate::explain(&args),
-            Err(code) => code,
-        },
-        Some("isolate") => match parse::<isolate::IsolateArgs>(verb_args(args)) {
-            Ok(args) => isolate::run(&args),
-            Err(code) => code,
-        },
-        Some("clean") => match parse::<clean::CleanArgs>(verb_args(args)) {
-            Ok(args) => clean::run(&args),
-            Err(code) => code,
-        },
-        Some("lint") => match parse::<LintArgs>(verb_args(args)) {
-            Ok(LintArgs { asked }) => lint::run(&asked, &mut io::stdout(), &mut io::stderr()),
-            Err(code) => code,
-        },
-        Some("logs") => match parse::<LogsArgs>(verb_args(args)) {
-            Ok(LogsArgs { kind: LogKind::NcclTests { files, json, fail_on_findings } }) => {
-                logs::nccl_tests::run(&files, json, fail_on_findings, &mut io::stdout(), &mut io::stderr())
-            }
-            Ok(LogsArgs { kind: LogKind::Mpi(args) }) => {
-                logs::mpi::run(&args, &mut io::stdout(), &mut io::stderr())
-            }
-            Ok(LogsArgs { kind: LogKind::Nccl(args) }) => logs_nccl(args),
-            Ok(LogsArgs { kind: LogKind::Steps(args) }) => {
-                logs::steps::run(&args, &mut io::stdout(), &mut io::stderr())
-            }
-            Err(code) => code,
-        },
-        Some(worker::VERB) => {
-            let words = args.iter().skip(2).map(|word| word.to_string_lossy().into_owned());
-            worker::serve(&words.collect::<Vec<_>>())
+    match verbs::find(&args) {
+        verbs::Found::Verb(run) => run(args),
+        verbs::Found::Help(args) => main(args),
+        verbs::Found::Version => {
+            println!("harness {}", env!("CARGO_PKG_VERSION"));
+            exit_code::PASSED
         }
-        Some(task::VERB) => {
-            let words = args.iter().skip(2).map(|word| word.to_string_lossy().into_owned());
-            task::serve(&words.collect::<Vec<_>>())
-        }
-        Some("provision") => match parse::<provision::ProvisionArgs>(verb_args(args)) {
-            Ok(args) => provision::run(&args),
-            Err(code) => code,
-        },
-        Some("recipe") => match parse::<recipe::RecipeArgs>(verb_args(args)) {
-            Ok(args) => recipe::run(&args),
-            Err(code) => code,
-        },
-        Some("stats") => match parse::<stats::StatsArgs>(verb_args(args)) {
-            Ok(args) => stats::run(&args),
-            Err(code) => code,
-        },
-        Some("sweep") => match parse::<sweep::SweepArgs>(verb_args(args)) {
-            Ok(args) => sweep::run(&args),
-            Err(code) => code,
-        },
-        _ => match parse_with_matches::<RunArgs>(args) {
-            Ok((args, matches)) => {
-                let why = refused(&args.libtest)
-                    .or_else(|| together::refused(&args, &RunArgs::command(), &matches));
-                match why {
-                    Some(why) => usage(&why),
-                    None => default_verb(args),
-                }
-            }
-            Err(code) => code,
-        },
+        verbs::Found::Refused(why) => usage(&why),
+        verbs::Found::Suites => suites(args),
+    }
+}
+
+fn suites(args: Vec<OsString>) -> i32 {
+    let (args, matches) = match parse_with_matches::<RunArgs>(args) {
+        Ok(parsed) => parsed,
+        Err(code) => return code,
+    };
+    match refused(&args.libtest).or_else(|| together::refused(&args, &RunArgs::command(), &matches)) {
+        Some(why) => usage(&why),
+        None => default_verb(args),
     }
 }
 
@@ -325,12 +177,6 @@ fn default_verb(args: RunArgs) -> i32 {
     }
 }
 
-/// The arguments without the verb, so that the verb's own parser sees them as its own.
-fn verb_args(mut args: Vec<OsString>) -> Vec<OsString> {
-    args.remove(1);
-    args
-}
-
 /// clap prints its own message with a suggestion; its exit code for usage is ours too.
 fn parse<A: Parser + CommandFactory + FromArgMatches>(args: Vec<OsString>) -> Result<A, i32> {
     parse_with_matches(args).map(|(args, _)| args)
@@ -343,7 +189,7 @@ fn parse_with_matches<A: Parser + CommandFactory + FromArgMatches>(
         .iter()
         .map(|setting| format!("  {:<20}  {}", setting.key, setting.about))
         .collect();
-    let all = format!("{VERBS}{}\n\n{}", settings.join("\n"), exit_code::TABLE);
+    let all = format!("{}{}\n\n{}", verbs::HELP, settings.join("\n"), exit_code::TABLE);
     // A verb that has codes and words of its own says these; what the default verb has of the kind is libtest-mimic's.
     let own = A::command().get_after_help().map(ToString::to_string);
     let after = own.filter(|_| A::command().get_name() != RunArgs::command().get_name()).unwrap_or(all);
@@ -375,49 +221,11 @@ fn refused(args: &libtest_mimic::Arguments) -> Option<String> {
     Some(format!("`{flag}` means nothing here; see --help"))
 }
 
-fn run_check() -> i32 {
-    let Some(home) = home() else { return no_home() };
-    let report = check::check(home.path());
-    for mistake in &report.mistakes {
-        println!("{mistake}");
-    }
-    for (word, told) in [("warning", &report.warnings), ("note", &report.notes)] {
-        told.iter().for_each(|told| println!("{word}: {told}"));
-    }
-    let count = |count: usize, word: &str| match count {
-        0 => String::new(),
-        1 => format!(", 1 {word}"),
-        count => format!(", {count} {word}s"),
-    };
-    let (warnings, notes) = (count(report.warnings.len(), "warning"), count(report.notes.len(), "note"));
-    let files = report.files.len();
-    let mistakes = report.mistakes.len();
-    println!("{files} files, {mistakes} mistakes{warnings}{notes}");
-    if mistakes == 0 { exit_code::PASSED } else { exit_code::USAGE }
-}
-
 fn home() -> Option<Home> {
     Home::find(&std::env::current_dir().ok()?)
 }
 
 /// The project, or this folder: stored runs bring along all that is needed to look at them.
-/// With the number of network cards of the instance that is named.
-fn logs_nccl(mut args: logs::nccl::Asked) -> i32 {
-    if let Some(name) = &args.instance {
-        let Some(home) = home() else { return no_home() };
-        let instances = match Instances::load(home.path()) {
-            Ok(instances) => instances,
-            Err(mistakes) => return usage(&mistakes.to_string()),
-        };
-        let Some(instance) = instances.get(name) else {
-            let known: Vec<&str> = instances.names().collect();
-            return usage(&format!("--instance: there are `{}`, not: `{name}`", known.join("`, `")));
-        };
-        args.nics = Some(instance.nics.len() as u64);
-    }
-    logs::nccl::run(&args, &mut io::stdout(), &mut io::stderr())
-}
-
 fn home_or_here() -> Option<Home> {
     let here = std::env::current_dir().ok()?;
     Some(Home::find(&here).unwrap_or_else(|| Home::bare(&here)))

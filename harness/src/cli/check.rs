@@ -1,0 +1,31 @@
+//! `harness check`: every file of a project, read and linted.
+
+use super::{home, no_home};
+use crate::{check, exit_code};
+use clap::Parser;
+
+/// `harness check`
+#[derive(Debug, Parser)]
+#[command(name = "harness check", about = "Lint every suite, inventory and baseline, offline.")]
+pub struct CheckArgs {}
+
+pub fn run(_: &CheckArgs) -> i32 {
+    let Some(home) = home() else { return no_home() };
+    let report = check::check(home.path());
+    for mistake in &report.mistakes {
+        println!("{mistake}");
+    }
+    for (word, told) in [("warning", &report.warnings), ("note", &report.notes)] {
+        told.iter().for_each(|told| println!("{word}: {told}"));
+    }
+    let count = |count: usize, word: &str| match count {
+        0 => String::new(),
+        1 => format!(", 1 {word}"),
+        count => format!(", {count} {word}s"),
+    };
+    let (warnings, notes) = (count(report.warnings.len(), "warning"), count(report.notes.len(), "note"));
+    let files = report.files.len();
+    let mistakes = report.mistakes.len();
+    println!("{files} files, {mistakes} mistakes{warnings}{notes}");
+    if mistakes == 0 { exit_code::PASSED } else { exit_code::USAGE }
+}

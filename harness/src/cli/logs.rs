@@ -1,0 +1,66 @@
+//! `harness logs`: what was read from logs.
+
+use super::{home, no_home, usage};
+use crate::inventory::Instances;
+use crate::logs;
+use clap::Parser;
+use std::io;
+use std::path::PathBuf;
+
+/// `harness logs`
+#[derive(Debug, Parser)]
+#[command(name = "harness logs", about = "Print what was read from logs.")]
+pub struct LogsArgs {
+    #[command(subcommand)]
+    kind: LogKind,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum LogKind {
+    /// Logs of MPI messages, as a preloaded logger writes them: calls with their bytes, ranks, and what is odd
+    Mpi(logs::mpi::Asked),
+    /// Logs of NCCL (NCCL_DEBUG=INFO): calls with their bytes, communicators, networks, and what is odd
+    Nccl(logs::nccl::Asked),
+    /// Output of nccl-tests, text or JSON; `-` is standard input
+    NcclTests {
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// One JSON object per file
+        #[arg(long)]
+        json: bool,
+        /// Exit with 1 where something was found
+        #[arg(long)]
+        fail_on_findings: bool,
+    },
+    /// Logs of trainings: the time, throughput and loss of each step, and what they tell
+    Steps(logs::steps::Asked),
+}
+
+pub fn run(LogsArgs { kind }: LogsArgs) -> i32 {
+    let (out, err) = (&mut io::stdout(), &mut io::stderr());
+    match kind {
+        LogKind::Mpi(args) => logs::mpi::run(&args, out, err),
+        LogKind::Nccl(args) => nccl(args),
+        LogKind::NcclTests { files, json, fail_on_findings } => {
+            logs::nccl_tests::run(&files, json, fail_on_findings, out, err)
+        }
+        LogKind::Steps(args) => logs::steps::run(&args, out, err),
+    }
+}
+
+/// With the number of network cards of the instance that is named.
+fn nccl(mut args: logs::nccl::Asked) -> i32 {
+    if let Some(name) = &args.instance {
+        let Some(home) = home() else { return no_home() };
+        let instances = match Instances::load(home.path()) {
+            Ok(instances) => instances,
+            Err(mistakes) => return usage(&mistakes.to_string()),
+        };
+        let Some(instance) = instances.get(name) else {
+            let known: Vec<&str> = instances.names().collect();
+            return usage(&format!("--instance: there are `{}`, not: `{name}`", known.join("`, `")));
+        };
+        args.nics = Some(instance.nics.len() as u64);
+    }
+    logs::nccl::run(&args, &mut io::stdout(), &mut io::stderr())
+}
