@@ -24,6 +24,16 @@ Exit codes:
   130  interrupted (Ctrl-C); reports are written
   143  terminated (SIGTERM); reports are written";
 
+/// From the one that says the least against a run to the one that says the most.
+const BY_GRAVITY: [i32; 8] =
+    [PASSED, NOTHING_SELECTED, OWES, COULD_NOT_TELL, FAILED, USAGE, INTERRUPTED, TERMINATED];
+
+/// The graver of two: a report that cannot be written hides no failure.
+pub fn graver(one: i32, other: i32) -> i32 {
+    let gravity = |code: i32| BY_GRAVITY.iter().position(|known| *known == code);
+    if gravity(other) > gravity(one) { other } else { one }
+}
+
 /// What the counts of a run amount to.
 pub fn of(counts: &Counts) -> i32 {
     if counts.fail + counts.unexpected_pass > 0 {

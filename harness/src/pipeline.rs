@@ -272,15 +272,18 @@ pub fn write_reports(
     plan: &Plan,
     finished: &Finished,
     store: &Store,
-) -> Result<Vec<(&'static str, Vec<u8>)>, StoreError> {
+) -> (Vec<(&'static str, Vec<u8>)>, Vec<StoreError>) {
     let report = Report { plan, cases: &finished.cases, summary: &finished.summary };
-    let mut written = Vec::new();
+    let (mut written, mut errors) = (Vec::new(), Vec::new());
     for reporter in &REPORTERS {
         let path = store.folder().join(reporter.file);
-        let bytes = (reporter.render)(&report).map_err(|error| StoreError::other(&path, &error))?;
-        written.push((reporter.file, store.write_text(&path, &bytes)?));
+        let rendered = (reporter.render)(&report).map_err(|error| StoreError::other(&path, &error));
+        match rendered.and_then(|bytes| store.write_text(&path, &bytes)) {
+            Ok(bytes) => written.push((reporter.file, bytes)),
+            Err(error) => errors.push(error),
+        }
     }
-    Ok(written)
+    (written, errors)
 }
 
 /// What is reported of a run while it goes on: what many jobs and cases would say alike is said once.

@@ -287,3 +287,15 @@ fn a_verb_that_is_none_is_an_error_and_no_filter() {
     }
     assert_eq!(project.runs(), 0);
 }
+
+#[test]
+fn a_report_that_cannot_be_written_hides_no_failure() {
+    let project = Project::new();
+    let fault = ["--sim-fault", "p5-002:nic-slow=0.4@rdmap113s0"];
+    let red = ["--suite", "nccl-p5", "-q", fault[0], fault[1], "--junit", "/proc/nope/x.xml", "nic-pairs"];
+    let ran = project.harness(&red);
+    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    assert!(ran.stderr.contains("/proc/nope/x.xml"), "{}", ran.all());
+    let green = ["--suite", "nccl-p5", "-q", "--junit", "/proc/nope/x.xml", "nic-pairs"];
+    assert_eq!(project.harness(&green).code, Some(3));
+}

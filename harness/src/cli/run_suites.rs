@@ -183,29 +183,27 @@ fn holds_none(plan: &Plan, secrets: &Secrets) -> Result<(), String> {
 
 /// Writes and prints what a run came to; gives the exit code.
 pub fn close(plan: &Plan, finished: &Finished, store: &Store, args: &RunArgs) -> i32 {
-    match write(plan, finished, store, args) {
-        Ok(code) => {
-            print(plan, finished, &before(&finished.summary, store), args);
-            code
-        }
-        Err(code) => code,
-    }
+    let code = write(plan, finished, store, args);
+    print(plan, finished, &before(&finished.summary, store), args);
+    code
 }
 
-/// Writes it; gives the exit code, as an error where nothing was written.
-pub fn write(plan: &Plan, finished: &Finished, store: &Store, args: &RunArgs) -> Result<i32, i32> {
-    let written =
-        pipeline::write_reports(plan, finished, store).map_err(|error| machinery(&error.to_string()))?;
+/// Writes the reports; gives the exit code, which one that cannot be written makes no better.
+pub fn write(plan: &Plan, finished: &Finished, store: &Store, args: &RunArgs) -> i32 {
+    let (written, errors) = pipeline::write_reports(plan, finished, store);
     let mut code = finished.summary.exit_code;
+    for error in errors {
+        code = exit_code::graver(code, machinery(&error.to_string()));
+    }
     for (name, path) in [("junit.xml", &args.junit), ("summary.json", &args.json)] {
         let Some(path) = path else { continue };
-        let bytes = written.iter().find(|(file, _)| *file == name).map(|(_, bytes)| bytes.as_slice());
-        if let Err(error) = store::write_whole(path, bytes.unwrap_or_default()) {
-            eprintln!("error: {error}");
-            code = code.max(exit_code::COULD_NOT_TELL);
+        // What is not in the run's folder was reported above.
+        let Some((_, bytes)) = written.iter().find(|(file, _)| *file == name) else { continue };
+        if let Err(error) = store::write_whole(path, bytes) {
+            code = exit_code::graver(code, machinery(&error.to_string()));
         }
     }
-    Ok(code)
+    code
 }
 
 /// The plan and the inventory that it is for; or all that is wrong, in one go.

@@ -187,7 +187,9 @@ impl Delivery {
             run_suites::reached_by(&self.inventory, plan.seed, &self.args).map_err(Stopped::Machinery)?;
         let finished = run_suites::execute(plan, &self.inventory, reached, store, &self.args, past)
             .map_err(Stopped::Machinery)?;
-        pipeline::write_reports(plan, &finished, store).map_err(machinery)?;
+        if let Some(error) = pipeline::write_reports(plan, &finished, store).1.into_iter().next() {
+            return Err(machinery(error));
+        }
         Ok(())
     }
 

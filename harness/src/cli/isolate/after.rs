@@ -127,7 +127,7 @@ pub fn close(
         return code;
     }
     finished.summary.isolations = isolated;
-    let code = code.max(run_suites::write(plan, &finished, store, args).unwrap_or_else(|code| code));
+    let code = exit_code::graver(code, run_suites::write(plan, &finished, store, args));
     if let Err(error) = store.is_latest() {
         eprintln!("error: {error}");
     }
