@@ -6,6 +6,7 @@
 pub mod busy;
 pub mod figures;
 pub mod finding;
+pub mod guarded;
 pub mod huge_pages;
 mod known;
 pub mod metric;

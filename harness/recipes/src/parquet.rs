@@ -1,7 +1,7 @@
 //! The table of metrics as a Parquet file: one column per dimension, so that any tool can ask it.
 
 use crate::metric::{Dim, DimValue, Dims, Metric, Metrics};
-use crate::source::nsys_export::parquet_folder::guarded;
+use crate::source::safe_parquet::{self, UNPACKED, check_columns, check_texts, guarded};
 use crate::unit::{Better, Unit};
 use polars::prelude::*;
 use std::fmt;
@@ -55,7 +55,13 @@ pub fn from_parquet(bytes: &[u8]) -> Result<Metrics, ParquetError> {
 }
 
 fn read(bytes: &[u8]) -> Result<Metrics, ParquetError> {
-    let frame = ParquetReader::new(Cursor::new(bytes)).finish()?;
+    let mut file = Cursor::new(bytes);
+    let metadata = safe_parquet::metadata(&mut file).map_err(ParquetError)?;
+    check_columns(&mut file, &metadata, |_| true, UNPACKED).map_err(ParquetError)?;
+    let mut reader = ParquetReader::new(file);
+    reader.set_metadata(Arc::new(metadata));
+    let frame = reader.finish()?;
+    check_texts(&frame, UNPACKED).map_err(ParquetError)?;
     let words = |name: &str| -> Result<Vec<Option<String>>, ParquetError> {
         Ok(frame.column(name)?.str()?.iter().map(|word| word.map(str::to_owned)).collect())
     };

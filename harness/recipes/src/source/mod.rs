@@ -9,6 +9,7 @@ mod nccl_prefix;
 pub mod nccl_tests;
 pub mod nsys_export;
 pub mod report_file;
+pub(crate) mod safe_parquet;
 pub(crate) mod stream;
 mod terminal;
 pub mod torch_failure;

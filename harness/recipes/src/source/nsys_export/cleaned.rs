@@ -1,6 +1,7 @@
 //! A table in a Parquet file, with other texts where somebody wants other texts. What is wanted is told by the caller.
 
-use super::parquet_folder::{guarded, with_bytes};
+use super::parquet_folder::with_bytes;
+use crate::source::safe_parquet::{self, UNPACKED, check_columns, check_texts, guarded};
 use polars::prelude::*;
 use polars_parquet::parquet::schema::types::{ParquetType, PhysicalType};
 use std::io::Cursor;
@@ -12,26 +13,27 @@ pub type Clean<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
 /// The file anew, where any of its texts is to be another; and how many are. A file that is no table is an error: whether
 /// anything stands in it is not known.
 pub fn cleaned(bytes: &[u8], clean: Clean<'_>) -> Result<Option<(Vec<u8>, u64)>, String> {
-    guarded(|| read(bytes, clean))?
+    guarded(|| read(bytes, clean, UNPACKED))?
 }
 
-fn read(bytes: &[u8], clean: Clean<'_>) -> Result<Option<(Vec<u8>, u64)>, String> {
+fn read(bytes: &[u8], clean: Clean<'_>, most: u64) -> Result<Option<(Vec<u8>, u64)>, String> {
     let failed = |error: PolarsError| error.to_string();
-    let mut reader = ParquetReader::new(Cursor::new(bytes));
-    let metadata = reader.get_metadata().map_err(failed)?.clone();
+    let mut file = Cursor::new(bytes);
+    let metadata = safe_parquet::metadata(&mut file)?;
     let texts: Vec<String> = metadata.schema_descr.fields().iter().filter_map(text).collect();
     if texts.is_empty() {
         return Ok(None);
     }
+    let is_text = |name: &str| texts.iter().any(|text| text == name);
+    check_columns(&mut file, &metadata, is_text, most)?;
     let open = || {
         let mut reader = ParquetReader::new(Cursor::new(bytes));
         // What is called a text need not be one.
-        if let Some(metadata) = with_bytes(&metadata, |name| texts.iter().any(|text| text == name)) {
-            reader.set_metadata(Arc::new(metadata));
-        }
+        reader.set_metadata(Arc::new(with_bytes(metadata.clone(), is_text)));
         reader
     };
     let frame = open().with_columns(Some(texts.clone())).finish().map_err(failed)?;
+    check_texts(&frame, most)?;
     let mut count = 0;
     let mut others = Vec::new();
     for column in frame.columns() {
@@ -53,6 +55,7 @@ fn read(bytes: &[u8], clean: Clean<'_>) -> Result<Option<(Vec<u8>, u64)>, String
     if others.is_empty() {
         return Ok(None);
     }
+    check_columns(&mut file, &metadata, |_| true, most)?;
     let mut whole = open().finish().map_err(failed)?;
     for other in others {
         whole.with_column(other).map_err(failed)?;
@@ -132,6 +135,17 @@ mod tests {
                 let _ = cleaned(&bytes, &hide);
             }
         }
+    }
+
+    #[test]
+    fn texts_that_unpack_to_more_than_the_limit_are_an_error_before_they_are_copied() {
+        let text = "HF_TOKEN=secret ".repeat(4 << 10);
+        let rows: Vec<(i64, String)> = (0..200).map(|id| (id, text.clone())).collect();
+        let bytes = crate::tables::write::strings(&rows).expect("written");
+        assert!(bytes.len() < 100_000, "{} bytes", bytes.len());
+        assert!(read(&bytes, &hide, 64 << 20).is_ok());
+        let why = read(&bytes, &hide, 8 << 20).expect_err("12 MiB");
+        assert!(why.contains("unpacks to more than 8 MiB"), "{why}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod arrow;
 #[cfg(test)]
 mod bytes_tests;
 mod cleaned;
-pub(crate) mod parquet_folder;
+mod parquet_folder;
 mod rows;
 mod shared;
 mod sqlite;

@@ -6,6 +6,7 @@ mod messages;
 mod tests;
 
 use super::{Fault, type_of};
+use crate::guarded::guarded;
 use crate::tables::{ColumnSpec, Kind};
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
@@ -74,8 +75,8 @@ pub(super) fn table_of_folder(
 
 /// The library that decodes batches trusts what schemas say of them, and ends where they lie: here that is an error.
 fn read(path: &Path, stream: &Stream, columns: &[&'static ColumnSpec]) -> Result<DataFrame, Fault> {
-    let decoded = std::panic::catch_unwind(|| decode(path, stream, columns));
-    decoded.unwrap_or_else(|_| Err(Fault::Broken("its batches are not as its schema says".to_owned())))
+    let decoded = guarded(|| decode(path, stream, columns));
+    decoded.unwrap_or_else(|| Err(Fault::Broken("its batches are not as its schema says".to_owned())))
 }
 
 fn decode(path: &Path, stream: &Stream, columns: &[&'static ColumnSpec]) -> Result<DataFrame, Fault> {

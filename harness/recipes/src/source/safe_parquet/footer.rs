@@ -1,0 +1,42 @@
+//! The footer of a Parquet file, walked before the library reads it: that one allocates as many elements as a list is
+//! said to have, and ends the process where there is no memory for them.
+
+use super::thrift::Walk;
+use std::io::{Read, Seek, SeekFrom};
+
+/// Magic number and length behind the footer.
+const TAIL: u64 = 8;
+
+/// In memory a footer takes about 30 times its length.
+const LONGEST: u64 = 32 << 20;
+
+/// Columns with all that they are nested in. The library goes down into each level by calling itself.
+const COLUMNS: u64 = 500;
+
+/// In which field of the footer the columns stand.
+const SCHEMA: i64 = 2;
+
+pub(super) fn check(file: &mut (impl Read + Seek)) -> Result<(), String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let length = file.seek(SeekFrom::End(0)).map_err(failed)?;
+    if length < TAIL {
+        return Err("too short for Parquet".to_owned());
+    }
+    file.seek(SeekFrom::Start(length - TAIL)).map_err(failed)?;
+    let mut tail = [0; TAIL as usize];
+    file.read_exact(&mut tail).map_err(failed)?;
+    let [a, b, c, d, magic @ ..] = tail;
+    if magic != *b"PAR1" {
+        return Err("it does not end as Parquet does: cut off".to_owned());
+    }
+    let footer = u64::from(u32::from_le_bytes([a, b, c, d]));
+    if footer > LONGEST.min(length - TAIL) {
+        return Err(format!("a footer of {footer} bytes, in a file of {length}"));
+    }
+    file.seek(SeekFrom::Start(length - TAIL - footer)).map_err(failed)?;
+    let mut bytes = vec![0; footer as usize];
+    file.read_exact(&mut bytes).map_err(failed)?;
+    let most = |field: i64| (field == SCHEMA).then_some(COLUMNS);
+    let walked = Walk::over(&bytes).message(&most, &mut |_, _, _| {});
+    walked.ok_or_else(|| "its footer is damaged, or claims more than it holds".to_owned())
+}

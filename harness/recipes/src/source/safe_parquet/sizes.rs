@@ -1,0 +1,130 @@
+//! How much a table takes once it is unpacked: by what its footer and the heads of its pages say, before anything is
+//! unpacked; and by the texts that stand in it, before any of them is copied. A few kilobytes can be gigabytes.
+
+use super::thrift::Walk;
+use polars::prelude::*;
+use polars_parquet::parquet::metadata::{ColumnChunkMetadata, FileMetadata};
+use polars_parquet::parquet::schema::types::PhysicalType;
+use std::io::{Read, Seek, SeekFrom};
+
+/// So many bytes of one table at most. A process without memory is ended with all that it knew of other nodes.
+pub const UNPACKED: u64 = 4 << 30;
+
+/// An encoding in which each text says how much of the one before it begins with.
+const DELTA_BYTE_ARRAY: i64 = 7;
+
+/// These columns, as they are going to be read.
+pub fn check_columns(
+    file: &mut (impl Read + Seek),
+    metadata: &FileMetadata,
+    wanted: impl Fn(&str) -> bool,
+    most: u64,
+) -> Result<(), String> {
+    let length = file.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
+    let mut taken = 0;
+    for group in &metadata.row_groups {
+        // A column that is not there is as long as the others.
+        taken = bounded(taken, (group.num_rows() as u64).saturating_mul(8), most)?;
+        for column in group.parquet_columns() {
+            let name = column.descriptor().path_in_schema.first();
+            if !name.is_some_and(|name| wanted(name)) {
+                continue;
+            }
+            let rows = (group.num_rows() as u64).max(u64::try_from(column.num_values()).unwrap_or(u64::MAX));
+            taken = bounded(taken, rows.saturating_mul(width(column)), most)?;
+            taken = pages(file, length, column, taken, most)?;
+        }
+    }
+    Ok(())
+}
+
+/// Texts of a table that was read: they share what the file holds once, and are copied one by one from there.
+pub fn check_texts(frame: &DataFrame, most: u64) -> Result<(), String> {
+    let mut taken = 0;
+    for column in frame.columns() {
+        let lengths: u64 = match column.dtype() {
+            DataType::String => sum(column.str().map(|texts| texts.iter().flatten().map(str::len).sum())),
+            DataType::Binary => sum(column.binary().map(|all| all.iter().flatten().map(<[u8]>::len).sum())),
+            _ => continue,
+        };
+        taken = bounded(taken, lengths, most)?;
+    }
+    Ok(())
+}
+
+fn sum(lengths: PolarsResult<usize>) -> u64 {
+    lengths.map_or(0, |length| length as u64)
+}
+
+fn pages(
+    file: &mut (impl Read + Seek),
+    length: u64,
+    column: &ColumnChunkMetadata,
+    mut taken: u64,
+    most: u64,
+) -> Result<u64, String> {
+    let range = column.byte_range();
+    if range.end > length {
+        return Err("its footer names bytes behind the end: damaged Parquet, fetch or export it again".into());
+    }
+    taken = bounded(taken, range.end - range.start, most)?;
+    file.seek(SeekFrom::Start(range.start)).map_err(|error| error.to_string())?;
+    let mut chunk = Vec::new();
+    file.take(range.end - range.start).read_to_end(&mut chunk).map_err(|error| error.to_string())?;
+    let mut walk = Walk::over(&chunk);
+    let mut values = 0;
+    while values < column.num_values() && !walk.is_at_end() {
+        let page = page(&mut walk).ok_or("the head of a page is damaged: fetch or export it again")?;
+        if page.encoding == DELTA_BYTE_ARRAY {
+            return Err("its texts are packed as parts of one another (DELTA_BYTE_ARRAY), which nsys does not write: \
+                        export it again with `nsys export --type=parquetdir`"
+                .to_owned());
+        }
+        taken = bounded(taken, page.unpacked, most)?;
+        values += page.values;
+    }
+    Ok(taken)
+}
+
+#[derive(Default)]
+struct Page {
+    values: i64,
+    unpacked: u64,
+    encoding: i64,
+}
+
+/// Reads the head of a page, and goes on to the next.
+fn page(walk: &mut Walk<'_>) -> Option<Page> {
+    let (mut page, mut unpacked, mut packed) = (Page::default(), None, None);
+    walk.message(&|_| None, &mut |within, field, number| match (within, field) {
+        (0, 2) => unpacked = Some(number),
+        (0, 3) => packed = Some(number),
+        // Of a page of values, in either version of the format.
+        (5 | 8, 1) => page.values = number,
+        (5, 2) | (8, 4) => page.encoding = number,
+        _ => {}
+    })?;
+    page.unpacked = u64::try_from(unpacked?).ok()?;
+    walk.skip(u64::try_from(packed?).ok()?)?;
+    (page.values >= 0).then_some(page)
+}
+
+/// Of one value, as it stands in memory.
+fn width(column: &ColumnChunkMetadata) -> u64 {
+    match column.physical_type() {
+        PhysicalType::ByteArray | PhysicalType::Int96 => 16,
+        PhysicalType::FixedLenByteArray(length) => length as u64,
+        _ => 8,
+    }
+}
+
+fn bounded(taken: u64, more: u64, most: u64) -> Result<u64, String> {
+    let all = taken.saturating_add(more);
+    if all > most {
+        return Err(format!(
+            "it unpacks to more than {} MiB, which no table may: export it again",
+            most >> 20
+        ));
+    }
+    Ok(all)
+}
