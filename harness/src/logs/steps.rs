@@ -204,7 +204,10 @@ fn write_series(out: &mut dyn Write, series: &Series) -> io::Result<()> {
     if count > 1 {
         write!(out, " to {}", place(last))?;
     }
-    writeln!(out, "{of}")?;
+    let copies: u64 = series.steps.iter().map(|step| step.copies).sum();
+    let copies =
+        if copies > 0 { format!("; {copies} more lines of the same {words}") } else { String::new() };
+    writeln!(out, "{of}{copies}")?;
     let all = all_figures(series);
     if !all.is_empty() {
         let heads = ["n", "median", "95 % from", "to", "mean", "CV %", "min", "max"];

@@ -157,22 +157,41 @@ fn run(job: &JobInput) -> Output {
         Workload::NcclTests { .. } | Workload::NicPairs { .. } => return output,
     };
     let says_so = stopped::look(job, ranks, &mut output);
-    let Some((series, summary)) = read(job, &mut output) else { return output };
+    let Some(Chosen { steps, time }) = read(job, &mut output) else { return output };
     // The steps are those of one rank; a loss that is none is one on whichever rank it was printed.
     let nan = says_so || output.findings.iter().any(|it| it.code == NOT_FINITE || it.code == NAN_ITERATIONS);
-    let told = of_steps(job, facts, &series, nan, &mut output);
-    of_time(job, (facts, ranks), &series, summary.as_ref(), &mut output);
-    window::put(job, (facts, ranks), &series, &mut output);
+    let told = of_steps(job, facts, &steps, nan, &mut output);
+    of_time(job, (facts, ranks), &time.series, time.summary.as_ref(), &mut output);
+    window::put(job, (facts, ranks), &time.series, &mut output);
     efa_per_step(job, told, &mut output);
     output
 }
 
-/// The steps of the run that counts, from the stream that tells most: what ranks or restarted runs say beside it are findings.
-fn read(job: &JobInput, output: &mut Output) -> Option<(Series, Option<TrainerSummary>)> {
-    let mut best: Option<(Series, Option<TrainerSummary>)> = None;
+/// The steps of one rank's run, and what its program says at the end.
+struct Account {
+    series: Series,
+    summary: Option<TrainerSummary>,
+    /// The longest run of this rank: of several runs the last counts, which went on where the others stopped.
+    longest: usize,
+    file: usize,
+}
+
+/// What counts of a job's logs.
+struct Chosen {
+    /// Of the rank that reports most steps, the first of equals.
+    steps: Series,
+    /// The slowest rank, which holds up all others.
+    time: Account,
+}
+
+/// The steps of the run that counts: what restarted runs say beside it, and how far ranks differ, are findings.
+fn read(job: &JobInput, output: &mut Output) -> Option<Chosen> {
+    let files: Vec<&InputFile> =
+        job.files_of(FileRole::Stdout).chain(job.files_of(FileRole::Stderr)).collect();
+    let mut accounts: Vec<Account> = Vec::new();
     let mut lines = 0;
     let mut is_read = false;
-    for file in job.files_of(FileRole::Stdout).chain(job.files_of(FileRole::Stderr)) {
+    for (at, file) in files.iter().enumerate() {
         let log = match File::open(&file.path).and_then(|open| source::read(BufReader::new(open))) {
             Ok(log) => log,
             Err(error) => {
@@ -183,24 +202,47 @@ fn read(job: &JobInput, output: &mut Output) -> Option<(Series, Option<TrainerSu
         };
         is_read = true;
         lines += log.lines;
-        let mut found = log.findings;
-        found.iter_mut().for_each(|finding| finding.file = Some(file.shown.clone()));
-        output.findings.extend(found.into_iter().map(|finding| of_node(finding, file)));
-        // Of several ranks the first; of several runs of it the last, which went on where the others stopped.
-        let first = log.series.iter().max_by_key(|series| series.steps.len());
-        let first = first.map(|first| (first.dialect, first.who.clone()));
-        let chosen =
-            log.series.into_iter().rfind(|series| Some((series.dialect, series.who.clone())) == first);
-        let Some(chosen) = chosen else { continue };
-        if best.as_ref().is_none_or(|(kept, _)| chosen.steps.len() > kept.steps.len()) {
-            best = Some((chosen, log.summary));
+        output.findings.extend(log.findings.into_iter().map(|it| of_node(it.file(&file.shown), file)));
+        for series in log.series {
+            let same = accounts.last_mut().filter(|last| {
+                (last.file, last.series.dialect, &last.series.who) == (at, series.dialect, &series.who)
+            });
+            match same {
+                Some(last) => {
+                    last.longest = last.longest.max(series.steps.len());
+                    last.series = series;
+                }
+                None => accounts.push(Account {
+                    longest: series.steps.len(),
+                    series,
+                    summary: log.summary,
+                    file: at,
+                }),
+            }
         }
     }
-    if best.is_none() && is_read {
-        let why = format!("no line of {lines} tells a step; let the program log each step to its output");
-        output.findings.push(Finding::new("not-understood", why));
-    }
-    best
+    let most = accounts.iter().map(|it| it.longest).max();
+    let Some(first) = accounts.iter().position(|it| Some(it.longest) == most) else {
+        if is_read {
+            let why = format!("no line of {lines} tells a step; let the program log each step to its output");
+            output.findings.push(Finding::new("not-understood", why));
+        }
+        return None;
+    };
+    // What ranks are compared with stands first.
+    accounts.swap(0, first);
+    let ranks: Vec<&Series> = accounts.iter().map(|it| &it.series).collect();
+    let slow = source::slowest(&ranks).and_then(|slow| {
+        let at = accounts.iter().position(|it| std::ptr::eq(&it.series, slow.series))?;
+        // Within a file the reader reports it.
+        let is_across =
+            accounts.iter().any(|it| std::ptr::eq(&it.series, slow.fastest) && it.file != accounts[at].file);
+        let file = files[accounts[at].file];
+        output.findings.extend(is_across.then(|| of_node(slow.finding().file(&file.shown), file)));
+        Some(at)
+    });
+    let steps = accounts.first()?.series.clone();
+    Some(Chosen { steps, time: accounts.swap_remove(slow.unwrap_or(0)) })
 }
 
 fn of_node(finding: Finding, file: &InputFile) -> Finding {

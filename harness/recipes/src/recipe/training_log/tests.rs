@@ -292,3 +292,33 @@ fn a_run_that_was_restarted_counts_its_steps_once() {
     let output = ran(FACTS, &text, "");
     assert_eq!((value(&output, "train.steps"), value(&output, "train.restarts")), (Some(40.0), Some(1.0)));
 }
+
+/// The lines of two ranks, one after the other, step by step.
+fn together(first: &str, second: &str) -> String {
+    first.lines().zip(second.lines()).map(|(a, b)| format!("{a}\n{b}\n")).collect()
+}
+
+#[test]
+fn the_slowest_rank_is_judged_whatever_its_label_and_the_order_of_lines() {
+    let quick = fsdp(40, falls);
+    let slow = quick.replace("Speed: 16.0", "Speed: 8.0");
+    let bare = |text: &str| text.replace("0: 2024", "2024");
+    let other = |text: &str| text.replace("0: 2024", "1: 2024");
+    let table = [
+        ("no labels, slow first", together(&bare(&slow), &bare(&quick)), String::new()),
+        ("no labels, slow last", together(&bare(&quick), &bare(&slow)), String::new()),
+        ("rank 0 slow", together(&slow, &other(&quick)), String::new()),
+        ("rank 1 slow", together(&quick, &other(&slow)), String::new()),
+        ("in another file", quick.clone(), other(&slow)),
+        ("in the first file", other(&slow), quick.clone()),
+    ];
+    for (what, stdout, stderr) in table {
+        let output = ran(FACTS, &stdout, &stderr);
+        let speed = value(&output, "train.samples_per_s").unwrap_or_default();
+        assert!((speed - 8.01).abs() < 0.02, "{what}: {speed}");
+        assert_eq!(value(&output, "train.steps"), Some(40.0), "{what}");
+        assert!(told(&output, "training-ranks-disagree").is_some(), "{what}: {:?}", output.findings);
+    }
+    let equal = ran(FACTS, &together(&quick, &other(&quick)), "");
+    assert_eq!(told(&equal, "training-ranks-disagree"), None);
+}

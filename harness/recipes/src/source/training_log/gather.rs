@@ -1,6 +1,7 @@
 //! Lines of steps put in order: by program and rank, with what ran again after a restart told apart from what other ranks
 //! say of the same step.
 
+use super::ranks;
 use super::step::{Dialect, StepLine, Told};
 use crate::finding::Finding;
 use serde::Serialize;
@@ -73,14 +74,14 @@ impl Gathered {
             let last = series.steps.len() - 1;
             match told.dialect.is_a_bar() {
                 true => series.steps[last] = told.step,
-                false => series.steps[last].copies += 1,
+                false => ranks::add_copy(&mut series.steps[last], &told.step),
             }
             return;
         }
         // Ranks that nobody told apart say the same steps, and some are late by one.
         let late = series.steps.iter_mut().rev().nth(1).filter(|step| step.place() == here);
         if let Some(step) = late.filter(|step| step.copies > 0) {
-            step.copies += 1;
+            ranks::add_copy(step, &told.step);
             return;
         }
         if series.steps.first().is_some_and(|first| here <= first.place()) {
@@ -124,6 +125,7 @@ pub(super) fn findings(series: &[Series]) -> Vec<Finding> {
         findings.push(Finding::new("training-two-meanings", why));
     }
     findings.extend(series.iter().flat_map(of_series));
+    findings.extend(ranks::of_labels(series));
     findings
 }
 
@@ -172,6 +174,7 @@ fn of_series(series: &Series) -> Vec<Finding> {
         );
         findings.push(Finding::new("training-clock-back", why).line(step.line));
     }
+    findings.extend(ranks::of_copies(series));
     findings.extend(missing(series, &shown));
     findings
 }

@@ -6,6 +6,7 @@ mod compat;
 mod figures;
 mod gather;
 mod pipes;
+mod ranks;
 mod samples;
 mod step;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod words;
 pub use compat::{ITERATIONS, mean_of_steps};
 pub use figures::{Figures, figures};
 pub use gather::{Restart, Series};
+pub use ranks::{CODE as RANKS_DISAGREE, slowest};
 pub use step::{Dialect, StepLine};
 pub use trainer::TrainerSummary;
 

@@ -1,5 +1,6 @@
 //! One step of a training as a line of a log tells it.
 
+use super::ranks::Fastest;
 use serde::Serialize;
 
 /// Whose lines.
@@ -112,6 +113,9 @@ pub struct StepLine {
     /// How many more lines told this step, such as those of other ranks.
     #[serde(skip_serializing_if = "is_zero")]
     pub copies: u64,
+    /// The best figures of all lines of this step, where they differ; its own are the slowest.
+    #[serde(skip)]
+    pub fastest: Option<Box<Fastest>>,
 }
 
 // The signature is serde's.

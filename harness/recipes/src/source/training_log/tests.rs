@@ -332,3 +332,49 @@ proptest! {
         prop_assert!(steps().count() as u64 + log.garbled <= 4, "{:?}", log);
     }
 }
+
+#[test]
+fn a_step_reported_twice_with_other_times_counts_with_the_slowest_and_is_a_finding() {
+    let pairs = |first: &str, second: &str| {
+        (1..=3).map(|at| megatron(at, first, "2.5") + &megatron(at, second, "2.5")).collect::<String>()
+    };
+    for text in [pairs("5000.0", "9000.0"), pairs("9000.0", "5000.0")] {
+        let log = log(&text);
+        let times: Vec<_> = log.series[0].steps.iter().map(|step| (step.seconds, step.copies)).collect();
+        assert_eq!(times, [(Some(9.0), 1); 3]);
+        assert_eq!(codes(&log), ["training-ranks-disagree"]);
+        let why = "megatron: two lines of iteration 1 differ: 9 and 5 s per step; 3 such iterations, the slowest line counts";
+        assert_eq!(log.findings[0].message, why);
+    }
+    assert_eq!(codes(&log(&pairs("5000.0", "5000.0"))), [""; 0], "copies");
+    assert_eq!(codes(&log(&pairs("5000.0", "5010.0"))), [""; 0], "clocks of two ranks");
+    let slow = TORCHTITAN.replace("[rank2]:", "").replace("6,423", "3,211");
+    for text in [
+        format!("{}{slow}", TORCHTITAN.replace("[rank2]:", "")),
+        format!("{slow}{}", TORCHTITAN.replace("[rank2]:", "")),
+    ] {
+        let log = log(&text);
+        assert_eq!(log.series[0].steps[0].tokens_per_gpu_s, Some(3211.0));
+        assert_eq!(codes(&log), ["training-ranks-disagree"]);
+    }
+}
+
+#[test]
+fn a_copy_whose_loss_is_no_number_is_not_lost() {
+    let log = log(&(megatron(1, "1000.0", "2.5") + &megatron(1, "1000.0", "nan")));
+    assert_eq!(codes(&log), ["training-loss-not-finite"]);
+}
+
+#[test]
+fn a_labelled_rank_at_half_the_speed_is_named_whatever_the_order() {
+    let of = |who: &str, ms: &str| {
+        (1..=6).map(|at| format!("{who}: {}", megatron(at, ms, "2.5"))).collect::<String>()
+    };
+    for text in [of("0", "1000.0") + &of("1", "2000.0"), of("1", "2000.0") + &of("0", "1000.0")] {
+        let log = log(&text);
+        assert_eq!(codes(&log), ["training-ranks-disagree"]);
+        let why = "megatron of rank 1 is 2.00 times as slow as megatron of rank 0 in the same iterations";
+        assert_eq!(log.findings[0].message, why);
+    }
+    assert_eq!(codes(&log(&(of("0", "1000.0") + &of("1", "1003.0")))), [""; 0]);
+}
