@@ -11,6 +11,6 @@ pub mod nsys_export;
 pub mod report_file;
 pub(crate) mod safe_parquet;
 pub(crate) mod stream;
-mod terminal;
+mod text;
 pub mod torch_failure;
 pub mod training_log;

@@ -62,6 +62,16 @@ fn process<'a>(front: &'a str, device: Option<u64>, place: &'a str) -> Option<Pr
     (!word.is_empty()).then_some(Prefix { before, word, pid, tid, device, place })
 }
 
+/// Whether a text begins with a process, or with NCCL's own mark or version.
+pub(super) fn begins(text: &str) -> bool {
+    let word = text.split_whitespace().next().unwrap_or("");
+    let mut parts = word.rsplitn(3, ':');
+    let is_process = parts.next().is_some_and(|tid| whole(tid).is_some())
+        && parts.next().is_some_and(|pid| whole(pid).is_some())
+        && parts.next().is_some_and(|host| !host.is_empty());
+    is_process || text.trim_start().starts_with("NCCL ")
+}
+
 /// A time stamp in brackets at the end of a text, without them, and what stands before it.
 pub(super) fn stamp(before: &str) -> Option<(&str, &str)> {
     let (cells, stamp) = before.trim_end().rsplit_once('[')?;

@@ -91,6 +91,11 @@ pub enum Unread {
     Garbled(&'static str),
 }
 
+/// Whether a text begins as a line of the logger does.
+pub fn begins(text: &str) -> bool {
+    text.starts_with('[') && text.contains("] MPI_")
+}
+
 /// Nothing where the line is none of the logger's; a launcher's label may stand before it.
 pub fn parse(text: &str) -> Option<Result<Line, Unread>> {
     let (before, rest) = text.split_once("] MPI_")?;

@@ -9,7 +9,7 @@ mod tests;
 pub use line::Operation;
 
 use super::stream::Pieces;
-use super::terminal::without_escapes;
+use super::text::plain;
 use crate::finding::Finding;
 use line::Unread;
 use serde::Serialize;
@@ -106,8 +106,8 @@ impl Reader {
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
             };
-            let text = without_escapes(&piece.text);
-            let Some(parsed) = line::parse(&text) else { continue };
+            let plain = plain(&piece.text, line::begins);
+            let Some(parsed) = line::parse(&plain.text) else { continue };
             self.log.of_mpi += 1;
             match parsed {
                 // A pointer may go on where the file ends, and nothing depends on it.

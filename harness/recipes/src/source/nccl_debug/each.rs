@@ -5,7 +5,7 @@ use super::line::{self, Said};
 use super::setup::Stage;
 use crate::source::nccl_prefix::Level;
 use crate::source::stream::Pieces;
-use crate::source::terminal::without_escapes;
+use crate::source::text::{without_escapes, without_tags};
 use std::io::{self, BufRead};
 
 /// What a line says, of those that bear on calls.
@@ -41,6 +41,7 @@ pub fn each(from: impl BufRead, mut take: impl FnMut(&Event)) -> io::Result<()> 
     let mut pieces = Pieces::new(from);
     while let Some(piece) = pieces.next()? {
         let text = without_escapes(&piece.text);
+        let text = without_tags(&text);
         let Some(line) = line::split(&text).filter(|line| line.level == Level::Info) else { continue };
         let (host, pid) = (line.host, line.pid);
         match line::parse(line.text) {

@@ -2,6 +2,7 @@
 
 use super::super::nccl_prefix::{self, Level};
 use super::super::nccl_tests::log_host;
+use super::super::text;
 use super::call::{self, Call, NoCall};
 use super::choice::{self, Choice};
 use super::graph::{self, Connection, Edge, Tree};
@@ -97,6 +98,8 @@ pub enum Unread<'a> {
 
 /// Splits a line into what stands before NCCL's text and the text; nothing where it is no line of NCCL.
 pub(super) fn split(line: &str) -> Option<Line<'_>> {
+    let front = text::front(line, nccl_prefix::begins);
+    let line = line.get(front.length..)?;
     let Some((at, text, level)) = nccl_prefix::mark(line) else { return version(line) };
     let before = line.get(..at)?;
     let text = line.get(text..)?.trim_end();
@@ -106,9 +109,11 @@ pub(super) fn split(line: &str) -> Option<Line<'_>> {
         let none = Line { level, host: "", pid: 0, device: None, stamp: None, place: "", text };
         return (bare.is_empty() || is_label(bare)).then_some(none);
     };
-    let stamp = nccl_prefix::stamp(prefix.before).map(|(_, stamp)| stamp);
+    // Behind a label that is not known, or in a row of a table, the stamp is not at the front.
+    let own = front.last_stamp.and_then(|stamp| stamp.trim().strip_prefix('[')?.strip_suffix(']'));
+    let stamp = nccl_prefix::stamp(prefix.before).map(|(_, stamp)| stamp).or(own);
     let host = match prefix.word.rsplit_once([':', '>', '|']) {
-        // A launcher's label may stick to the host.
+        // A label that is not known may stick to the host.
         Some((_, host)) if !host.is_empty() => host,
         _ if stamp.is_some() || prefix.before.trim().is_empty() || is_label(prefix.before.trim_end()) => {
             prefix.word

@@ -46,7 +46,7 @@ pub use watchdog::{Reached, TimedOut, parse as timed_out};
 
 use super::nccl_prefix::{self, Level};
 use super::stream::{Piece, Pieces};
-use super::terminal::without_escapes;
+use super::text;
 use super::training_log;
 use crate::finding::Finding;
 use call::NoCall;
@@ -187,7 +187,8 @@ impl Reader {
     }
 
     fn piece(&mut self, piece: &Piece) {
-        let text = without_escapes(&piece.text);
+        let text = text::without_escapes(&piece.text);
+        let text = text::without_tags(&text);
         let Some(line) = line::split(&text) else {
             self.of_others(&text, piece.line);
             return;

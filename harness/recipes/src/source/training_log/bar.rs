@@ -2,7 +2,8 @@
 //! fields NeMo 1. The bars of the Trainer tell the step alone.
 
 use super::step::{Dialect, Garbled, Parsed, StepLine, Told};
-use super::words::{count, digits, moment_ms, number, who};
+use super::words::{count, digits, number};
+use crate::source::text::moment_ms;
 
 /// A bar, as far as it goes.
 #[derive(Debug, PartialEq)]
@@ -55,8 +56,7 @@ pub(super) fn parse(text: &str) -> Parsed {
         moment_ms: moment_ms(bar.head),
         ..StepLine::default()
     };
-    let who = who(bar.head);
-    Some(read(step, &bar).map(|(dialect, step)| Told { dialect, who, step }))
+    Some(read(step, &bar).map(|(dialect, step)| Told { dialect, who: String::new(), step }))
 }
 
 fn read(mut step: StepLine, bar: &Bar) -> Result<(Dialect, StepLine), Garbled> {

@@ -22,7 +22,7 @@ pub use step::{Dialect, StepLine};
 pub use trainer::TrainerSummary;
 
 use super::stream::Pieces;
-use super::terminal::without_escapes;
+use super::text;
 use crate::finding::Finding;
 use gather::Gathered;
 use serde::Serialize;
@@ -54,8 +54,9 @@ pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
     let mut pieces = Pieces::new(from);
     let mut reader = Reader::default();
     while let Some(piece) = pieces.next()? {
-        let text = without_escapes(&piece.text);
-        let parsed = reader.parse(&text);
+        let plain = text::plain(&piece.text, begins);
+        let text = &plain.text;
+        let parsed = reader.parse(&plain.tag, text);
         if !piece.ended
             && let Some(Ok(_)) = &parsed
             && !text.trim_end().ends_with(['|', ']', '}'])
@@ -66,10 +67,12 @@ pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
             continue;
         }
         match parsed {
-            None => reader.of_epochs += u64::from(is_of_epoch(&text)),
+            None => reader.of_epochs += u64::from(is_of_epoch(text)),
             Some(Ok(told)) => {
                 reader.of_steps += 1;
-                reader.gathered.add(Told { step: StepLine { line: piece.line, ..told.step }, ..told });
+                let moment_ms = plain.moment_ms.or(told.step.moment_ms);
+                let step = StepLine { line: piece.line, moment_ms, ..told.step };
+                reader.gathered.add(Told { dialect: told.dialect, who: plain.tag, step });
             }
             Some(Err(Garbled { what })) => {
                 reader.of_steps += 1;
@@ -104,10 +107,18 @@ impl Ends {
         if !["teration", "Batch ", "step: ", "poch", "%|"].iter().any(|word| text.contains(word)) {
             return None;
         }
+        let plain = text::plain(text, begins);
+        let text = &*plain.text;
         let parsed = pipes::parse(text).or_else(|| samples::fsdp(text)).or_else(|| samples::torchtitan(text));
-        let parsed = parsed.or_else(|| bar::parse(text)).or_else(|| self.bars.parse(text));
+        let parsed = parsed.or_else(|| bar::parse(text)).or_else(|| self.bars.parse(&plain.tag, text));
         Some(parsed?.ok()?.step.iteration)
     }
+}
+
+/// Whether a text begins as a line of a step does.
+fn begins(text: &str) -> bool {
+    const FIRST: [&str; 7] = ["iteration ", "Training epoch", "Epoch ", "Batch ", "step:", "{'", "Step Time"];
+    FIRST.iter().any(|word| text.trim_start().starts_with(word))
 }
 
 #[derive(Default)]
@@ -131,7 +142,7 @@ fn is_of_epoch(text: &str) -> bool {
 }
 
 impl Reader {
-    fn parse(&mut self, text: &str) -> Parsed {
+    fn parse(&mut self, who: &str, text: &str) -> Parsed {
         if let Some(mut parsed) = pipes::parse(text) {
             let before = self.tflops.take();
             if let Ok(told) = &mut parsed {
@@ -150,7 +161,7 @@ impl Reader {
         samples::fsdp(text)
             .or_else(|| samples::torchtitan(text))
             .or_else(|| bar::parse(text))
-            .or_else(|| self.bars.parse(text))
+            .or_else(|| self.bars.parse(who, text))
     }
 
     fn garble(&mut self, line: u64, what: &str) {

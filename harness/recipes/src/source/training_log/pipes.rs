@@ -2,7 +2,8 @@
 //! key: value | ...` of NeMo 2.
 
 use super::step::{Dialect, Garbled, Parsed, StepLine, Told};
-use super::words::{count, digits, moment_ms, number, who};
+use super::words::{count, digits, number};
+use crate::source::text::moment_ms;
 
 pub(super) fn parse(text: &str) -> Parsed {
     let (before, iteration, of, fields) = head(text)?;
@@ -32,7 +33,7 @@ pub(super) fn parse(text: &str) -> Parsed {
     {
         return Some(Err(Garbled { what: format!("the line ends within `{}`", key.trim()) }));
     }
-    Some(read(step, fields).map(|step| Told { dialect, who: who(before), step }))
+    Some(read(step, fields).map(|step| Told { dialect, who: String::new(), step }))
 }
 
 /// What stands before `iteration 7/ 100 |`, both numbers, and what follows.

@@ -1,7 +1,8 @@
 //! Lines of words with values behind them: those of the FSDP samples, and those of torchtitan.
 
 use super::step::{Dialect, Garbled, Parsed, StepLine, Told};
-use super::words::{after, count, digits, moment_ms, number, who};
+use super::words::{after, count, digits, number};
+use crate::source::text::moment_ms;
 
 /// `Epoch 0 Batch 7 Steps 8 Loss: 10.02562, Speed: 16.59 samples/sec, lr: 0.000038`, of which older ones tell neither epoch nor
 /// steps.
@@ -21,7 +22,7 @@ pub(super) fn fsdp(text: &str) -> Parsed {
         let (loss, speed) = (number("Loss", loss)?, number("Speed", speed)?);
         Ok(StepLine { loss: Some(loss), samples_per_s: Some(speed), learning_rate, ..step })
     };
-    Some(read().map(|step| Told { dialect: Dialect::Fsdp, who: who(before), step }))
+    Some(read().map(|step| Told { dialect: Dialect::Fsdp, who: String::new(), step }))
 }
 
 /// `step: 10  loss: 7.1235  grad_norm: 1.2  memory: 9.74GiB(10.25%)  tps: 6,423  tflops: 23.4  mfu: 35.58%`; older ones say `wps`
@@ -55,5 +56,5 @@ pub(super) fn torchtitan(text: &str) -> Parsed {
         }
         Ok(step)
     };
-    Some(read().map(|step| Told { dialect: Dialect::Torchtitan, who: who(before), step }))
+    Some(read().map(|step| Told { dialect: Dialect::Torchtitan, who: String::new(), step }))
 }

@@ -2,7 +2,7 @@
 
 use super::bar::bar;
 use super::step::{Dialect, Garbled, Parsed, StepLine, Told};
-use super::words::{number, who};
+use super::words::number;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -45,19 +45,19 @@ struct Drawn {
 
 impl Bars {
     /// A dictionary as a step. A bar alone is none, and is kept for the dictionary that follows it.
-    pub fn parse(&mut self, text: &str) -> Parsed {
+    pub fn parse(&mut self, who: &str, text: &str) -> Parsed {
         let dictionary = text.find("{'");
         if let Some(bar) = bar(&text[..dictionary.unwrap_or(text.len())])
             && is_nameless(bar.head)
         {
-            let drawn = self.last.entry(who(bar.head)).or_default();
+            let drawn = self.last.entry(who.to_owned()).or_default();
             *drawn = Drawn { at: bar.at, of: bar.of, seconds: bar.seconds, told: 0 };
         }
-        let (before, rest) = (&text[..dictionary?], &text[dictionary? + 1..]);
+        let rest = &text[dictionary? + 1..];
         let fields = fields(rest.split_once('}')?.0);
         let value = |name: &str| fields.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
         let (loss, epoch) = (value("loss")?, value("epoch")?);
-        let drawn = self.last.entry(who(before)).or_default();
+        let drawn = self.last.entry(who.to_owned()).or_default();
         let (iteration, of) = match drawn.at {
             0 => {
                 drawn.told += 1;
@@ -80,20 +80,16 @@ impl Bars {
                 ..StepLine::default()
             })
         };
-        Some(read().map(|step| Told { dialect: Dialect::Trainer, who: who(before), step }))
+        Some(read().map(|step| Told { dialect: Dialect::Trainer, who: String::new(), step }))
     }
 }
 
-/// Whether nothing but a launcher's label and a percentage stands before a bar: one that is drawn for something else has its name
+/// Whether nothing but a percentage stands before a bar: one that is drawn for something else has its name
 /// there.
 fn is_nameless(head: &str) -> bool {
     let Some((front, _)) = head.split_once('%') else { return false };
-    let (label, percent) = front
-        .rsplit_once(':')
-        .map_or(("", front), |(_, percent)| (&front[..front.len() - percent.len()], percent));
-    let percent = percent.trim();
-    let is_label = label.is_empty() || !who(label).is_empty();
-    is_label && !percent.is_empty() && percent.bytes().all(|b| b.is_ascii_digit())
+    let percent = front.trim();
+    !percent.is_empty() && percent.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// `'key': value` with commas between; values are numbers, or texts of numbers.

@@ -225,3 +225,16 @@ fn json_with_no_numbers_or_wrapped_sizes_gives_findings() {
         assert_eq!((only(&read).rows.len(), codes(&read)), (1, vec!["size-overflowed"]), "{size}");
     }
 }
+
+#[test]
+fn tags_of_mpirun_are_taken_out_wherever_they_stand() {
+    let tag = "[1,0]<stdout>:";
+    let torn = WHOLE
+        .replace("      -1  ", &format!("      -1{tag}  "))
+        .replace("       0   ", &format!("      0{tag}    "));
+    for front in [tag, "", "0: ", "2025-01-31T12:00:00.5Z [1,0]<stdout>:"] {
+        let text: String = torn.lines().map(|line| format!("{front}{line}\n")).collect();
+        let read = super::text(&text);
+        assert_eq!((only(&read).rows.len(), codes(&read)), (3, vec![]), "{front:?}");
+    }
+}

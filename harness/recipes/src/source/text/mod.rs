@@ -1,0 +1,40 @@
+//! Lines of logs as their programs wrote them: without what terminals obey, and without the time stamps, labels and tags that
+//! launchers and log collectors put around them. All readers of logs take their lines from here.
+
+mod escapes;
+mod prefix;
+mod stamps;
+mod tags;
+#[cfg(test)]
+mod tests;
+
+pub(super) use escapes::without_escapes;
+pub(super) use prefix::front;
+pub(super) use stamps::moment_ms;
+pub(super) use tags::without_tags;
+
+use std::borrow::Cow;
+
+/// A line of a program.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Plain<'a> {
+    /// Whose line it is by its labels, from the outermost on; empty where it has none.
+    pub tag: String,
+    pub text: Cow<'a, str>,
+    /// The first time stamp that was taken off, in milliseconds of a clock whose zone is not known.
+    pub moment_ms: Option<i64>,
+}
+
+/// Takes all wrapping off a line. `begins` tells whether a text begins as a line of the reader's program: some labels look like
+/// words of a program, and are labels only before such a line.
+pub(super) fn plain<'a>(line: &'a str, begins: fn(&str) -> bool) -> Plain<'a> {
+    let line = without_escapes(line);
+    let front = front(&line, begins);
+    let (tag, length) = (front.tag, front.length);
+    let moment_ms = front.first_stamp.and_then(moment_ms);
+    let text = match line {
+        Cow::Borrowed(line) => without_tags(line.get(length..).unwrap_or("")),
+        Cow::Owned(line) => Cow::Owned(without_tags(line.get(length..).unwrap_or("")).into_owned()),
+    };
+    Plain { tag, text, moment_ms }
+}

@@ -1,0 +1,161 @@
+//! What stands before a line of a program: labels of ranks, pods and services, and time stamps, in any order.
+
+use super::{stamps, tags};
+
+/// How many prefixes may stand before one another: a collector's time, a pod's name, a rank, a logger's level.
+const DEPTH: usize = 6;
+/// Longer labels are none.
+const LONGEST: usize = 128;
+
+/// All prefixes of a line.
+#[derive(Debug, Default, PartialEq)]
+pub(in super::super) struct Front<'a> {
+    /// The labels, from the outermost on.
+    pub tag: String,
+    /// Where the program's own text begins.
+    pub length: usize,
+    pub first_stamp: Option<&'a str>,
+    /// The time stamp that the program's own text follows at once.
+    pub last_stamp: Option<&'a str>,
+}
+
+struct Prefix<'a> {
+    tag: &'a str,
+    length: usize,
+    is_stamp: bool,
+}
+
+/// `begins` tells whether a text begins as a line of the program does.
+pub(in super::super) fn front<'a>(line: &'a str, begins: fn(&str) -> bool) -> Front<'a> {
+    let mut front = Front::default();
+    let mut after_stamp = false;
+    for _ in 0..DEPTH {
+        let Some(rest) = line.get(front.length..) else { break };
+        let Some(prefix) = certain(rest, after_stamp).or_else(|| likely(rest, begins)) else { break };
+        if !prefix.tag.is_empty() {
+            front.tag.push_str(if front.tag.is_empty() { "" } else { " " });
+            front.tag.push_str(prefix.tag);
+        }
+        front.last_stamp = rest.get(..prefix.length).filter(|_| prefix.is_stamp);
+        front.first_stamp = front.first_stamp.or(front.last_stamp);
+        after_stamp = prefix.is_stamp;
+        front.length += prefix.length;
+    }
+    front
+}
+
+/// What is a prefix whatever follows it.
+fn certain(line: &str, after_stamp: bool) -> Option<Prefix<'_>> {
+    let bare = line.trim_start_matches(' ');
+    let indent = line.len() - bare.len();
+    let prefix = |tag, length| Some(Prefix { tag, length: indent + length, is_stamp: false });
+    let head = bare.get(..bare.floor_char_boundary(2 * LONGEST)).unwrap_or("");
+    if let Some(tag) = tags::find(head, 0).filter(|tag| tag.from == 0) {
+        return prefix(tag.who, tag.to);
+    }
+    if let Some(length) =
+        stamps::iso(bare).or_else(|| stamps::bracketed(head)).or_else(|| stamps::syslog(bare))
+    {
+        return Some(Prefix { tag: "", length: indent + length, is_stamp: true });
+    }
+    if after_stamp && let Some(length) = level(bare) {
+        return prefix("", length);
+    }
+    // `host unit[12]: ` of journald.
+    if after_stamp
+        && let Some((host, rest)) = bare.split_once(' ')
+        && let Some((unit, _)) = rest.split_once(": ")
+        && is_word(host)
+        && is_word(unit)
+        && unit
+            .strip_suffix(']')
+            .and_then(|unit| unit.rsplit_once('['))
+            .is_some_and(|(_, pid)| is_number(pid))
+    {
+        return prefix(host, host.len() + unit.len() + 3);
+    }
+    // ` 12: ` of srun --label.
+    if let Some((label, rest)) = bare.split_once(':')
+        && label.len() <= 7
+        && is_number(label)
+        && (rest.is_empty() || rest.starts_with(' '))
+    {
+        return prefix(label, label.len() + 1 + usize::from(!rest.is_empty()));
+    }
+    // `[rank3]:` of PyTorch, `[default3]:` of torchrun.
+    for word in ["[rank", "[default"] {
+        if let Some((rank, rest)) = bare.strip_prefix(word).and_then(|rest| rest.split_once(']'))
+            && is_number(rank)
+            && rest.starts_with(':')
+        {
+            return prefix(rank, bare.len() - rest.len() + 1);
+        }
+    }
+    // `[pod/worker-0/pytorch] ` of kubectl logs --prefix.
+    let (pod, rest) = bare.strip_prefix("[pod/")?.split_once("] ")?;
+    is_word(pod).then_some(())?;
+    prefix(pod, bare.len() - rest.len())
+}
+
+/// `- root - INFO - `, or the level alone, of Python's logging behind its time.
+fn level(text: &str) -> Option<usize> {
+    const LEVELS: [&str; 5] = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
+    let mut rest = text.strip_prefix("- ")?;
+    for _ in 0..4 {
+        let (word, behind) = rest.split_once(" - ")?;
+        rest = behind;
+        if LEVELS.contains(&word.trim()) {
+            return Some(text.len() - rest.len());
+        }
+        is_word(word).then_some(())?;
+    }
+    None
+}
+
+/// `[0] `, `host: `, `worker-1  | `, `> `, `pod container `: words like others, and labels only before what is certainly the
+/// program's.
+fn likely<'a>(line: &'a str, begins: fn(&str) -> bool) -> Option<Prefix<'a>> {
+    let bare = line.trim_start_matches(' ');
+    let head = bare.get(..bare.floor_char_boundary(2 * LONGEST)).unwrap_or("");
+    let is_ours = |text: &str| {
+        let mut at = 0;
+        let mut after_stamp = false;
+        for _ in 0..DEPTH {
+            let Some(prefix) = text.get(at..).and_then(|rest| certain(rest, after_stamp)) else { break };
+            after_stamp = prefix.is_stamp;
+            at += prefix.length;
+        }
+        text.get(at..).is_some_and(begins)
+    };
+    let prefix = |tag, rest: &str| Some(Prefix { tag, length: line.len() - rest.len(), is_stamp: false });
+    for (separator, bracket) in [("] ", true), (": ", false), ("| ", false), ("> ", false)] {
+        if bracket != bare.starts_with('[') {
+            continue;
+        }
+        let Some((tag, _)) = head.split_once(separator) else { continue };
+        let rest = bare.get(tag.len() + separator.len()..)?;
+        let tag = tag.trim_end();
+        if (tag.is_empty() || is_word(tag)) && is_ours(rest) {
+            return prefix(tag.trim_start_matches('['), rest);
+        }
+    }
+    // stern writes both names without anything between.
+    let (pod, rest) = bare.split_once(' ')?;
+    let (container, rest) = rest.split_once(' ')?;
+    let is_name = |word: &str| {
+        is_word(word)
+            && word.starts_with(|c: char| c.is_ascii_lowercase())
+            && !word.ends_with([':', ',', '.'])
+    };
+    let names = bare.get(..pod.len() + 1 + container.len())?;
+    (is_name(pod) && is_name(container) && is_ours(rest)).then_some(())?;
+    prefix(names, rest)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.len() <= LONGEST && !text.starts_with('#') && !text.contains(char::is_whitespace)
+}

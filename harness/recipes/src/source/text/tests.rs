@@ -1,0 +1,164 @@
+//! Each prefix before the lines of each reader.
+
+use super::super::{mpi_log, nccl_debug, nccl_tests, training_log};
+use super::*;
+use std::io::Cursor;
+
+/// What stands before a line, and the tag that it leaves.
+const PREFIXES: &[(&str, &str)] = &[
+    ("", ""),
+    ("0: ", "0"),
+    (" 12: ", "12"),
+    ("[rank3]:", "3"),
+    ("[default7]:", "7"),
+    ("0: [default7]:", "0 7"),
+    ("[1,0]<stdout>:", "1,0"),
+    ("[1,0]<stderr>:", "1,0"),
+    ("[prterun-a-77@1,3]<stdout>: ", "prterun-a-77@1,3"),
+    ("Thu Nov 20 10:00:01 2025<stdout>:", ""),
+    ("Thu Nov 20 10:00:01 2025[1,0]<stdout>:", "1,0"),
+    ("2025-11-20T10:00:01.123456789Z ", ""),
+    ("[2025-11-20 10:00:01] ", ""),
+    ("[2025-11-20 10:00:01] 3: ", "3"),
+    ("[pod/worker-0/main] ", "worker-0/main"),
+    ("[pod/worker-0/main] 2025-11-20T10:00:01Z ", "worker-0/main"),
+    ("2025-11-20T10:00:01Z [pod/worker-0/main] ", "worker-0/main"),
+    ("worker-0 main ", "worker-0 main"),
+    ("worker-0 main 2025-11-20T10:00:01.5Z ", "worker-0 main"),
+    ("Nov 20 10:00:01 node-1 unit[1]: ", "node-1"),
+    ("Nov  2 10:00:01 node-1 unit[1]: ", "node-1"),
+    ("2025-11-20T10:00:01+0000 node-1 unit[1]: ", "node-1"),
+    ("2025-11-20 10:00:01,123 - INFO - ", ""),
+    ("2025-11-20 10:00:01,123 - root - INFO - ", ""),
+    ("[rank2]:2025-11-20 10:00:01,123 - root - INFO - ", "2"),
+    ("worker-1  | ", "worker-1"),
+    ("worker-1  | 0: ", "worker-1 0"),
+    ("\x1b(B\x1b[m", ""),
+    ("\x1b]0;title\x1b\\\x1b[1;32m", ""),
+    ("\x1b[36mworker-0\x1b[0m \x1b[35mmain\x1b[0m ", "worker-0 main"),
+];
+
+fn prefixed(prefix: &str, text: &str) -> String {
+    text.lines().map(|line| format!("{prefix}{line}\n")).collect()
+}
+
+const TABLE: &str = "\
+# nThread 1 nGpus 1 minBytes 1024 maxBytes 2048 step: 2(factor) warmup iters: 1 iters: 20
+#  Rank  0 Group  0 Pid   1001 on    alpha-1 device  0 [0000:17:00] NVIDIA Test GPU
+#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+        1024           256     float     sum      -1    34.94    0.03    0.05       0    35.20    0.03    0.05     N/A
+        2048           512     float     sum      -1    34.94    0.06    0.10       0    35.20    0.06    0.10     N/A
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 0.075
+";
+
+#[test]
+fn a_table_of_nccl_tests_is_read_behind_every_prefix() {
+    for (prefix, tag) in PREFIXES {
+        let read = nccl_tests::read(prefixed(prefix, TABLE).as_bytes(), "log")
+            .unwrap_or_else(|e| panic!("{prefix:?}: {e}"));
+        assert_eq!(read.findings, [], "{prefix:?}");
+        let [run] = read.runs.as_slice() else { panic!("{prefix:?}: {read:#?}") };
+        assert_eq!((run.rows.len(), run.ranks.len(), run.concluded), (2, 1, true), "{prefix:?}");
+        let begins = |text: &str| text.trim_start().starts_with(['#', '1', '2']);
+        assert_eq!(plain(&prefixed(prefix, "# x"), begins).tag, *tag, "{prefix:?}");
+    }
+}
+
+#[test]
+fn steps_are_read_behind_every_prefix() {
+    let lines = [
+        "iteration        7/     100 | elapsed time per iteration (ms): 20289.1 | lm loss: 1.25E+01 |",
+        "Training epoch 0, iteration 45/99 | train_step_timing in s: 46.84 | reduced_train_loss: 11.03",
+        "Epoch 1 Batch 5 Steps 9 Loss: 10.02562, Speed: 16.59 samples/sec, lr: 0.000038",
+        "step: 10  loss:  7.1235  memory: 9.74GiB(10.25%)  tps: 6,423",
+        "Epoch 0:  47%|####     | 7/15 [06:19<07:13, train_step_timing in s=49.50]",
+    ];
+    for (prefix, tag) in PREFIXES {
+        for line in lines {
+            let log = training_log::read(prefixed(prefix, line).as_bytes()).expect("in memory");
+            let [series] = log.series.as_slice() else { panic!("{prefix:?}: {line}: {log:#?}") };
+            assert_eq!(
+                (series.who.as_str(), series.steps.len(), log.garbled),
+                (*tag, 1, 0),
+                "{prefix:?}: {line}"
+            );
+            let stamped = prefix.contains("2025-");
+            assert_eq!(series.steps[0].moment_ms.is_some(), stamped, "{prefix:?}: {line}");
+        }
+    }
+}
+
+#[test]
+fn lines_of_nccl_are_read_behind_every_prefix() {
+    let line = "alpha-1:100:200 [3] NCCL INFO AllReduce: opCount 1f sendbuff 0x7f00 recvbuff 0x7f10 count 4 datatype 7 op 0 root 0 \
+                comm 0x50 [nranks=2] stream 0x55";
+    for (prefix, _) in PREFIXES {
+        for own in ["", "[2025-11-20 10:00:01] "] {
+            let text = prefixed(prefix, &format!("{own}{line}"));
+            let log = nccl_debug::read(Cursor::new(&text), "log", &nccl_debug::EDGES).expect("in memory");
+            assert_eq!((log.of_nccl, log.understood, log.operations.len()), (1, 1, 1), "{prefix:?}{own}");
+            assert_eq!(log.hosts, ["alpha-1"], "{prefix:?}{own}");
+        }
+    }
+}
+
+#[test]
+fn calls_of_mpi_are_read_behind_every_prefix() {
+    let line = "[12.5] MPI_Allreduce: world_rank=3 comm_rank=3 comm_size=8 bytes=64 comm=0x55";
+    for (prefix, _) in PREFIXES {
+        let mut reader = mpi_log::Reader::new(&[]);
+        reader.read(prefixed(prefix, line).as_bytes(), "log").expect("in memory");
+        let log = reader.finish();
+        assert_eq!((log.of_mpi, log.understood), (1, 1), "{prefix:?}");
+    }
+}
+
+#[test]
+fn tags_within_a_line_go_in_every_reader() {
+    let torn = |text: &str, at: &str| text.replacen(at, &format!("[1,0]<stdout>:{at}"), 1);
+    let step =
+        torn("iteration 7/ 100 | elapsed time per iteration (ms): 20289.1 | lm loss: 1.25E+01 |", "289.1");
+    let log = training_log::read(step.as_bytes()).expect("in memory");
+    assert!((log.series[0].steps[0].seconds.unwrap_or_default() - 20.2891).abs() < 1e-9);
+    for at in ["NCCL", "sendbuff", "0x7f10", "count 4"] {
+        let line = "a:100:200 [3] NCCL INFO AllReduce: opCount 1f sendbuff 0x7f00 recvbuff 0x7f10 count 4 datatype 7 op 0 root 0 comm \
+                    0x50 [nranks=2] stream 0x55\n";
+        let log =
+            nccl_debug::read(Cursor::new(torn(line, at)), "log", &nccl_debug::EDGES).expect("in memory");
+        assert_eq!((log.understood, log.operations.len(), log.hosts), (1, 1, vec!["a".to_owned()]), "{at}");
+    }
+    let mut reader = mpi_log::Reader::new(&[]);
+    let line =
+        torn("[12.5] MPI_Allreduce: world_rank=3 comm_rank=3 comm_size=8 bytes=64 comm=0x55\n", "comm_size");
+    reader.read(line.as_bytes(), "log").expect("in memory");
+    assert_eq!(reader.finish().understood, 1);
+}
+
+#[test]
+fn words_of_programs_are_no_labels() {
+    let begins = |text: &str| text.trim_start().starts_with('#');
+    for line in [
+        "host: Test NCCL failure",
+        "host:1:2 [0] NCCL INFO x",
+        "prose of two words",
+        "[titan] x",
+        "a - INFO - # x",
+        "1:2 x",
+    ] {
+        let plain = plain(line, begins);
+        assert_eq!((plain.tag.as_str(), &*plain.text), ("", line));
+    }
+    for (line, tag, text) in [
+        ("0:            8", "0", "           8"),
+        ("[1,0]<stdout>:   8  2 float[1,0]<stdout>:  sum", "1,0", "   8  2 float  sum"),
+        ("[1,0]<stdout>: 8 [1,3]<stdout>: 2", "1,0", " 8  2"),
+        ("node-1:    # x", "node-1", "   # x"),
+        ("N/A\x1b(B\x1b[m 1\x1b", "", "N/A 1"),
+        ("a\u{9b}31mb\x1bP1;2q\x1b\\c\x1b7d", "", "abcd"),
+        ("<std> <stdout>: [a]<stdout>: [1,0]<stdo", "", "<std> <stdout>: [a]<stdout>: [1,0]<stdo"),
+    ] {
+        let plain = plain(line, begins);
+        assert_eq!((plain.tag.as_str(), &*plain.text), (tag, text), "{line:?}");
+    }
+}
