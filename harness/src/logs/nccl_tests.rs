@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// Prints what was read from each file; `-` is standard input. The exit code is the worst of all files: 2 where one
 /// cannot be opened, then 1 where `fail_on_findings` holds and one has a failure or finding, then 3 where nothing in
-/// one was understood.
+/// one was understood, or no row of a table.
 pub fn run(
     files: &[PathBuf],
     json: bool,
@@ -32,8 +32,17 @@ pub fn run(
         let written = match source::read(&bytes, &file) {
             Ok(mut read) => {
                 for run in &read.runs {
-                    let disagreeing = source::recompute(run, None);
-                    read.findings.extend(disagreeing.into_iter().map(|finding| finding.file(&file)));
+                    let disagreeing = source::recompute(run, None).into_iter().chain(source::closing(run));
+                    read.findings.extend(disagreeing.map(|finding| finding.file(&file)));
+                    if run.rows.is_empty() && run.refused_rows > 0 {
+                        not_understood = true;
+                        let refused = run.refused_rows;
+                        let _ = writeln!(
+                            err,
+                            "{}: no row of a table can be read; refused: {refused}",
+                            shown(&file)
+                        );
+                    }
                 }
                 found |= !read.findings.is_empty() || read.runs.iter().any(|run| run.failure.is_some());
                 if json { write_json(out, &file, &read) } else { write_file(out, &file, &read) }
@@ -179,5 +188,43 @@ mod tests {
         let [read, refused] = lines.as_slice() else { panic!("{out}") };
         assert_eq!(read["runs"][0]["rows"][0]["size_bytes"], 1024);
         assert_eq!(refused["reason"], "no row, no head and no failure of nccl-tests");
+    }
+
+    #[test]
+    fn a_table_of_which_no_row_can_be_read_is_not_understood() {
+        let odd = ROW.replace(" 0.05 0 35.20", " 0.05 x 35.20");
+        let (code, out, err) = show(&[&format!("{odd}{END}")], false, false);
+        assert_eq!(code, 3, "{out}");
+        assert!(err.ends_with("1.log: no row of a table can be read; refused: 1\n"), "{err}");
+        assert_eq!(show(&[&format!("{odd}{ROW}{END}")], false, false).0, 0);
+    }
+
+    #[test]
+    fn what_a_table_says_twice_is_compared() {
+        let head =
+            "# nThread 1 nGpus 1 minBytes 1024 maxBytes 4096 step: 2(factor) warmup iters: 1 iters: 20\n";
+        let rows = "1024 256 float sum -1 34.94 0.03 0.05 0 35.20 0.03 0.05 0\n2048 512 float sum -1 34.94 0.06 0.10 0 35.20 0.06 0.10 N/A\n\
+                    4096 1024 float sum -1 34.94 0.12 0.20 0 35.20 0.12 0.20 0\n";
+        let end = |wrong: u32, average: f64| {
+            let word = if wrong == 0 { "OK" } else { "FAILED" };
+            format!("# Out of bounds values : {wrong} {word}\n# Avg bus bandwidth    : {average}\n")
+        };
+        let middle: String = rows.split_inclusive('\n').filter(|row| !row.starts_with("2048")).collect();
+        let table = [
+            ("whole", format!("{head}{rows}{}", end(0, 0.1167)), ""),
+            ("average", format!("{head}{rows}{}", end(0, 480.0)), "average-disagrees"),
+            ("a row lost", format!("{head}{middle}{}", end(0, 0.125)), "rows-missing"),
+            ("no row", format!("{head}{}", end(0, 0.1167)), "no-rows"),
+            (
+                "wrong in a row",
+                format!("{head}{}{}", rows.replacen(" 0 35", " 5 35", 1), end(0, 0.1167)),
+                "wrong-disagrees",
+            ),
+        ];
+        for (what, text, code) in table {
+            let (exit, out, _) = show(&[&text], false, true);
+            assert_eq!(exit, i32::from(!code.is_empty()), "{what}: {out}");
+            assert!(code.is_empty() || out.contains(&format!("finding: {code}")), "{what}: {out}");
+        }
     }
 }

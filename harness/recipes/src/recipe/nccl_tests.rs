@@ -124,6 +124,10 @@ fn read_file(job: &JobInput, file: &InputFile, op: Op, ranks: Option<u32>, dims:
             not_comparable(output, "bandwidth-disagrees", format!("{}: {}", file.shown, finding.message));
             output.findings.push(about(file, finding));
         }
+        for finding in source::closing(run) {
+            not_comparable(output, "garbled", format!("{}: {}", file.shown, finding.message));
+            output.findings.push(about(file, finding));
+        }
         metrics_of(job, run, op, ranks, &dims, output);
     }
 }

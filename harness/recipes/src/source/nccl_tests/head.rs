@@ -14,6 +14,8 @@ pub enum Comment {
     },
     Starting(String),
     Parameters(Parameters),
+    /// Less than was asked for, because memory is short.
+    MaxBytes(u64),
     Rank(RankLine),
     /// The line with the names; whether two blanks stand before `#wrong`, which tells the era.
     Headings(Layout, bool),
@@ -46,6 +48,9 @@ pub fn comment(text: &str) -> Option<Comment> {
     if bare.starts_with("nThread ") && bare.contains(" nGpus ") {
         return Some(Comment::Parameters(parameters(bare)));
     }
+    if let Some(rest) = bare.strip_prefix("Reducing maxBytes to ") {
+        return rest.split_whitespace().next().and_then(cell::whole).map(Comment::MaxBytes);
+    }
     if bare.starts_with("Rank ")
         && let Some(rank) = rank(bare)
     {
@@ -74,14 +79,7 @@ pub fn comment(text: &str) -> Option<Comment> {
     if let Some(layout) = Layout::of_headings(&words) {
         return Some(Comment::Headings(layout, wide));
     }
-    let known = [
-        "Using devices",
-        "out-of-place",
-        "(B) ",
-        "Reducing maxBytes",
-        "GPU memory usage",
-        "Blocking Enabled",
-    ];
+    let known = ["Using devices", "out-of-place", "(B) ", "GPU memory usage", "Blocking Enabled"];
     let known_too =
         ["Parallel Init", "Per-Iteration Report", "Writing J", "Bitwise mismatches", "skipping json"];
     known.iter().chain(&known_too).any(|start| bare.starts_with(start)).then_some(Comment::Known)

@@ -11,7 +11,7 @@ use crate::finding::Finding;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// Text never begins so.
+/// Text seldom begins so.
 pub fn looks_like_it(text: &str) -> bool {
     text.trim_start().starts_with('{')
 }
@@ -71,6 +71,7 @@ fn run(map: &Map<String, Value>, findings: &mut Vec<Finding>) -> NcclRun {
             Err((code, why)) => {
                 let message = format!("a result is no row: {why}; its place in `results`: {index}");
                 findings.push(Finding::new(code, message).line(1));
+                run.refused_rows += 1;
             }
         }
     }

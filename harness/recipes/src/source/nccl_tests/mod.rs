@@ -7,11 +7,15 @@
 //! - `row-cut`: a row that ends early; `row-odd`: a row with cells that no version prints there;
 //! - `not-a-number`: a row with NaN, infinity or a negative figure; `size-overflowed`: a size that wrapped around;
 //! - `not-concluded`: rows, and no closing lines; `no-rows`: a head, and neither rows nor a failure;
-//! - `foreign-column`: a column that nccl-tests does not print; `interleaved-tables`: heads in a burst;
+//! - `foreign-column`: a column that nccl-tests does not print; `interleaved-tables`: tables that ran at once, whose rows nobody
+//!   can tell apart: none of them is given;
 //! - `nccl-warn`, `error-noted`: warnings of a run that ended well; `truncated-json`: a file that ends early;
-//! - `bandwidth-disagrees`: a figure that does not follow from the others (made by `recompute`).
+//! - `bandwidth-disagrees`: a figure that does not follow from the others (made by `recompute`);
+//! - `average-disagrees`, `rows-missing`, `wrong-disagrees`, `no-rows`: closing lines or a head that the rows do not bear out (made by
+//!   `closing`).
 
 mod cell;
+mod closing;
 mod failure;
 mod head;
 mod json;
@@ -25,6 +29,7 @@ mod tests;
 mod text;
 
 pub use cell::element_bytes;
+pub use closing::closing;
 pub(super) use nccl_log::log_host;
 pub use recompute::{ranks_from_ratio, ratio_matches, recompute};
 pub use render::render;
@@ -38,7 +43,11 @@ use std::fmt;
 pub fn read(bytes: &[u8], file: &str) -> Result<NcclTests, NotUnderstood> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let mut read = if json::looks_like_it(text) { json::read(text)? } else { text::read(text)? };
+    let mut read = match json::looks_like_it(text) {
+        // A line of JSON, or of Python, may stand before a log.
+        true => json::read(text).or_else(|why| text::read(text).map_err(|_| why))?,
+        false => text::read(text)?,
+    };
     for finding in &mut read.findings {
         finding.file.get_or_insert_with(|| file.to_owned());
     }
@@ -82,6 +91,9 @@ pub struct NcclRun {
     pub parameters: Option<Parameters>,
     pub ranks: Vec<RankLine>,
     pub rows: Vec<Row>,
+    /// Rows that were printed and cannot be read, or cannot be told from another table's.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub refused_rows: u64,
     /// The times are of the CPU (`-C`), so the bandwidths do not follow from them.
     pub cpu_time: bool,
     pub out_of_bounds: Option<OutOfBounds>,
@@ -91,6 +103,12 @@ pub struct NcclRun {
     /// Whether the closing lines were seen.
     pub concluded: bool,
     pub failure: Option<Failure>,
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Which form of output it was.

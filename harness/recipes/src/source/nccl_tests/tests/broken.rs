@@ -125,3 +125,53 @@ proptest! {
         }
     }
 }
+
+/// `WHOLE` in three parts: what stands above the rows, the rows, what stands below.
+fn parts() -> (String, Vec<String>, String) {
+    let lines: Vec<&str> = WHOLE.split_inclusive('\n').collect();
+    let rows = |line: &&str| line.contains(" float ");
+    let first = lines.iter().position(|line| rows(&line)).expect("a row");
+    (
+        lines[..first].concat(),
+        lines[first..first + 3].iter().map(|it| (*it).to_owned()).collect(),
+        lines[first + 3..].concat(),
+    )
+}
+
+#[test]
+fn tables_that_ran_at_once_are_mixed_and_give_no_row() {
+    let (head, rows, end) = parts();
+    let [a, b, c] = rows.as_slice() else { panic!("{rows:?}") };
+    let other = head.replace("alpha-1", "beta-1");
+    let table = [
+        ("begun after a row", format!("{head}{a}{other}{b}{a}{c}{end}{b}{c}{end}")),
+        ("begun after rows of which none comes again", format!("{head}{a}{other}{b}{c}{end}")),
+        ("a size that goes back", format!("{head}{a}{c}{b}{end}")),
+        ("a size that comes twice", format!("{head}{a}{a}{b}{b}{c}{c}{end}")),
+    ];
+    for (what, log) in table {
+        let read = text(&log);
+        assert!(codes(&read).contains(&"interleaved-tables"), "{what}: {read:#?}");
+        assert!(read.runs.iter().all(|run| run.rows.is_empty()), "{what}: {read:#?}");
+    }
+}
+
+#[test]
+fn sweeps_that_a_program_repeats_are_no_mixed_tables() {
+    let (head, rows, end) = parts();
+    let [a, b, c] = rows.as_slice() else { panic!("{rows:?}") };
+    let int = |row: &str| row.replace("float", "int32");
+    let zero = "           0             0     float     sum      -1     3.10    0.00    0.00       0     3.00    0.00    0.00       0\n";
+    let table = [
+        ("cycles", format!("{head}{a}{b}{c}{a}{b}{c}{end}"), 6),
+        ("types", format!("{head}{a}{b}{c}{}{}{}{end}", int(a), int(b), int(c)), 6),
+        ("one size", format!("{head}{a}{a}{a}{end}"), 3),
+        ("sizes below a rank's part", format!("{head}{zero}{zero}{a}{b}{end}"), 4),
+        ("one after the other", format!("{head}{a}{b}{c}{end}{head}{a}{b}{c}{end}"), 6),
+    ];
+    for (what, log, expected) in table {
+        let read = text(&log);
+        let rows: usize = read.runs.iter().map(|run| run.rows.len()).sum();
+        assert_eq!((rows, codes(&read)), (expected, vec![]), "{what}");
+    }
+}

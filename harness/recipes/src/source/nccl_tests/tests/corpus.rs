@@ -26,7 +26,12 @@ fn real_logs_are_read_or_refused_with_a_reason() {
                 if off > 0 {
                     disagreeing.push(name.clone());
                 }
-                let codes: Vec<_> = read.findings.iter().map(|finding| finding.code.as_str()).collect();
+                let closing: Vec<_> = read.runs.iter().flat_map(closing).collect();
+                let all = read.findings.iter().chain(&closing);
+                let codes: Vec<_> = all.map(|finding| finding.code.as_str()).collect();
+                for finding in &closing {
+                    println!("    {}", finding.message);
+                }
                 println!("{name:44} {:4} {rows:4} {failure:18} {off:4} {}", read.runs.len(), codes.join(" "));
             }
         }

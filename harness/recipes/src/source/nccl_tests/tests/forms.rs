@@ -238,3 +238,11 @@ fn tags_of_mpirun_are_taken_out_wherever_they_stand() {
         assert_eq!((only(&read).rows.len(), codes(&read)), (3, vec![]), "{front:?}");
     }
 }
+
+#[test]
+fn a_brace_before_a_log_does_not_make_it_json() {
+    for front in ["{\"level\":\"info\"}\n", "{'a': 1, 'b': [2]}\n", "{\n", "{\"results\": 1}\n"] {
+        let read = text(&format!("{front}{WHOLE}"));
+        assert_eq!((only(&read).rows.len(), codes(&read)), (3, vec![]), "{front:?}");
+    }
+}

@@ -36,6 +36,9 @@ fn run() -> impl Strategy<Value = NcclRun> {
     let op = prop::sample::select(Op::ALL.to_vec());
     (op, prop::collection::vec(row(), 1..12), 1_u32..20, any::<(bool, bool, bool)>(), 0.0..1e3).prop_map(
         |(op, mut rows, ranks, (stamps, iterations, ok), average): (Op, Vec<Row>, u32, _, f64)| {
+            // A sweep ascends.
+            rows.sort_by_key(|row| row.size_bytes);
+            rows.dedup_by_key(|row| row.size_bytes);
             for row in &mut rows {
                 row.timestamp = stamps.then(|| "2025-01-31 12:00:00".to_owned());
                 for half in [&mut row.out_of_place, &mut row.in_place].into_iter().flatten() {
@@ -79,6 +82,7 @@ fn run() -> impl Strategy<Value = NcclRun> {
                 }),
                 ranks: (0..ranks).map(rank).collect(),
                 rows,
+                refused_rows: 0,
                 cpu_time: false,
                 out_of_bounds: Some(OutOfBounds { count, ok }),
                 average_busbw_gb_s: super::super::cell::general(average).parse().ok(),

@@ -3,6 +3,7 @@
 
 mod rows;
 mod runs;
+mod sweep;
 
 use super::failure::{self, Complaint, Depth};
 use super::head;
@@ -175,10 +176,10 @@ impl Reader {
     }
 
     fn end(mut self, text: &str) -> Result<NcclTests, NotUnderstood> {
-        let broken: Vec<u64> =
-            self.streams.iter_mut().filter_map(|s| s.pending.take()).map(|p| p.line).collect();
-        for line in broken {
-            self.cut(line, "the file ends before it does");
+        let pending = |(at, stream): (usize, &mut Stream)| Some((at, stream.pending.take()?.line));
+        let broken: Vec<(usize, u64)> = self.streams.iter_mut().enumerate().filter_map(pending).collect();
+        for (at, line) in broken {
+            self.cut(at, line, "the file ends before it does");
         }
         if self.runs.is_empty() {
             if !self.early.iter().any(|complaint| complaint.hard) {

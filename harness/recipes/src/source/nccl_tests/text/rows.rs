@@ -47,14 +47,14 @@ impl Reader {
                 return true;
             }
             if stub.words().len() > 1 {
-                self.cut(stub.line, "what follows is not its rest");
+                self.cut(at, stub.line, "what follows is not its rest");
             }
         }
         let Some(stream) = self.streams.get_mut(at) else { return false };
         if begins(words) {
             let broken = stream.pending.replace(Pending { text: text.to_owned(), line: line.number });
             if let Some(broken) = broken {
-                self.cut(broken.line, "another row begins before it ends");
+                self.cut(at, broken.line, "another row begins before it ends");
             }
             self.complete(at, &layout, line, cut_in, false);
             return true;
@@ -100,11 +100,11 @@ impl Reader {
                     || sure
                     || (!joined && length >= stream.row_length && stream.row_length > 0);
                 if !whole {
-                    self.cut(pending.line, "the file ends in its last cell");
+                    self.cut(at, pending.line, "the file ends in its last cell");
                     return;
                 }
                 if row::size_is_torn(&pending.text, &row) {
-                    self.cut(pending.line, "its size lacks digits");
+                    self.cut(at, pending.line, "its size lacks digits");
                     return;
                 }
                 if !joined {
@@ -114,27 +114,36 @@ impl Reader {
             }
             Parsed::Partial if line.ended || cut_in => stream.pending = Some(pending),
             Parsed::Other if line.ended && row::may_begin(&words) => stream.pending = Some(pending),
-            Parsed::Partial => self.cut(pending.line, "the file ends before it does"),
+            Parsed::Partial => self.cut(at, pending.line, "the file ends before it does"),
             // The last word of a file that ends in the middle of a line is nothing to wonder about.
             Parsed::Odd(_) | Parsed::Other if !line.ended => {
-                self.cut(pending.line, "the file ends before it does");
+                self.cut(at, pending.line, "the file ends before it does");
             }
             Parsed::NotANumber => {
                 let message = format!("a row with figures that are no numbers: `{}`", shown(&pending.text));
-                self.findings.push(Finding::new("not-a-number", message).line(pending.line));
-                self.rows_begin(at, pending.line);
+                self.refuse(at, Finding::new("not-a-number", message).line(pending.line));
             }
             Parsed::Odd(why) => {
                 let message = format!("a row with {why}: `{}`", shown(&pending.text));
-                self.findings.push(Finding::new("row-odd", message).line(pending.line));
-                self.rows_begin(at, pending.line);
+                self.refuse(at, Finding::new("row-odd", message).line(pending.line));
             }
             Parsed::Other => (),
         }
     }
 
-    pub(super) fn cut(&mut self, line: u64, why: &str) {
+    fn refuse(&mut self, at: usize, finding: Finding) {
+        let line = finding.line.unwrap_or_default();
+        self.findings.push(finding);
+        if let Some(state) = self.rows_begin(at, line) {
+            state.run.refused_rows += 1;
+        }
+    }
+
+    pub(super) fn cut(&mut self, at: usize, line: u64, why: &str) {
         self.findings.push(Finding::new("row-cut", format!("a row is not whole: {why}")).line(line));
+        if let Some(state) = self.state_of(at) {
+            state.run.refused_rows += 1;
+        }
     }
 
     pub(super) fn push(&mut self, at: usize, row: Row, layout: &Layout) {

@@ -5,7 +5,7 @@ use super::super::cell::WrongColumn;
 use super::super::failure::{self, Complaint, Depth};
 use super::super::head::{self, Comment};
 use super::super::{FailureClass, Format, NcclRun};
-use super::{Reader, shown};
+use super::{Reader, shown, sweep};
 use crate::finding::Finding;
 use crate::op::Op;
 use std::collections::BTreeSet;
@@ -20,6 +20,8 @@ pub(super) struct State {
     pub(super) calls: BTreeSet<&'static str>,
     pub(super) op_of_failure: Option<Op>,
     pub(super) began: u64,
+    /// Its rows may be another's.
+    pub(super) is_mixed: bool,
 }
 
 /// The parts of a run in their order. A part that comes again, or after a later one, is another run's.
@@ -54,21 +56,10 @@ impl Reader {
             later || again || closed || broken
         });
         if at_hand.is_none() || past {
-            if let Some(earlier) = at_hand.and_then(|run| self.runs.get(run))
-                && past
-                && !earlier.seen.contains(&Stage::Rows)
-                && !earlier.complaints.iter().any(|c| c.hard)
-                && stage <= Stage::Parameters
-            {
-                let message = format!(
-                    "a run begins before the one of line {} printed a row: if both ran at once, their rows are mixed",
-                    earlier.began
-                );
-                self.findings.push(Finding::new("interleaved-tables", message).line(line));
-            }
+            let is_mixed = self.mixes(at_hand.filter(|_| past), stage, line);
             let program = self.launched.take();
             let run = NcclRun { program, nccl_version: self.nccl_version.take(), ..NcclRun::default() };
-            self.runs.push(State { run, began: line, ..State::default() });
+            self.runs.push(State { run, began: line, is_mixed, ..State::default() });
             let stream = self.streams.get_mut(at)?;
             stream.run = Some(self.runs.len() - 1);
             if stage < Stage::Headings {
@@ -79,7 +70,7 @@ impl Reader {
             if stage != Stage::Rows
                 && let Some(broken) = stream.pending.take()
             {
-                self.cut(broken.line, "another run begins before it ends");
+                self.cut(at, broken.line, "another run begins before it ends");
             }
         }
         let run = self.streams.get(at)?.run?;
@@ -88,11 +79,43 @@ impl Reader {
         Some(state)
     }
 
+    /// Whether a run that begins behind an open one is mixed with it: what ran one after the other has closing lines, or a failure,
+    /// in between.
+    fn mixes(&mut self, open: Option<usize>, stage: Stage, line: u64) -> bool {
+        let Some(earlier) = open.and_then(|run| self.runs.get_mut(run)) else { return false };
+        let is_open = !earlier.seen.contains(&Stage::Closing)
+            && !earlier.seen.contains(&Stage::Concluded)
+            && !earlier.complaints.iter().any(|c| c.hard);
+        if stage > Stage::Headings {
+            // It has no head of its own.
+            return earlier.is_mixed;
+        }
+        let has_rows = earlier.seen.contains(&Stage::Rows);
+        if !is_open || !has_rows && stage > Stage::Parameters {
+            return false;
+        }
+        let message = match has_rows {
+            true => format!(
+                "a head stands within the table of line {}: both ran at once, and no row can be attributed; write each to a file \
+                 of its own",
+                earlier.began
+            ),
+            false => format!(
+                "a run begins before the one of line {} printed a row: if both ran at once, their rows are mixed",
+                earlier.began
+            ),
+        };
+        self.findings.push(Finding::new("interleaved-tables", message).line(line));
+        earlier.is_mixed |= has_rows;
+        has_rows
+    }
+
     pub(super) fn comment(&mut self, at: usize, comment: Comment, line: u64) {
         let stage = match &comment {
             Comment::Version { .. } => Stage::Version,
             Comment::Starting(_) => Stage::Starting,
             Comment::Parameters(_) => Stage::Parameters,
+            Comment::MaxBytes(_) => Stage::Ranks,
             Comment::Rank(rank) => {
                 // A rank that was listed already is another run's.
                 let run = self.streams.get(at).and_then(|stream| self.runs.get_mut(stream.run?));
@@ -141,7 +164,7 @@ impl Reader {
         if stage >= Stage::Closing
             && let Some(broken) = self.streams.get_mut(at).and_then(|stream| stream.pending.take())
         {
-            self.cut(broken.line, "the table ends before it does");
+            self.cut(at, broken.line, "the table ends before it does");
         }
         let Some(state) = self.enter(at, stage, line) else { return };
         let run = &mut state.run;
@@ -152,6 +175,11 @@ impl Reader {
             }
             Comment::Starting(program) => run.program = Some(program),
             Comment::Parameters(parameters) => run.parameters = Some(parameters),
+            Comment::MaxBytes(bytes) => {
+                let parameters = run.parameters.get_or_insert_default();
+                parameters.max_bytes = Some(bytes);
+                parameters.min_bytes = parameters.min_bytes.map(|min| min.min(bytes));
+            }
             Comment::Rank(rank) => {
                 state.ranks.insert(rank.rank);
                 run.ranks.push(rank);
@@ -187,6 +215,15 @@ impl Reader {
 impl State {
     pub(super) fn finish(mut self, findings: &mut Vec<Finding>) -> NcclRun {
         let mut run = self.run;
+        if let Some(why) = sweep::odd(&run).filter(|_| !self.is_mixed) {
+            let line = run.rows.first().map_or(self.began, |row| row.line);
+            findings.push(Finding::new("interleaved-tables", why).line(line));
+            self.is_mixed = true;
+        }
+        if self.is_mixed {
+            run.refused_rows += run.rows.len() as u64;
+            run.rows.clear();
+        }
         let named = run.program.as_deref().and_then(head::op_of);
         let mut calls = self.calls.iter();
         let called = match (calls.next(), calls.next()) {
