@@ -29,6 +29,13 @@ impl Few {
         }
     }
 
+    /// Texts that become the same are counted together, and those that become nothing under no text.
+    pub fn rename(&mut self, rename: &impl Fn(&str) -> Option<String>) {
+        for (text, lines) in std::mem::take(&mut self.counts) {
+            *self.counts.entry(rename(&text).unwrap_or_default()).or_default() += lines;
+        }
+    }
+
     /// The most frequent first.
     pub fn all(&self) -> Vec<Counted> {
         let counted = |(text, lines): (&String, &u64)| Counted { text: text.clone(), lines: *lines };

@@ -5,7 +5,8 @@ use super::{Reader, checks, worlds};
 
 impl Reader {
     /// What all streams tell together.
-    pub fn finish(self) -> NcclLog {
+    pub fn finish(mut self) -> NcclLog {
+        self.mend_hosts();
         let mut findings = self.findings.clone();
         let (found, checks) = checks::findings(&self);
         findings.extend(found);

@@ -30,6 +30,7 @@ mod tables;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod torn;
 mod warnings;
 mod watchdog;
 mod wire;
@@ -167,6 +168,9 @@ impl Reader {
                         *process = self.tally.processes.of(&who.host, who.pid);
                     }
                     let process = *process;
+                    if let Some(process) = process.and_then(|it| self.tally.processes.get_mut(it)) {
+                        process.lines += 1;
+                    }
                     let stamp =
                         stamp.and_then(|(from, to)| parsed.chunk.bytes.get(from as usize..to as usize));
                     if let Some(stamp) = stamp.and_then(|stamp| std::str::from_utf8(stamp).ok()) {
@@ -216,6 +220,10 @@ impl Reader {
             "" => None,
             host => self.tally.processes.of(host, line.pid),
         };
+        if let Some(process) = process.and_then(|it| self.tally.processes.get_mut(it)) {
+            process.lines += 1;
+            process.has_warned |= line.level == Level::Warn;
+        }
         if let Some(stamp) = line.stamp {
             self.clock(stamp, line.host, process, piece.line);
         }
@@ -277,6 +285,9 @@ impl Reader {
             }
             Said::Setup(setup) => {
                 if let Some(process) = process {
+                    if let Some(it) = tally.processes.get_mut(process) {
+                        it.has_begun = true;
+                    }
                     tally.communicators.set_up(process, setup);
                 }
             }

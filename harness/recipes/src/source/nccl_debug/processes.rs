@@ -7,7 +7,7 @@ pub(super) const MOST: usize = 1 << 16;
 /// Longer names are none.
 const LONGEST_HOST: usize = 255;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Process {
     pub host: String,
     pub pid: u64,
@@ -15,6 +15,12 @@ pub(super) struct Process {
     pub has_hole: bool,
     /// The last time stamp as digits, to see a clock that goes back.
     pub clock: u64,
+    pub lines: u64,
+    /// Whether it told of a communicator that it began.
+    pub has_begun: bool,
+    pub has_warned: bool,
+    /// Whether its host is none.
+    is_torn: bool,
 }
 
 #[derive(Debug, Default)]
@@ -45,7 +51,7 @@ impl Processes {
             return None;
         }
         let id = u32::try_from(self.all.len()).ok()?;
-        self.all.push(Process { host: host.to_owned(), pid, has_hole: false, clock: 0 });
+        self.all.push(Process { host: host.to_owned(), pid, has_hole: false, ..Process::default() });
         self.hosts.entry(host.to_owned()).or_default().insert(pid, id);
         self.last = Some(id);
         self.last
@@ -73,7 +79,23 @@ impl Processes {
         ends.into_iter().find(|end| self.hosts.contains_key(*end))
     }
 
+    /// Those of hosts that exist.
     pub fn count(&self) -> usize {
-        self.all.len()
+        self.all.iter().filter(|process| !process.is_torn).count()
+    }
+
+    pub fn all(&self) -> &[Process] {
+        &self.all
+    }
+
+    /// Gives processes the hosts that they are of; nothing where nobody knows which.
+    pub fn rename(&mut self, rename: &impl Fn(&str) -> Option<String>) {
+        for process in &mut self.all {
+            let host = rename(&process.host);
+            process.is_torn = host.as_ref() != Some(&process.host);
+            process.host = host.unwrap_or_default();
+        }
+        self.hosts.retain(|host, _| rename(host).as_ref() == Some(host));
+        self.last = None;
     }
 }

@@ -171,6 +171,17 @@ impl Tally {
         all.sort_by(|a, b| {
             (&a.host, a.pid, a.device, a.operation).cmp(&(&b.host, b.pid, b.device, b.operation))
         });
+        // A process that was also known by a torn name is one.
+        all.dedup_by(|next, kept| {
+            let is_same = (&next.host, next.pid, next.device, next.operation)
+                == (&kept.host, kept.pid, kept.device, kept.operation);
+            if is_same {
+                kept.calls += next.calls;
+                kept.bytes = kept.bytes.zip(next.bytes).and_then(|(a, b)| a.checked_add(b));
+            }
+            is_same
+        });
+        all.retain(|it| !it.host.is_empty());
         all
     }
 
@@ -198,6 +209,7 @@ impl Tally {
         let one = |it: &super::communicators::Communicator| {
             let mut hosts: Vec<String> =
                 it.hosts.iter().map(|process| self.processes.host(*process).to_owned()).collect();
+            hosts.retain(|host| !host.is_empty());
             hosts.sort();
             hosts.dedup();
             OfCommunicator {

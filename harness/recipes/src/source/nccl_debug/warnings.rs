@@ -40,6 +40,13 @@ impl Warnings {
         self.all.push(Warning { text, kind, host, line, file: file.to_owned(), lines: 1 });
     }
 
+    pub fn rename(&mut self, rename: &impl Fn(&str) -> Option<String>) {
+        self.hosts.rename(rename);
+        for warning in &mut self.all {
+            warning.host = warning.host.as_deref().and_then(rename);
+        }
+    }
+
     /// In the order of their first lines.
     pub fn all(self) -> Vec<Warning> {
         self.all

@@ -127,6 +127,18 @@ impl Wired {
         }
     }
 
+    /// Lines whose host is another are left out: the host has its own.
+    pub fn rename(&mut self, rename: &impl Fn(&str) -> Option<String>) {
+        let is_own = |host: &String| rename(host).as_ref() == Some(host);
+        self.nvls.retain(|host, _| is_own(host));
+        self.nics.retain(|(host, _), _| is_own(host));
+        self.chosen.retain(|(host, ..), _| is_own(host));
+        self.net.retain(|host, _| is_own(host));
+        for (_, _, host) in self.timings.values_mut().filter_map(|timed| timed.slowest.as_mut()) {
+            *host = rename(host).unwrap_or_default();
+        }
+    }
+
     pub fn told_rings(&self) -> Vec<OfRing> {
         let one = |((channel, ranks), lines): (&(u64, Vec<u64>), &u64)| OfRing {
             channel: *channel,

@@ -147,3 +147,48 @@ fn communicators_that_are_too_many_are_counted_and_told() {
     );
     assert_eq!(codes(&log), ["nccl-left-out"]);
 }
+
+#[test]
+fn torn_lines_make_no_hosts_and_no_processes() {
+    let torn = "node-a:100:100 [0] NCCL INFO cudaDriverVersion 12020\nnodnode-a:101:101 [1] NCCL INFO cudaDriverVersion 12020\n\
+                e-a:102:102 [2] NCCL INFO cudaDriverVersion 12020\n";
+    let found = log(torn);
+    assert_eq!((found.processes, found.hosts.as_slice()), (1, &["node-a".to_owned()][..]));
+    assert_eq!(codes(&found), ["nccl-torn"]);
+    let why = "2 lines begin with a torn host, such as `e-a` for `node-a`: let each process write a file of its own, by NCCL_DEBUG_FILE";
+    assert_eq!(found.findings[0].message, why);
+
+    // Eight ranks on two hosts whose names are alike, with lines that another one broke into.
+    let begun = |rank: u64| begun(rank, 8).replace("a:10", "node1:10").replace("b:10", "node11:10");
+    let called = |rank: u64| {
+        called(rank, 8, "AllReduce", 4, 0).replace("a:10", "node1:10").replace("b:10", "node11:10").repeat(20)
+    };
+    let whole: String = (0..8).map(|rank| begun(rank) + &called(rank)).collect();
+    let clean = log(&whole);
+    assert_eq!((clean.processes, clean.hosts.len(), codes(&clean)), (8, 2, vec![]));
+    let mut torn = whole.clone();
+    for (prefix, rank) in
+        [("nodnode1", 0), ("de1", 1), ("1", 2), ("node1node11", 5), ("de11", 6), ("nnoodde", 7)]
+    {
+        let line = if rank < 4 { "node1" } else { "node11" };
+        let init = begun(rank).lines().next().expect("a line").replacen(line, prefix, 1);
+        torn += &format!("{prefix}:{0}:{0} [1] NCCL INFO Connected all trees\n", 100 + rank);
+        torn += &if prefix == "nnoodde" { String::new() } else { init + "\n" };
+        torn += &format!("{prefix}:{0}:{0} [1] NCCL INFO NET/IB : Using [0]x:1/RoCE\n", 100 + rank)
+            .repeat((prefix == "de1").into());
+    }
+    let found = log(&torn);
+    assert_eq!((found.processes, found.hosts.as_slice()), (8, clean.hosts.as_slice()));
+    assert!(codes(&found).contains(&"nccl-torn"), "{:?}", found.findings);
+    assert!(
+        found.communicators.iter().all(|it| it.hosts.iter().all(|host| clean.hosts.contains(host))),
+        "{found:?}"
+    );
+    assert!(
+        found.nics.iter().all(|it| clean.hosts.contains(&it.host))
+            && found.gpus.iter().all(|it| clean.hosts.contains(&it.host))
+    );
+
+    let warned = log(&(whole + "node2:9:9 [0] NCCL WARN Cuda failure 'out of memory'\n"));
+    assert_eq!(warned.hosts.len(), 3, "who warns is there");
+}
