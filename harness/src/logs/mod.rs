@@ -11,21 +11,19 @@ mod testing;
 
 use flate2::read::MultiGzDecoder;
 use recipes::finding::Finding;
+use recipes::source::encoding;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
-    if path.as_os_str() != "-" {
-        return std::fs::read(path);
-    }
     let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes)?;
+    open(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// A file as a stream, unpacked where it is packed; `-` is standard input.
+/// A file as a stream, unpacked where gzip packed it and refused by name where another did; `-` is standard input.
 fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     let from: Box<dyn Read> = match path.as_os_str() == "-" {
         true => Box::new(io::stdin()),
@@ -33,9 +31,13 @@ fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     };
     let mut from = BufReader::with_capacity(ROOM, from);
     let is_packed = from.fill_buf()?.starts_with(&GZIP);
-    match is_packed {
-        true => Ok(Box::new(BufReader::with_capacity(ROOM, MultiGzDecoder::new(from)))),
-        false => Ok(Box::new(from)),
+    let mut from: Box<dyn BufRead> = match is_packed {
+        true => Box::new(BufReader::with_capacity(ROOM, MultiGzDecoder::new(from))),
+        false => Box::new(from),
+    };
+    match encoding::refusal(from.fill_buf()?) {
+        Some(why) => Err(io::Error::other(why)),
+        None => Ok(from),
     }
 }
 
@@ -77,4 +79,42 @@ fn shown(text: &str) -> String {
         }
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verb_reads_packed_files_alike_and_refuses_others_by_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log");
+        let read = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).expect("written");
+            let whole = bytes_of(&path).map_err(|error| error.to_string());
+            let mut streamed = Vec::new();
+            let opened = open(&path).and_then(|mut from| from.read_to_end(&mut streamed));
+            assert_eq!(whole, opened.map(|_| streamed).map_err(|error| error.to_string()));
+            whole
+        };
+        let packed = |bytes: &[u8]| {
+            let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            packed.write_all(bytes).expect("in memory");
+            packed.finish().expect("in memory")
+        };
+        assert_eq!(read(b"a log\n"), Ok(b"a log\n".to_vec()));
+        assert_eq!(read(&packed(b"a log\n")), Ok(b"a log\n".to_vec()));
+        assert_eq!(read(b""), Ok(Vec::new()));
+        let table: [(&[u8], &str); 5] = [
+            (b"\x28\xb5\x2f\xfd rest", "a zstd file; unpack it first"),
+            (b"\xfd7zXZ\0 rest", "an xz file; unpack it first"),
+            (b"BZh91AY", "a bzip2 file; unpack it first"),
+            (b"\xff\xfea\0", "UTF-16 text; convert it first, with `iconv -f UTF-16 -t UTF-8`"),
+            (b"\xfe\xff\0a", "UTF-16 text; convert it first, with `iconv -f UTF-16 -t UTF-8`"),
+        ];
+        for (bytes, why) in table {
+            assert_eq!(read(bytes), Err(why.to_owned()));
+            assert_eq!(read(&packed(bytes)), Err(why.to_owned()), "packed too");
+        }
+    }
 }

@@ -155,6 +155,9 @@ fn inputs(order: &Order, told: &mut Told) -> (Vec<Input>, Vec<Chosen>) {
         for mistake in &found.mistakes {
             told.error(&format!("{}: {}", mistake.path.display(), mistake.why));
         }
+        for path in &found.foreign {
+            told.note(&format!("{}: an SQLite file of another program, left out", path.display()));
+        }
         for (path, as_what) in &found.again {
             told.note(&format!("{}: named twice, taken once, as: {}", path.display(), as_what.display()));
         }

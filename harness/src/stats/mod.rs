@@ -50,6 +50,9 @@ pub fn stats(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     for mistake in &found.mistakes {
         printer.error(&mistake.path, &told(mistake));
     }
+    for path in &found.foreign {
+        printer.note(path, "an SQLite file of another program, left out");
+    }
     for (path, as_what) in &found.again {
         printer.note(path, &format!("named twice, looked at once, as: {}", as_what.display()));
     }

@@ -1,6 +1,7 @@
 //! The forms in which measurements come home, one file or folder per form. None of them judges.
 
 pub mod efa_counters;
+pub mod encoding;
 pub mod flow_log;
 pub mod lttng;
 pub mod mpi_log;

@@ -36,11 +36,15 @@ pub use render::render;
 
 use crate::finding::Finding;
 use crate::op::Op;
+use crate::source::encoding;
 use serde::Serialize;
 use std::fmt;
 
 /// Reads text or JSON, whichever it is. `file` is how the file is called in findings.
 pub fn read(bytes: &[u8], file: &str) -> Result<NcclTests, NotUnderstood> {
+    if let Some(reason) = encoding::refusal(bytes) {
+        return Err(NotUnderstood { reason: reason.to_owned() });
+    }
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut read = match json::looks_like_it(text) {

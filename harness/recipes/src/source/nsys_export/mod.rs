@@ -129,13 +129,20 @@ impl Export {
                        with `nsys export --type=parquetdir` or `--type=sqlite`";
             return Err(bad(why.to_owned()));
         }
-        let form = match sqlite_pages::open(path).map_err(bad)? {
-            sqlite_pages::Opened::Plain(pages) => Form::Pages(pages),
+        let (form, tables) = match sqlite_pages::open(path).map_err(bad)? {
+            sqlite_pages::Opened::Plain(pages) => {
+                let tables = pages.names();
+                (Form::Pages(pages), tables)
+            }
             sqlite_pages::Opened::NotPlain(why) => {
                 let connection = sqlite::open(path).map_err(|error| bad(format!("{error} ({why})")))?;
-                Form::Sqlite(connection)
+                let tables = sqlite::names(&connection).map_err(bad)?;
+                (Form::Sqlite(connection), tables)
             }
         };
+        if !tables.iter().any(|name| OURS.iter().any(|ours| name.starts_with(ours))) {
+            return Err(bad(FOREIGN.to_owned()));
+        }
         Ok(Export { path: path.to_owned(), form, shared: None })
     }
 
@@ -240,6 +247,31 @@ impl Export {
         let written = self.written_by().ok().and_then(|written| written.schema);
         written.unwrap_or_else(|| "unknown".to_owned())
     }
+}
+
+/// With which names of tables begin that `nsys export` writes. Each export has the first, and one of the next two; what was made of
+/// one may have others alone.
+const OURS: [&str; 13] = [
+    "StringIds",
+    "META_DATA_",
+    "EXPORT_META_DATA",
+    "CUPTI_",
+    "NVTX_",
+    "MPI_",
+    "OSRT_",
+    "GPU_METRICS",
+    "GENERIC_EVENT",
+    "NET_",
+    "TARGET_INFO_",
+    "DX12_",
+    "DIAGNOSTIC_EVENT",
+];
+const FOREIGN: &str =
+    "an SQLite file of another program: it has neither `StringIds` nor a table of `META_DATA`";
+
+/// Whether a file is of SQLite, whole, and of another program.
+pub fn is_foreign(path: &Path) -> bool {
+    matches!(Export::open(path), Err(ExportError::NotAnExport { why, .. }) if why == FOREIGN)
 }
 
 /// What can be wrong with a table that is there.

@@ -31,6 +31,13 @@ pub(super) fn changes_beside(path: &Path) -> Option<&'static str> {
     })
 }
 
+pub(super) fn names(connection: &Connection) -> Result<Vec<String>, String> {
+    let asked = "SELECT name FROM sqlite_master WHERE type = 'table'";
+    let mut query = connection.prepare(asked).map_err(|error| error.to_string())?;
+    let names = query.query_map([], |row| row.get(0)).map_err(|error| error.to_string())?;
+    names.collect::<Result<_, _>>().map_err(|error| error.to_string())
+}
+
 /// What has a meaning of its own in a URI.
 fn escaped(c: char) -> Vec<char> {
     match c {

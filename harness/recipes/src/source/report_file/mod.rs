@@ -1,11 +1,12 @@
 //! From what a person names to reports, each of them once: files, folders, `folder:n`. Which export stands for a report
-//! is told here too, and whether that is older than the report. Nothing is opened, and nothing is exported.
+//! is told here too, and whether that is older than the report. Nothing is exported.
 
 mod order;
 #[cfg(test)]
 mod tests;
 
 use crate::source::efa_counters::is_called_so;
+use crate::source::nsys_export::is_foreign;
 pub(crate) use order::natural;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,8 @@ pub enum Standing {
 
 #[derive(Debug, Default)]
 pub struct Found {
+    /// Files of SQLite in folders that another program wrote: they are left out.
+    pub foreign: Vec<PathBuf>,
     /// In the order in which they were named, those of a folder in the order in which a person counts.
     pub reports: Vec<ReportFile>,
     /// Named and not there, or without a report.
@@ -62,7 +65,7 @@ const TABLES: [&str; 2] = ["parquet", "arrow"];
 pub fn find(inputs: &[PathBuf]) -> Found {
     let mut found = Found::default();
     for input in inputs {
-        match of_input(input) {
+        match of_input(input, &mut found.foreign) {
             Ok(reports) => reports.into_iter().for_each(|report| found.add(report)),
             Err(why) => found.mistakes.push(Mistake { path: input.clone(), why }),
         }
@@ -105,16 +108,17 @@ fn is_older(export: &Path, report: &Path) -> bool {
     matches!((oldest, written(report)), (Some(export), Some(report)) if export < report)
 }
 
-fn of_input(input: &Path) -> Result<Vec<ReportFile>, String> {
+fn of_input(input: &Path, foreign: &mut Vec<PathBuf>) -> Result<Vec<ReportFile>, String> {
     if input.exists() {
-        return of_path(input, None);
+        return of_path(input, None, foreign);
     }
     if let Some((folder, most)) = with_number(input).filter(|(folder, _)| folder.exists()) {
         if !folder.is_dir() {
             return Err("a number of reports can be taken of a folder only".to_owned());
         }
         let most = most.filter(|most| *most > 0);
-        return of_path(&folder, Some(most.ok_or("behind the colon stands no number from 1 on")?));
+        let most = most.ok_or("behind the colon stands no number from 1 on")?;
+        return of_path(&folder, Some(most), foreign);
     }
     Err("there is no such file or folder".to_owned())
 }
@@ -125,7 +129,7 @@ fn with_number(input: &Path) -> Option<(PathBuf, Option<usize>)> {
     Some((PathBuf::from(folder), most.parse().ok()))
 }
 
-fn of_path(path: &Path, most: Option<usize>) -> Result<Vec<ReportFile>, String> {
+fn of_path(path: &Path, most: Option<usize>, foreign: &mut Vec<PathBuf>) -> Result<Vec<ReportFile>, String> {
     let name = match path.file_name() {
         Some(name) => name.to_string_lossy().into_owned(),
         // `.` and `..` have no name of their own.
@@ -155,6 +159,11 @@ fn of_path(path: &Path, most: Option<usize>) -> Result<Vec<ReportFile>, String> 
             let Some((stem, _)) = stem_of(&entry, name).filter(|(_, report)| *report == is_report) else {
                 continue;
             };
+            // A file of another program takes no rank.
+            if !is_report && is_foreign(&entry) {
+                foreign.push(entry);
+                continue;
+            }
             if reports.iter().all(|known| known.base != path.join(stem)) {
                 reports.push(ReportFile { is_export: false, ..of_file(&entry, name) });
             }

@@ -130,3 +130,25 @@ fn what_is_not_there_is_told_and_hides_nothing_else() {
         ]
     );
 }
+
+#[test]
+fn a_file_of_sqlite_that_another_program_wrote_is_refused_by_name_and_takes_no_rank() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let make = |name: &str, table: &str| {
+        let path = folder.path().join(name);
+        let made = rusqlite::Connection::open(&path)
+            .and_then(|it| it.execute_batch(&format!("CREATE TABLE {table} (id INTEGER)")));
+        made.expect("a file of SQLite");
+        path
+    };
+    let foreign = make("a.sqlite", "profiles");
+    let ours = make("b.sqlite", "StringIds");
+    let found = find(&[folder.path().to_owned()]);
+    let named: Vec<&Path> = found.reports.iter().map(|it| it.named.as_path()).collect();
+    assert_eq!((named, found.foreign.as_slice()), (vec![ours.as_path()], std::slice::from_ref(&foreign)));
+    let why = crate::source::nsys_export::Export::open(&foreign).err().map(|error| error.to_string());
+    let expected = "no export of a report: a.sqlite: an SQLite file of another program: it has neither `StringIds` nor a table of \
+                    `META_DATA`";
+    assert_eq!(why.as_deref(), Some(expected));
+    assert_eq!(find(&[foreign]).reports.len(), 1, "what is named is looked at, and then refused");
+}

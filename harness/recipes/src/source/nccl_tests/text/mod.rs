@@ -212,6 +212,12 @@ fn why_not(text: &str, understood: u64) -> String {
     let first = text.lines().find(|line| !line.trim().is_empty());
     match first {
         None => "the file is empty".to_owned(),
+        Some(first)
+            if first.trim_start().starts_with(['[', '{'])
+                && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() =>
+        {
+            "JSON, and none of nccl-tests".to_owned()
+        }
         Some(first) if first.matches(',').count() >= 3 => {
             "comma-separated values, which nccl-tests does not print".to_owned()
         }

@@ -57,6 +57,10 @@ pub(super) fn open(path: &Path) -> Result<Opened, String> {
 }
 
 impl Pages {
+    pub(super) fn names(&self) -> Vec<String> {
+        self.schema.names().map(str::to_owned).collect()
+    }
+
     pub(super) fn table(
         &self,
         name: &str,

@@ -45,6 +45,10 @@ impl Schema {
         Ok(Schema { tables: tables.collect() })
     }
 
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tables.iter().map(|table| table.name.as_str())
+    }
+
     /// All tables of this name: more than one is damage, which is not for here to tell.
     pub fn called<'s>(&'s self, name: &str) -> impl Iterator<Item = &'s Entry> {
         self.tables.iter().filter(move |table| table.name == name)
