@@ -69,12 +69,13 @@ pub(super) fn add_copy(step: &mut StepLine, copy: &StepLine) {
         step.fastest.take().unwrap_or_else(|| Box::new(PACES.each_ref().map(|pace| (pace.of)(step))));
     for (pace, fast) in PACES.iter().zip(fastest.iter_mut()) {
         let Some(theirs) = (pace.of)(copy) else { continue };
-        let (slow, quick): (fn(f64, f64) -> f64, fn(f64, f64) -> f64) = match pace.is_time {
-            true => (f64::max, f64::min),
-            false => (f64::min, f64::max),
+        let (mine, best) = ((pace.of)(step).unwrap_or(theirs), fast.unwrap_or(theirs));
+        let (slow, quick) = match pace.is_time {
+            true => (mine.max(theirs), best.min(theirs)),
+            false => (mine.min(theirs), best.max(theirs)),
         };
-        (pace.set)(step, (pace.of)(step).map_or(theirs, |mine| slow(mine, theirs)));
-        *fast = Some(fast.map_or(theirs, |best| quick(best, theirs)));
+        (pace.set)(step, slow);
+        *fast = Some(quick);
     }
     step.fastest = Some(fastest);
 }
