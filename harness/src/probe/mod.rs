@@ -1,7 +1,7 @@
 //! What nodes are and have, before any of their time is spent: one script that reads, its answer as typed facts, and
 //! which nodes cannot pass. Running jobs on those that can is the business of the stages.
 
-mod answer;
+pub mod answer;
 mod ask;
 mod clock;
 mod compare;

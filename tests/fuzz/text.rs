@@ -1,0 +1,181 @@
+//! Readers of what programs print and people write.
+
+use super::figures;
+use super::mutate::Seeds;
+use super::readers::{Read, Reader};
+use harness::baseline::Baselines;
+use harness::drain::Shown;
+use harness::inventory::{Instances, Inventory};
+use harness::probe::answer;
+use harness::suite::Suite;
+use recipes::source::{efa_counters, flow_log, mpi_log, nccl_debug, nccl_tests, training_log};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::sync::LazyLock;
+
+pub fn readers() -> Vec<Reader> {
+    let reader = |name, cases, seeds, read| Reader { name, is_text: true, cases, seeds, read };
+    vec![
+        reader("nccl-tests", 6_000, || folder("tests/fuzz/seeds/nccl-tests"), nccl_tests),
+        reader("nccl-log", 3_000, || folder("tests/fuzz/seeds/nccl-log"), nccl_log),
+        reader("training-log", 3_000, || folder("tests/fuzz/seeds/training-log"), training_log),
+        reader("mpi-log", 6_000, || folder("tests/fuzz/seeds/mpi-log"), mpi_log),
+        reader("efa-capture", 6_000, || folder("tests/fuzz/seeds/efa-capture"), efa_capture),
+        reader("nic-flow", 6_000, || folder("tests/fuzz/seeds/nic-flow"), nic_flow),
+        reader("probe-answer", 6_000, || folder("tests/fuzz/seeds/probe-answer"), probe_answer),
+        reader("slurm-node", 6_000, || folder("tests/fuzz/seeds/slurm-node"), slurm_node),
+        reader("suite", 600, suites, suite),
+        reader("inventory", 1_000, || folder("inventory"), inventory),
+        reader("instance", 600, || folder("inventory/instances"), instance),
+        reader("baseline", 600, || shortened("baselines"), baseline),
+        reader("recipe-sql", 6_000, || folder("tests/fuzz/seeds/recipe-sql"), recipe_sql),
+    ]
+}
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// The files of a folder, by name.
+fn folder(path: &str) -> Seeds {
+    let entries = std::fs::read_dir(root().join(path)).expect("a folder of seeds");
+    let files = entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_file());
+    let mut seeds: Seeds = files
+        .map(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            (name, std::fs::read(&path).expect("a seed"))
+        })
+        .collect();
+    seeds.sort();
+    seeds
+}
+
+/// One of them names a recipe of the project, which no reader of a suite alone knows.
+fn suites() -> Seeds {
+    folder("suites").into_iter().filter(|(name, _)| name != "evidence-p5.toml").collect()
+}
+
+/// Published baselines are long: their first entries do.
+fn shortened(path: &str) -> Seeds {
+    let cut = |(name, bytes): (String, Vec<u8>)| {
+        let text = String::from_utf8(bytes).expect("text");
+        let end = text.match_indices("\n[[").nth(4).map_or(text.len(), |(at, _)| at + 1);
+        (name, text.as_bytes()[..end].to_vec())
+    };
+    folder(path).into_iter().map(cut).collect()
+}
+
+/// Equal where two values are printed the same way.
+fn figures_of(value: &impl std::fmt::Debug) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    format!("{value:?}").hash(&mut hasher);
+    hasher.finish()
+}
+
+fn clean(value: &impl std::fmt::Debug) -> Read {
+    Read::Clean { figures: figures_of(value) }
+}
+
+fn or_refused<T: std::fmt::Debug, E>(read: Result<T, E>) -> Read {
+    read.map_or(Read::Refused, |value| clean(&value))
+}
+
+fn nccl_tests(bytes: &[u8]) -> Read {
+    let Ok(read) = nccl_tests::read(bytes, "x") else { return Read::Refused };
+    let disagreeing = read
+        .runs
+        .iter()
+        .any(|run| !nccl_tests::recompute(run, None).is_empty() || !nccl_tests::closing(run).is_empty());
+    if !read.findings.is_empty() || disagreeing || read.runs.iter().any(|run| run.failure.is_some()) {
+        return Read::Findings;
+    }
+    let contradicts = |run| figures::contradiction(run).or_else(|| figures::average(run));
+    match read.runs.iter().find_map(contradicts) {
+        Some(why) => Read::Contradicts(why),
+        None => clean(&read.runs.iter().map(|run| (&run.rows, run.average_busbw_gb_s)).collect::<Vec<_>>()),
+    }
+}
+
+fn nccl_log(bytes: &[u8]) -> Read {
+    let Ok(log) = nccl_debug::read(bytes, "x", &nccl_debug::EDGES) else { return Read::Refused };
+    if log.findings.is_empty() { clean(&log) } else { Read::Findings }
+}
+
+fn training_log(bytes: &[u8]) -> Read {
+    let Ok(log) = training_log::read(bytes) else { return Read::Refused };
+    match log.findings.is_empty() && log.garbled == 0 {
+        true if log.series.is_empty() => Read::Refused,
+        true => clean(&log.series),
+        false => Read::Findings,
+    }
+}
+
+fn mpi_log(bytes: &[u8]) -> Read {
+    let mut reader = mpi_log::Reader::new(&nccl_debug::EDGES);
+    if reader.read(bytes, "x").is_err() {
+        return Read::Refused;
+    }
+    let log = reader.finish();
+    if log.findings.is_empty() && log.garbled == 0 { clean(&log) } else { Read::Findings }
+}
+
+fn efa_capture(bytes: &[u8]) -> Read {
+    match efa_counters::read(bytes, "x") {
+        Err(_) => Read::Refused,
+        Ok(capture) if capture.end.is_none() || !capture.bad.is_empty() || !capture.missing.is_empty() => {
+            Read::Findings
+        }
+        Ok(capture) => clean(&capture),
+    }
+}
+
+fn nic_flow(bytes: &[u8]) -> Read {
+    or_refused(flow_log::read(bytes, "x"))
+}
+
+fn probe_answer(bytes: &[u8]) -> Read {
+    match answer::read(&String::from_utf8_lossy(bytes)) {
+        Err(_) => Read::Refused,
+        Ok(answer) if !answer.broken.is_empty() => Read::Findings,
+        Ok(answer) => clean(&answer),
+    }
+}
+
+fn slurm_node(bytes: &[u8]) -> Read {
+    or_refused(Shown::read(&String::from_utf8_lossy(bytes)))
+}
+
+/// The shipped profiles: an inventory names one of them.
+static INSTANCES: LazyLock<Instances> =
+    LazyLock::new(|| Instances::load(root()).expect("the profiles that ship"));
+
+fn suite(bytes: &[u8]) -> Read {
+    let find = |name: &str| {
+        let file = format!("suites/{name}.toml");
+        let text = std::fs::read_to_string(root().join(&file)).ok()?;
+        Some((file, text))
+    };
+    or_refused(Suite::read_with(&String::from_utf8_lossy(bytes), "suites/x.toml", &find))
+}
+
+fn inventory(bytes: &[u8]) -> Read {
+    or_refused(Inventory::read(&String::from_utf8_lossy(bytes), "inventory/x.toml", &INSTANCES))
+}
+
+fn instance(bytes: &[u8]) -> Read {
+    let file = ("inventory/instances/x.toml".to_owned(), String::from_utf8_lossy(bytes).into_owned());
+    // One that is like another stands beside it.
+    let others = folder("inventory/instances").into_iter().map(|(name, bytes)| {
+        (format!("inventory/instances/{name}"), String::from_utf8_lossy(&bytes).into_owned())
+    });
+    let (read, mistakes) = Instances::read(&std::iter::once(file).chain(others).collect::<Vec<_>>());
+    if mistakes.is_empty() { clean(&read) } else { Read::Refused }
+}
+
+fn baseline(bytes: &[u8]) -> Read {
+    or_refused(Baselines::read(&String::from_utf8_lossy(bytes), "baselines/x.toml"))
+}
+
+fn recipe_sql(bytes: &[u8]) -> Read {
+    or_refused(recipes::own::parse(&String::from_utf8_lossy(bytes)).map(|parsed| parsed.shown()))
+}
