@@ -53,6 +53,7 @@ pub mod mistake;
 pub mod nodeset;
 pub mod owed;
 pub mod page;
+pub mod panics;
 pub mod physics;
 pub mod pipeline;
 pub mod plan;

@@ -4,5 +4,6 @@
 static ALLOCATOR: recipes::huge_pages::HugePages = recipes::huge_pages::HugePages;
 
 fn main() {
-    std::process::exit(harness::cli::main(std::env::args_os().collect()));
+    let program = || harness::cli::main(std::env::args_os().collect());
+    std::process::exit(harness::panics::at_the_top(program));
 }

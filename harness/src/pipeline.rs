@@ -10,12 +10,12 @@ use crate::judge::{self, CaseData, Judged};
 use crate::launch::folder::Folders;
 use crate::reach::Reach;
 use crate::redact::Clean;
-use crate::report::{Progress, REPORTERS, Report};
+use crate::report::{Progress, REPORTERS, Report, ReportError};
 use crate::run::{Clock, Event, History, Runner, quarantine};
 use crate::store::{self, Store, StoreError};
 use crate::summary::summarise;
 use crate::tasks::{self, Cluster};
-use crate::{analyze, collect, fingerprint, interrupt};
+use crate::{analyze, collect, fingerprint, interrupt, panics};
 use recipes::metric::Metrics;
 use recipes::recipe::Kept;
 use std::cell::OnceCell;
@@ -267,7 +267,8 @@ pub fn judge_case(
     Ok(judged)
 }
 
-/// Writes every report that is a file of the run's folder, and gives them back by name.
+/// Writes every report that is a file of the run's folder, and gives them back by name. One that cannot be made keeps none
+/// of the others from being written.
 pub fn write_reports(
     plan: &Plan,
     finished: &Finished,
@@ -277,7 +278,9 @@ pub fn write_reports(
     let (mut written, mut errors) = (Vec::new(), Vec::new());
     for reporter in &REPORTERS {
         let path = store.folder().join(reporter.file);
-        let rendered = (reporter.render)(&report).map_err(|error| StoreError::other(&path, &error));
+        let rendered = panics::caught(reporter.file, || (reporter.render)(&report));
+        let rendered = rendered.unwrap_or_else(|why| Err(ReportError(format!("internal error: {why}"))));
+        let rendered = rendered.map_err(|error| StoreError::other(&path, &error));
         match rendered.and_then(|bytes| store.write_text(&path, &bytes)) {
             Ok(bytes) => written.push((reporter.file, bytes)),
             Err(error) => errors.push(error),

@@ -33,6 +33,7 @@ mod flows_script;
 mod gpus_script;
 mod heatmaps;
 mod history;
+mod hostile_exports;
 mod interruption;
 mod invariants;
 mod inventory_probe;

@@ -9,6 +9,7 @@ use crate::artefact::{
     PlannedCase, PlannedJob, WorkloadFacts, WorkloadFailure,
 };
 use crate::launch::chatter;
+use crate::panics;
 use crate::profile::audit::RankReport;
 use crate::script::files;
 use recipes::finding::Finding;
@@ -42,62 +43,96 @@ pub fn analyze(
             analysis.jobs.insert(planned.name.clone(), result);
             continue;
         }
-        let reports = reports::of_job(planned, collected, folder);
-        let kept = kept.clone();
-        let input =
-            JobInput { kept, ..job_input(case, instance, planned, record, collected, &reports, folder) };
-        let mut result = JobAnalysis::default();
-        result.findings.extend(reports.into_iter().flat_map(|report| report.findings));
-        result.findings.extend(reports::chatter(planned, collected, folder));
-        if let Some(inherited) = inherited::of_job(planned, collected, folder) {
-            result.versions.insert(inherited::PART.to_owned(), [inherited.variables].into());
-            result.findings.extend(inherited.finding);
-        }
-        for name in &case.recipes {
-            // The plan refuses a suite that names a recipe which does not exist.
-            let Some(recipe) = recipe::find(name) else { continue };
-            // Without the profiler there are no reports, and none is missing.
-            if planned.is_bare() && !recipe.tables.is_empty() {
-                continue;
-            }
-            let output = (recipe.run)(&input);
-            rows.extend(output.metrics);
-            result.findings.extend(output.findings);
-            result.data_wrong |= output.data_wrong;
-            for (name, versions) in output.versions {
-                result.versions.entry(name).or_default().extend(versions);
-            }
-            result.not_comparable = result.not_comparable.or(output.not_comparable);
-            result.doubts.extend(output.doubts);
-            result.absent.extend(output.absent);
-            result.failure = result.failure.or(output.failure.map(|failure| WorkloadFailure {
-                cause: failure.cause,
-                node: failure.node,
-                evidence: failure.evidence,
-            }));
-        }
-        result.findings.extend(record.findings.iter().cloned());
-        result.findings.extend(missing_files(planned, collected));
-        result.findings.extend(changed_files(planned, collected));
-        // The launcher's word on which node failed comes before the workload's; but of a training that says itself whom it
-        // waited for: who exits first there is one of those who waited.
-        // An exception says more than an exit code, and less than that a rank or a node is gone.
-        let weak = result.failure.as_ref().is_some_and(|own| own.cause == EXCEPTION);
-        let is_training = matches!(case.workload, WorkloadFacts::Training { .. });
-        let knows = result.failure.is_some() && is_training && !weak;
-        result.last_words = last_words::of_job(planned, &record.end, collected, folder);
-        let blamed = launcher_blame(planned, &record.end, collected, folder).filter(|_| !knows);
-        if let Some(blamed) = blamed.filter(|blamed| !(weak && blamed.cause == chatter::RANK_FAILED)) {
-            let blamed = in_own_words(blamed, &result.last_words);
-            result.failure = Some(match result.failure.take().filter(|_| !weak) {
-                Some(own) => WorkloadFailure { node: blamed.node, ..own },
-                None => blamed,
-            });
-        }
+        let job = OfJob { case, instance, planned, record, collected, folder };
+        let analysed = panics::caught("analyze", || of_job(job, kept));
+        let (metrics, result) = analysed.unwrap_or_else(|why| (Vec::new(), not_analysed(planned, &why)));
+        rows.extend(metrics);
         analysis.jobs.insert(planned.name.clone(), result);
     }
     rows.extend(nic_rates(&rows));
     (Metrics::from_rows(rows), analysis)
+}
+
+/// What is known of a job that ran.
+#[derive(Clone, Copy)]
+struct OfJob<'a> {
+    case: &'a PlannedCase,
+    instance: &'a InstanceFacts,
+    planned: &'a PlannedJob,
+    record: &'a JobRecord,
+    collected: &'a Collected,
+    folder: &'a Path,
+}
+
+fn of_job(job: OfJob<'_>, kept: &Arc<Kept>) -> (Vec<Metric>, JobAnalysis) {
+    let OfJob { case, instance, planned, record, collected, folder } = job;
+    let reports = reports::of_job(planned, collected, folder);
+    let kept = kept.clone();
+    let mut rows = Vec::new();
+    let input = JobInput { kept, ..job_input(case, instance, planned, record, collected, &reports, folder) };
+    let mut result = JobAnalysis::default();
+    result.findings.extend(reports.into_iter().flat_map(|report| report.findings));
+    result.findings.extend(reports::chatter(planned, collected, folder));
+    if let Some(inherited) = inherited::of_job(planned, collected, folder) {
+        result.versions.insert(inherited::PART.to_owned(), [inherited.variables].into());
+        result.findings.extend(inherited.finding);
+    }
+    for name in &case.recipes {
+        // The plan refuses a suite that names a recipe which does not exist.
+        let Some(recipe) = recipe::find(name) else { continue };
+        // Without the profiler there are no reports, and none is missing.
+        if planned.is_bare() && !recipe.tables.is_empty() {
+            continue;
+        }
+        let output = (recipe.run)(&input);
+        rows.extend(output.metrics);
+        result.findings.extend(output.findings);
+        result.data_wrong |= output.data_wrong;
+        for (name, versions) in output.versions {
+            result.versions.entry(name).or_default().extend(versions);
+        }
+        result.not_comparable = result.not_comparable.or(output.not_comparable);
+        result.doubts.extend(output.doubts);
+        result.absent.extend(output.absent);
+        result.failure = result.failure.or(output.failure.map(|failure| WorkloadFailure {
+            cause: failure.cause,
+            node: failure.node,
+            evidence: failure.evidence,
+        }));
+    }
+    result.findings.extend(record.findings.iter().cloned());
+    result.findings.extend(missing_files(planned, collected));
+    result.findings.extend(changed_files(planned, collected));
+    // The launcher's word on which node failed comes before the workload's; but of a training that says itself whom it
+    // waited for: who exits first there is one of those who waited.
+    // An exception says more than an exit code, and less than that a rank or a node is gone.
+    let weak = result.failure.as_ref().is_some_and(|own| own.cause == EXCEPTION);
+    let is_training = matches!(case.workload, WorkloadFacts::Training { .. });
+    let knows = result.failure.is_some() && is_training && !weak;
+    result.last_words = last_words::of_job(planned, &record.end, collected, folder);
+    let blamed = launcher_blame(planned, &record.end, collected, folder).filter(|_| !knows);
+    if let Some(blamed) = blamed.filter(|blamed| !(weak && blamed.cause == chatter::RANK_FAILED)) {
+        let blamed = in_own_words(blamed, &result.last_words);
+        result.failure = Some(match result.failure.take().filter(|_| !weak) {
+            Some(own) => WorkloadFailure { node: blamed.node, ..own },
+            None => blamed,
+        });
+    }
+    (rows, result)
+}
+
+/// What a job left ended a recipe or a library within it: that job says nothing, and the others stand.
+fn not_analysed(planned: &PlannedJob, why: &str) -> JobAnalysis {
+    let message = format!("internal error while the job's files were read: {}", why.escape_debug());
+    let mut finding = Finding::new("internal-error", &message);
+    if let [node] = planned.nodes.as_slice() {
+        finding = finding.node(node);
+    }
+    JobAnalysis {
+        findings: vec![finding],
+        not_comparable: Some(NotComparable { cause: "internal-error".to_owned(), why: message }),
+        ..JobAnalysis::default()
+    }
 }
 
 /// What recipes look at, of each job whose files are what came home.

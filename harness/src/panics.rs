@@ -1,0 +1,44 @@
+//! What becomes of a panic: an error of one job where it can be kept to that, else exit 3 with how to report it; and a
+//! single line in any case. The exit code of a panic that nobody met with stands in no table.
+
+use crate::exit_code;
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+
+/// Names a place that panics. Tests alone set it.
+const PROVOKE: &str = "HARNESS_TEST_PANIC_AT";
+
+/// Runs all of the program; gives its exit code.
+pub fn at_the_top(program: impl FnOnce() -> i32) -> i32 {
+    panic::set_hook(Box::new(|panic| {
+        // Who reads damaged files expects it, and says which file it was.
+        if recipes::guarded::is_reading() {
+            return;
+        }
+        let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
+        let message = message(panic.payload()).escape_debug();
+        eprintln!("error: internal error{}: {message}", place.unwrap_or_default());
+    }));
+    caught("main", program).unwrap_or_else(|_| {
+        eprintln!(
+            "this is a bug in harness {}, not in your cluster; nothing was decided (exit 3). Report it with the line above, \
+             the command, and the file of `harness bundle --run latest` where a run was made",
+            env!("CARGO_PKG_VERSION")
+        );
+        exit_code::COULD_NOT_TELL
+    })
+}
+
+/// What it gives, or what it panicked with.
+pub fn caught<T>(place: &str, run: impl FnOnce() -> T) -> Result<T, String> {
+    let run = || {
+        assert!(std::env::var_os(PROVOKE).is_none_or(|at| at != place), "provoked by {PROVOKE}={place}");
+        run()
+    };
+    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| message(&*payload).to_owned())
+}
+
+fn message(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
