@@ -28,8 +28,9 @@ pub const CONFIGURING: &str = "configuring (nodes boot)";
 /// Asked of squeue: fixed text, since its JSON differs between versions far more than this does.
 const FORMAT: &str = "--format=%i|%T|%r|%N";
 
-/// Asked of squeue by a job's name, which anybody may give to a job: its folder last, which may hold anything.
-const BY_NAME: &str = "--format=%i|%Z";
+/// Asked of squeue about all jobs of the user: a submit plugin may have given the job another name. Its folder last, which
+/// may hold anything.
+const BY_FOLDER: &str = "--format=%i|%j|%Z";
 
 impl Launch for Slurm {
     fn submit<'a>(
@@ -84,8 +85,8 @@ impl Launch for Slurm {
         job: &'a PlannedJob,
     ) -> Wait<'a, Result<Option<String>, NotLaunched>> {
         Box::pin(async move {
-            let by_name = format!("--name={}", job_name(job)?);
-            let argv = ["squeue", "--noheader", "--me", "--states=all", BY_NAME, &by_name];
+            let name = job_name(job)?;
+            let argv = ["squeue", "--noheader", "--me", "--states=all", BY_FOLDER];
             let answer = reach
                 .exec(&Host::Here, &Command::new(argv, QUERY_LIMIT))
                 .await
@@ -94,7 +95,7 @@ impl Launch for Slurm {
                 let why = answer.complaint();
                 return Err(format!("whether it was launched before is not known: `squeue`: {why}").into());
             }
-            if let Some(id) = own_id(&answer.stdout_text(), &job.folder)? {
+            if let Some(id) = own_id(&answer.stdout_text(), &name, &job.folder)? {
                 return Ok(Some(id));
             }
             // Slurm forgets a job some minutes after its end; the file of its output stays.
@@ -208,17 +209,21 @@ pub(super) async fn pause(seconds: u64) -> bool {
     true
 }
 
-/// The job that runs in this folder. One of the same name in another folder is neither taken for it, nor is it certain
-/// enough that none was submitted.
-fn own_id(listed: &str, folder: &str) -> Result<Option<String>, String> {
+/// The job that runs in this folder, whatever its name. One of the same name in another folder is neither taken for it, nor
+/// is it certain enough that none was submitted.
+fn own_id(listed: &str, name: &str, folder: &str) -> Result<Option<String>, String> {
     let mut other = None;
     for line in listed.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let (id, at) = line.split_once('|').unwrap_or((line, ""));
+        let mut fields = line.splitn(3, '|');
+        let (id, named) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+        let at = fields.next().unwrap_or_default();
         if at.trim_end_matches('/') == folder.trim_end_matches('/') {
             return Ok(Some(id.to_owned()));
         }
-        other =
-            Some(format!("job {id} in the queue has its name and another folder: `{}`", at.escape_debug()));
+        if named == name {
+            let at = at.escape_debug();
+            other = Some(format!("job {id} in the queue has its name and another folder: `{at}`"));
+        }
     }
     other.map_or(Ok(None), Err)
 }

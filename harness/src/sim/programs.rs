@@ -47,11 +47,9 @@ pub fn run(world: &mut World, argv: &[String]) -> Answer {
         {
             squeue(world, &jobs["--jobs=".len()..])
         }
-        ["squeue", "--noheader", "--me", "--states=all", "--format=%i|%Z", name]
-            if name.starts_with("--name=") =>
-        {
-            let named = world.slurm.known().filter(|job| job.name == name["--name=".len()..]);
-            Answer::ok(named.map(|job| format!("{}|{}\n", job.id, job.folder)).collect::<String>())
+        ["squeue", "--noheader", "--me", "--states=all", "--format=%i|%j|%Z"] => {
+            let line = |job: &super::slurm::Job| format!("{}|{}|{}\n", job.id, job.name, job.folder);
+            Answer::ok(world.slurm.known().map(line).collect::<String>())
         }
         ["scontrol", "--oneliner", "show", "job", id] => show_job(world, id),
         ["scontrol", "show", "hostnames", list] => match nodeset::expand(list) {
