@@ -187,11 +187,9 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
             &format!("the allocation that it shares with other jobs came to its time limit of {limit_s} s"),
             "run it again; lower `longest_allocation_s`, or leave `share_allocations` out",
         ),
-        Ended::QueueStuck { reason } => error(
-            &end.cause(),
-            &format!("the job never started: {reason}"),
-            "look at `sinfo -R`; leave the node out with --exclude-nodes",
-        ),
+        Ended::QueueStuck { reason } => {
+            error(&end.cause(), &format!("the job never started: {reason}"), stuck_next(reason))
+        }
         Ended::LaunchFailed { why } => error(
             &end.cause(),
             &format!("the job could not be launched: {why}"),
@@ -237,6 +235,23 @@ fn tool<'a>(data: &'a CaseData) -> &'a str {
 
 fn to_install(tool: &str) -> &'static str {
     Tool::named(tool).map_or("it", Tool::to_install)
+}
+
+/// Where the partition keeps a job from starting, no node is the reason.
+fn stuck_next(reason: &str) -> &'static str {
+    match reason.trim_start_matches('(').split([',', ')', ' ', ';']).next() {
+        Some("PartitionTimeLimit") => {
+            "`scontrol show partition` prints its MaxTime: lower `limit_s`, or write another `partition` into `[reach]`"
+        }
+        Some("PartitionNodeLimit") => {
+            "`scontrol show partition` prints its MaxNodes: run on fewer with --nodes, or write another `partition` into \
+             `[reach]`"
+        }
+        Some("PartitionDown" | "PartitionInactive") => {
+            "the partition starts no jobs: `sinfo -s`; ask who runs the cluster, or write another `partition` into `[reach]`"
+        }
+        _ => "look at `sinfo -R`; leave the node out with --exclude-nodes",
+    }
 }
 
 fn error(cause: &str, message: &str, next: &str) -> Gate {
@@ -492,4 +507,20 @@ pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdi
             })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stuck_next;
+
+    #[test]
+    fn a_partition_that_keeps_a_job_from_starting_is_named_and_no_node_is_to_be_left_out() {
+        for (reason, told) in [
+            ("PartitionTimeLimit; asked for: --partition=short --time=00:20:00", "lower `limit_s`"),
+            ("(PartitionDown)", "the partition starts no jobs"),
+            ("ReqNodeNotAvail", "--exclude-nodes"),
+        ] {
+            assert!(stuck_next(reason).contains(told), "{reason}: {}", stuck_next(reason));
+        }
+    }
 }

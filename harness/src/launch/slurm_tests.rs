@@ -222,6 +222,8 @@ fn a_submission_without_a_number_is_no_submission() {
 fn what_the_request_itself_forbids_never_clears_and_what_others_forbid_does() {
     for reason in [
         "PartitionTimeLimit",
+        "PartitionDown",
+        "(PartitionInactive)",
         "(BadConstraints)",
         "JobHeldUser",
         "QOSMaxGRESPerJob",

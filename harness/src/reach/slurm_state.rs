@@ -64,7 +64,10 @@ pub fn never_clears(reason: &str) -> bool {
     is_limit_of_job || NEVER.contains(&word) || reason.contains("launch failed requeued held")
 }
 
-const NEVER: [&str; 16] = [
+const NEVER: [&str; 18] = [
+    // Until somebody brings it up again, which may be days.
+    "PartitionDown",
+    "PartitionInactive",
     "PartitionNodeLimit",
     "PartitionTimeLimit",
     "BadConstraints",

@@ -6,6 +6,7 @@ use super::{GRACE, Runner, SLICE, UNKNOWN_LIMIT};
 use crate::artefact::{Blamed, Ended, PlannedJob};
 use crate::launch::{Poll, slurm_turns};
 use crate::run::Event;
+use crate::script::files;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -72,6 +73,7 @@ impl Runner<'_> {
             Poll::Waiting { reason, never } => {
                 live.last_reason = reason.clone();
                 if never && live.ending.is_none() {
+                    let reason = with_request(reason, &job.planned);
                     live.ending = Some((Ended::QueueStuck { reason }, now, false));
                 }
             }
@@ -203,6 +205,23 @@ impl Runner<'_> {
     }
 }
 
+/// What a partition's limit is compared with, where that is the reason.
+fn with_request(reason: String, job: &PlannedJob) -> String {
+    if !reason.contains("Partition") {
+        return reason;
+    }
+    let script = job.files.iter().find(|file| file.name == files::JOB).and_then(|file| file.text.as_deref());
+    asked_of_partition(reason, script.unwrap_or_default())
+}
+
+fn asked_of_partition(reason: String, script: &str) -> String {
+    let asked = script.lines().filter_map(|line| line.strip_prefix("#SBATCH "));
+    let asked: Vec<&str> = asked
+        .filter(|option| ["--partition=", "--time=", "--nodes="].iter().any(|name| option.starts_with(name)))
+        .collect();
+    if asked.is_empty() { reason } else { format!("{reason}; asked for: {}", asked.join(" ")) }
+}
+
 /// Slurm names the node in the reason of a job that waits for it.
 fn unavailable_node(end: &Ended, job: &PlannedJob) -> Option<Blamed> {
     let Ended::QueueStuck { reason } = end else { return None };
@@ -212,5 +231,21 @@ fn unavailable_node(end: &Ended, job: &PlannedJob) -> Option<Blamed> {
     match (ours.next(), ours.next()) {
         (Some(node), None) => Some(Blamed { node: node.clone(), evidence: reason.clone() }),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_s_limit_is_told_with_what_the_job_asked_for() {
+        let script =
+            "#!/bin/bash\n#SBATCH --job-name=x\n#SBATCH --partition=short\n#SBATCH --time=00:20:00\n";
+        assert_eq!(
+            asked_of_partition("PartitionTimeLimit".into(), script),
+            "PartitionTimeLimit; asked for: --partition=short --time=00:20:00"
+        );
+        assert_eq!(asked_of_partition("PartitionDown".into(), "#!/bin/bash\n"), "PartitionDown");
     }
 }
