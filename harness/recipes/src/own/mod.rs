@@ -5,6 +5,7 @@
 mod engine;
 mod frames;
 mod jobs;
+mod operands;
 mod pictures;
 mod registry;
 mod reports;

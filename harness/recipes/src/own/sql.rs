@@ -1,7 +1,7 @@
 //! Queries as users write them: read once for what they name and for what they may not do, each mistake with its place in
 //! the text. That a query gives what it promises is seen by running it, in `engine`.
 
-use super::{Columns, Literal, Parameter};
+use super::{Columns, Literal, Parameter, operands};
 use serde::{Deserialize, Serialize};
 use sqlparser::ast::{
     BinaryOperator, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, LimitClause, ObjectName,
@@ -149,9 +149,11 @@ pub fn expression(
 }
 
 fn parser(text: &str) -> Result<Parser<'static>, Wrong> {
+    operands::check_length(text)?;
     let tokens = Tokenizer::new(&GenericDialect, text)
         .tokenize_with_location()
         .map_err(|error| Wrong::at(error.location, small(&error.message)))?;
+    operands::check(&tokens)?;
     let options = ParserOptions { trailing_commas: true, ..ParserOptions::default() };
     Ok(Parser::new(&GenericDialect).with_options(options).with_tokens_with_locations(tokens))
 }

@@ -119,6 +119,21 @@ fn what_a_query_may_not_do_is_refused_at_its_place() {
     }
 }
 
+/// A chain of thousands ends the process by its stack: in parsing, in looking through what was parsed, or in letting it go.
+#[test]
+fn chains_without_end_are_refused_at_their_place() {
+    let sums = |count: usize| format!("SELECT deviceId{} AS x FROM CUDA_KERNEL", " + 1".repeat(count));
+    assert!(checked(&sums(100)).is_ok());
+    refused(&sums(201), "at most 200 operators in a row");
+    refused(&sums(60_000), "1:1: a query has at most 65536 bytes");
+    let unions = |count: usize| vec!["SELECT 1 AS x"; count].join(" UNION ALL ");
+    assert!(parse(&unions(50)).is_ok());
+    refused(&unions(1_000), "at most 200 operators in a row");
+    let groups = vec!["(1 + 1)"; 190].join(" + ");
+    let many = vec![groups.as_str(); 3].join(", ");
+    refused(&format!("SELECT {many} FROM CUDA_KERNEL"), "at most 1000 operators in all");
+}
+
 #[test]
 fn joins_with_an_equality_and_subqueries_are_let_through() {
     for sql in [
