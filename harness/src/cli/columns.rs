@@ -1,5 +1,7 @@
 //! Rows of words for a person and for programs: in columns as wide as they must be, or with commas between.
 
+use recipes::sheet::csv_text;
+
 /// Texts to the left, and the last as long as it is.
 pub fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or_default();
@@ -19,11 +21,11 @@ pub fn columns(rows: &[Vec<String>]) -> String {
 
 /// One line, with quotation marks where a cell needs them.
 pub fn comma_separated<'a>(cells: impl IntoIterator<Item = &'a str>) -> String {
-    let quoted = |cell: &str| match cell.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.to_owned(),
+    let shown = |cell: &'a str| match cell.parse::<f64>() {
+        Ok(_) => cell.into(),
+        Err(_) => csv_text(cell),
     };
-    cells.into_iter().map(quoted).collect::<Vec<_>>().join(",")
+    cells.into_iter().map(shown).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]

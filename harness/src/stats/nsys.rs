@@ -3,8 +3,9 @@
 
 use recipes::source::report_file::{ReportFile, Standing};
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
@@ -88,9 +89,29 @@ fn export(report: &Path, base: &Path, how: &Exporting) -> Result<Chosen, String>
 /// Beside the report, so that what is made there can be moved into place; elsewhere where that cannot be written to.
 fn folder_for(base: &Path) -> Result<(TempDir, bool), String> {
     let beside = base.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if let Ok(folder) = tempfile::Builder::new().prefix(".exporting-").tempdir_in(beside) {
+    // What is made there holds all of the report, and is nobody else's to read meanwhile.
+    let private = Permissions::from_mode(0o700);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".exporting-").permissions(private);
+    if let Ok(folder) = builder.tempdir_in(beside) {
         return Ok((folder, true));
     }
-    let folder = tempfile::tempdir().map_err(|error| format!("no folder to export it to: {error}"))?;
+    let folder = builder.tempdir().map_err(|error| format!("no folder to export it to: {error}"))?;
     Ok((folder, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_exported_to_a_folder_of_its_own_is_nobody_else_s_to_read() {
+        let beside = tempfile::tempdir().expect("a folder");
+        let nowhere = beside.path().join("not/there/r");
+        for (base, is_kept) in [(beside.path().join("r"), true), (nowhere, false)] {
+            let (folder, kept) = folder_for(&base).expect("made");
+            let mode = fs::metadata(folder.path()).expect("there").permissions().mode();
+            assert_eq!((mode & 0o777, kept), (0o700, is_kept), "{}", folder.path().display());
+        }
+    }
 }

@@ -27,23 +27,48 @@ pub(super) const TSV: FormSpec = FormSpec {
 };
 
 fn csv(options: &Options, sheet: &Shown, out: &mut dyn Write) -> io::Result<()> {
-    lines(options, sheet, out, ",", &|text| {
-        if text.contains([',', '"', '\n', '\r']) {
-            Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
-        } else {
-            Cow::Borrowed(text)
-        }
-    })
+    lines(options, sheet, out, ",", &csv_text)
 }
 
 fn tsv(options: &Options, sheet: &Shown, out: &mut dyn Write) -> io::Result<()> {
-    lines(options, sheet, out, "\t", &|text| match options.esc {
+    let between_tabs = |text: &str| match options.esc {
         true if text.contains(['\\', '\t', '\n', '\r']) => Cow::Owned(
             text.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r"),
         ),
         false if text.contains(['\t', '\n', '\r']) => Cow::Owned(text.replace(['\t', '\n', '\r'], " ")),
-        _ => Cow::Borrowed(text),
-    })
+        _ => Cow::Owned(text.to_owned()),
+    };
+    lines(options, sheet, out, "\t", &|text| plain(between_tabs(text)))
+}
+
+/// A cell between commas. A text that a spreadsheet would compute or a terminal obey stands for itself there.
+pub fn csv_text(text: &str) -> Cow<'_, str> {
+    let text = plain(Cow::Borrowed(text));
+    match text.contains([',', '"', '\n', '\r']) {
+        true => Cow::Owned(format!("\"{}\"", text.replace('"', "\"\""))),
+        false => text,
+    }
+}
+
+fn plain(text: Cow<'_, str>) -> Cow<'_, str> {
+    let is_computed = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    if !is_computed && !text.contains(|c: char| c.is_control() && c != '\n' && c != '\t') {
+        return text;
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    if is_computed {
+        shown.push('\'');
+    }
+    let mut letters = text.chars().peekable();
+    while let Some(c) = letters.next() {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            '\r' if letters.peek() == Some(&'\n') => shown.push(c),
+            c if c.is_control() => shown.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
 }
 
 fn lines(

@@ -100,10 +100,21 @@ fn csv_quotes_what_has_a_comma_a_quote_or_the_end_of_a_line() {
         "Time (%),Total Time (ns),Avg (ns),Med (ns),Size (MB),Rate (MB/s),GUID,Name\n",
         "66.7,1234567,617283.5,617283.5,4.194,,0x1,\"gemm<float, 2>\"\n",
         "33.3,8000,8000.0,8000.0,,1500.000,,\"say \"\"hi\"\",\t<script>\r\nx\\y\"\n",
-        "0.0,7,,7.0,0.000,,,\x1b[31m\0核&'\n",
+        "0.0,7,,7.0,0.000,,,\\x1b[31m\\x00核&'\n",
     );
     assert_eq!(printed("csv"), expected);
     assert_eq!(printed("csv:nohdr"), expected.split_once('\n').expect("a heading").1);
+}
+
+#[test]
+fn texts_that_a_spreadsheet_would_compute_stand_for_themselves_and_numbers_stay() {
+    let names = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "a=b", "x\ry"];
+    let values: Vec<i64> = (-4..4).collect();
+    let columns = vec![Column::texts("Name", names), Column::integers("Bytes", Quantity::Plain, values)];
+    let sheet = Sheet { name: "x", title: "X", columns };
+    let csv = "Name,Bytes\n'=cmd|' /C calc'!A0,-4\n'+1,-3\n'-1,-2\n'@SUM(A1),-1\n'\tx,0\n'\\x0dx,1\na=b,2\nx\\x0dy,3\n";
+    assert_eq!(printed_as("csv", &sheet, Look::default()), csv);
+    assert!(printed_as("tsv", &sheet, Look::default()).contains("\n'=cmd|' /C calc'!A0\t-4\n'+1\t-3\n"));
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod texts;
 mod visible;
 
 pub use cell::{Cell, Look, Shown, ShownColumn};
+pub use delimited::csv_text;
 pub use form::{BadForm, Form, FormSpec, LIST as FORMS, OptionSpec, find as find_form};
 pub use heading::{Headings, TimeUnit};
 pub use html::escaped;
