@@ -131,6 +131,36 @@ fn this_machine_is_probed_by_real_processes() {
     assert!(offset.abs() < 20_000.0, "{node}");
 }
 
+/// Nothing was measured that speaks for such a node as a p5.
+#[test]
+fn a_node_without_nvidia_smi_is_not_fit_and_the_exit_code_is_3() {
+    let project = Project::new();
+    let folder = project.path().display();
+    project.write(
+        "inventory/here.toml",
+        &format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"here\"\nreach = {{ via = \"local\" }}\n\
+             paths = {{ shared = \"{folder}/shared\", counters = \"{folder}/none\" }}\n"
+        ),
+    );
+    // All programs of this machine but that one.
+    let programs = project.path().join("bin");
+    std::fs::create_dir(&programs).expect("made");
+    for folder in ["/usr/bin", "/bin"] {
+        for entry in std::fs::read_dir(folder).expect("read").flatten() {
+            if entry.file_name() != "nvidia-smi" {
+                // Those of both folders are the same on most machines.
+                let _ = std::os::unix::fs::symlink(entry.path(), programs.join(entry.file_name()));
+            }
+        }
+    }
+    let mut command = project.command(&["inventory", "probe", "--inventory", "here"]);
+    let ran = crate::project::ran(command.env("PATH", programs).output().expect("starts"));
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    assert!(ran.stdout.contains("not fit: here: no GPU can be read: no nvidia-smi on PATH"), "{}", ran.all());
+    assert!(ran.stdout.contains("1 nodes: 0 fit, 0 cannot pass, 0 not probed, 1 without"), "{}", ran.all());
+}
+
 #[test]
 fn a_node_alone_is_in_no_majority_and_can_be_held_against_a_golden_one() {
     let project = Project::new();

@@ -47,6 +47,15 @@ pub struct ProbedNode {
     pub fingerprint: Option<String>,
 }
 
+impl ProbedNode {
+    /// Why nothing is known of its GPUs, where nothing else is wrong with it: whether it is fit is then not known either.
+    pub fn gpus_unread(&self) -> Option<&str> {
+        let is_open = self.unprobed.is_none() && self.unfit.is_empty() && !self.facts.contains_key("gpus");
+        let why = self.not_told.get("gpus").map(String::as_str);
+        is_open.then(|| why.unwrap_or("nothing on the node reported them"))
+    }
+}
+
 /// The node's clock against the harness's own: it is ahead by no less and by no more, for the answer took its time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ClockOffset {

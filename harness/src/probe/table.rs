@@ -32,11 +32,15 @@ pub fn table(probe: &Probe) -> String {
     let count = |of: fn(&ProbedNode) -> bool| probe.nodes.iter().filter(|node| of(node)).count();
     let _ = writeln!(
         text,
-        "{} nodes: {} fit, {} cannot pass, {} not probed",
+        "{} nodes: {} fit, {} cannot pass, {} not probed{}",
         probe.nodes.len(),
         count(is_fit),
         count(|node| !node.unfit.is_empty()),
-        count(|node| node.unprobed.is_some())
+        count(|node| node.unprobed.is_some()),
+        match count(|node| node.gpus_unread().is_some()) {
+            0 => String::new(),
+            unread => format!(", {unread} without a GPU that can be read"),
+        }
     );
     if probe.simulated {
         text.push_str("SIMULATED: none of this, or not all of it, was told by real hardware\n");
@@ -57,6 +61,15 @@ pub fn remarks(probe: &Probe) -> String {
         }
     }
     let unprobed = probe.nodes.iter().filter_map(|node| Some((&node.node, node.unprobed.as_ref()?)));
+    let mut unread: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for node in &probe.nodes {
+        if let Some(why) = node.gpus_unread() {
+            unread.entry(why).or_default().push(&node.node);
+        }
+    }
+    for (why, nodes) in unread {
+        let _ = writeln!(text, "not fit: {}: no GPU can be read: {}", nodeset::fold(&nodes), show(why));
+    }
     for (node, why) in unprobed {
         let _ = writeln!(text, "not probed: {}: {}", show(node), show(why));
     }
@@ -101,7 +114,7 @@ pub fn differences(compared: &Comparison) -> String {
 }
 
 fn is_fit(node: &ProbedNode) -> bool {
-    node.unprobed.is_none() && node.unfit.is_empty()
+    node.unprobed.is_none() && node.unfit.is_empty() && node.gpus_unread().is_none()
 }
 
 fn header() -> Vec<String> {
@@ -113,6 +126,7 @@ fn row(node: &ProbedNode) -> Vec<String> {
     let state = match (&node.unprobed, node.unfit.is_empty()) {
         (Some(_), _) => "unknown",
         (None, false) => "cannot pass",
+        (None, true) if node.gpus_unread().is_some() => "not fit",
         (None, true) => "fit",
     };
     let mut row = vec![show(&node.node), state.to_owned()];

@@ -143,16 +143,12 @@ impl Accepting {
                     );
                 }
                 (Some(why), true) => self.course.withdraw(Stage::Preflight, &node.node, why),
-                (None, true) if is_new && !node.facts.contains_key("gpus") => {
-                    let why =
-                        node.not_told.get("gpus").map_or("nothing on the node reported them", String::as_str);
-                    self.course.leave_open(
-                        Stage::Preflight,
-                        &node.node,
-                        &format!("its GPUs could not be read: {why}"),
-                    );
+                (None, true) => {
+                    if let Some(why) = node.gpus_unread().filter(|_| is_new) {
+                        let why = format!("its GPUs could not be read: {why}");
+                        self.course.leave_open(Stage::Preflight, &node.node, &why);
+                    }
                 }
-                (None, true) => {}
                 (_, false) if !is_new => self.course.withdraw(Stage::Preflight, &node.node, &unfit),
                 (_, false) if probe::is_by_folder(node, &made, &self.delivery.inventory) => {
                     self.course.leave_open(Stage::Preflight, &node.node, &unfit);

@@ -1,6 +1,6 @@
 //! `harness inventory probe` and `diff`: what the nodes of an inventory are, asked of the nodes themselves.
 
-use crate::artefact::Probe;
+use crate::artefact::{Probe, ProbedNode};
 use crate::cli::reached::{Reached, simulated};
 use crate::cli::{load, run_suites, usage};
 use crate::inventory::{Inventory, Kind};
@@ -69,8 +69,9 @@ fn show_probe(made: &Probe, args: &ProbeArgs) -> i32 {
         true => print_json(made),
         false => print(&made_of::table(made)),
     }
-    let is_any = |of: fn(&crate::artefact::ProbedNode) -> bool| made.nodes.iter().any(of);
-    match (is_any(|node| !node.unfit.is_empty()), is_any(|node| node.unprobed.is_some())) {
+    let is_any = |of: fn(&ProbedNode) -> bool| made.nodes.iter().any(of);
+    let is_open = |node: &ProbedNode| node.unprobed.is_some() || node.gpus_unread().is_some();
+    match (is_any(|node| !node.unfit.is_empty()), is_any(is_open)) {
         (true, _) => exit_code::FAILED,
         (false, true) => exit_code::COULD_NOT_TELL,
         (false, false) => exit_code::PASSED,
