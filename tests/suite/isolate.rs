@@ -173,7 +173,7 @@ fn nobody_is_drained_unasked_and_where_asked_it_is_told_of_each_culprit() {
     let isolate = [&["isolate", "--suite", "nccl-p5"], &fault[..]].concat();
     let unasked = project.harness(&isolate);
     assert!(!unasked.all().contains("drained"), "{}", unasked.all());
-    let asked = project.harness(&[&isolate[..], &["--drain"]].concat());
+    let asked = project.harness(&[&isolate[..], &["--drain", "--yes"]].concat());
     assert_eq!(asked.code, Some(1), "{}", asked.all());
     let line = "drained p5-002: [harness] HRN-NIC-DEAD rdmap113s0: listed, but moved no byte";
     let told: Vec<&str> = asked.stdout.lines().filter(|told| told.starts_with("drained ")).collect();
@@ -312,14 +312,14 @@ fn nothing_is_isolated_where_the_machinery_alone_failed_or_the_budget_or_the_nod
 }
 
 fn isolate_link(project: &Project) -> Ran {
-    isolate(project, &["--no-evidence", "--drain", "--sim-fault", "p5-003:link-slow=0.5@p5-020"])
+    isolate(project, &["--no-evidence", "--drain", "--yes", "--sim-fault", "p5-003:link-slow=0.5@p5-020"])
 }
 
 #[test]
 fn a_fleet_that_is_slow_alike_is_said_to_be_and_no_node_is_blamed() {
     let project = Project::new();
     let faults: Vec<String> = (1..=32).map(|node| format!("p5-{node:03}:node-slow=0.7")).collect();
-    let mut words = vec!["--no-evidence", "--drain"];
+    let mut words = vec!["--no-evidence", "--drain", "--yes"];
     words.extend(faults.iter().flat_map(|fault| ["--sim-fault", fault]));
     let ran = isolate(&project, &words);
     assert_eq!(ran.code, Some(3), "{}", ran.all());

@@ -23,6 +23,7 @@ mod corpus_reports;
 mod cross_checks;
 mod day_one;
 mod determinism;
+mod drains;
 mod evidence;
 mod exact;
 mod false_alarms;

@@ -1,12 +1,17 @@
-//! Which culprits are taken out of the queue, and under which reason. How that is done is left to `crate::drain`.
+//! Which culprits are taken out of the queue, how many at most, and under which reason. How that is done is left to
+//! `crate::drain`.
 
 use super::code::Code;
 use super::evidence::Line;
-use crate::drain::Wanted;
+use crate::drain::{Shown, Wanted};
 use crate::judge::common_failure::HANGS;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is drained in one call at most, and what never is.
+/// Drained by the harness at the same time, where no number is given: one node in so many, and never more than `MOST`.
+const ONE_IN: usize = 50;
+const MOST: usize = 8;
+
+/// How many nodes may be out of the queue for a reason of the harness, and which are never drained.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
     pub at_most: usize,
@@ -15,10 +20,33 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// One node, or a tenth of them; another number only where somebody asks for it.
+    /// `nodes`: those of the whole inventory. `asked`: the number that `--drain-at-most` names.
     pub fn of(nodes: usize, asked: Option<u32>) -> Limits {
-        let at_most = asked.map_or((nodes / 10).max(1), |asked| asked as usize);
+        let at_most = asked.map_or((nodes / ONE_IN).clamp(1, MOST), |asked| asked as usize);
         Limits { at_most, hung_once: BTreeSet::new() }
+    }
+
+    /// Why none of these nodes may be drained, where all of them with those that were drained before are too many. `all`
+    /// is what Slurm shows: it counts drains of other calls, too.
+    pub fn refuse(&self, wanted: &[Wanted], all: &[(String, Shown)]) -> Option<String> {
+        let shown = |node: &str| all.iter().find(|(name, _)| name == node).map(|(_, shown)| shown);
+        // What somebody else has said of a node stands, so that it is not drained and does not count.
+        let becomes_ours = |wanted: &&Wanted| {
+            shown(&wanted.node).is_none_or(|shown| match shown.ours() {
+                Some(_) => !shown.is_draining(),
+                None => !shown.is_draining() && shown.reason.is_none(),
+            })
+        };
+        let more = wanted.iter().filter(becomes_ours).count();
+        let before = all.iter().filter(|(_, shown)| shown.is_draining() && shown.ours().is_some()).count();
+        let sum = before + more;
+        (more > 0 && sum > self.at_most).then(|| {
+            format!(
+                "nothing is drained: {more} to drain and {before} drained by the harness before, limit {}; \
+                 `--drain-at-most {sum}` allows it",
+                self.at_most
+            )
+        })
     }
 }
 
@@ -48,18 +76,9 @@ pub fn of_lines(lines: &[Line], run: &str, limits: &Limits) -> (Vec<Wanted>, Vec
         }
     }
     let why = |(line, why): (&Line, String)| format!("not drained {}: {}: {why}", line.node, line.code);
-    let mut left: Vec<String> =
+    let left: Vec<String> =
         left.into_iter().filter(|(line, _)| !gravest.contains_key(line.node.as_str())).map(why).collect();
     let mut gravest: Vec<(&Line, &Code)> = gravest.into_values().collect();
-    gravest.sort_by_key(|(_, code)| code.severity);
-    let (all, at_most) = (gravest.len(), limits.at_most);
-    let beyond = gravest.split_off(at_most.min(all));
-    left.extend(beyond.iter().map(|(line, _)| {
-        format!(
-            "not drained {}: {}: {all} nodes would be drained, {at_most} in one call: --drain-at-most {all}",
-            line.node, line.code
-        )
-    }));
     gravest.sort_by_key(|(line, _)| &line.node);
     let wanted = gravest.into_iter().map(|(line, code)| Wanted {
         node: line.node.clone(),
@@ -107,21 +126,51 @@ mod tests {
         );
     }
 
+    fn wanted(nodes: &[&str]) -> Vec<Wanted> {
+        nodes.iter().map(|node| Wanted { node: (*node).to_owned(), reason: "[harness] x".into() }).collect()
+    }
+
+    fn shown(nodes: &[(&str, &str)]) -> Vec<(String, Shown)> {
+        let read = |text: &str| Shown::read(text).expect("a node");
+        nodes.iter().map(|(name, text)| ((*name).to_owned(), read(text))).collect()
+    }
+
     #[test]
-    fn more_nodes_than_a_tenth_are_drained_only_where_somebody_asks_for_so_many() {
-        let lines = ["n1", "n2", "n3"].map(|node| line("HRN-NODE-SLOW", node, "node"));
-        let drained = |nodes, asked| {
-            let (wanted, left) = of_lines(&lines, "r", &Limits::of(nodes, asked));
-            (wanted.len(), left.len())
-        };
-        assert_eq!(drained(4, None), (1, 2));
-        assert_eq!(drained(20, None), (2, 1));
-        assert_eq!(drained(4, Some(3)), (3, 0));
-        let (_, left) = of_lines(&lines, "r", &Limits::of(4, None));
+    fn no_more_than_two_percent_and_never_more_than_eight_are_drained_unless_a_number_is_given() {
+        for (nodes, asked, at_most) in [
+            (4, None, 1),
+            (32, None, 1),
+            (99, None, 1),
+            (100, None, 2),
+            (256, None, 5),
+            (10_000, None, 8),
+            (4, Some(3), 3),
+            (10_000, Some(1), 1),
+        ] {
+            assert_eq!(Limits::of(nodes, asked).at_most, at_most, "{nodes} {asked:?}");
+        }
+    }
+
+    #[test]
+    fn too_many_nodes_are_drained_all_or_none_and_drains_of_other_calls_count() {
+        let idle = [("n1", "State=IDLE"), ("n2", "State=IDLE"), ("n3", "State=IDLE")];
+        let limits = |asked| Limits::of(4, asked);
+        assert_eq!(limits(None).refuse(&wanted(&["n1"]), &shown(&idle)), None);
+        let why = limits(None).refuse(&wanted(&["n1", "n2", "n3"]), &shown(&idle)).expect("too many");
         assert_eq!(
-            left[0],
-            "not drained n2: HRN-NODE-SLOW: 3 nodes would be drained, 1 in one call: --drain-at-most 3"
+            why,
+            "nothing is drained: 3 to drain and 0 drained by the harness before, limit 1; `--drain-at-most 3` allows it"
         );
+        assert_eq!(limits(Some(3)).refuse(&wanted(&["n1", "n2", "n3"]), &shown(&idle)), None);
+        let before = [("n1", "State=IDLE"), ("n2", "State=IDLE+DRAIN Reason=[harness] HRN-NIC-DEAD x")];
+        let why = limits(None).refuse(&wanted(&["n1"]), &shown(&before)).expect("too many");
+        assert!(why.contains("1 to drain and 1 drained by the harness before, limit 1"), "{why}");
+        // A drain that changes nothing is no further one, nor is a node of which somebody else has spoken.
+        let same = [("n1", "State=IDLE+DRAIN Reason=a fan"), before[1]];
+        assert_eq!(limits(None).refuse(&wanted(&["n1", "n2"]), &shown(&same)), None);
+        // A reason of ours on a node in the queue is what is left of a drain that was ended.
+        let left = [("n1", "State=IDLE Reason=[harness] x"), before[1]];
+        assert!(limits(None).refuse(&wanted(&["n1"]), &shown(&left)).is_some());
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! `harness isolate` over a real Slurm whose programs are stand-ins: one fault among eight nodes, its part, and nothing left;
 //! and nodes that are drained for what was found, and come back when they are well.
 
+use super::bench::Bench;
 use crate::bed::StandIns;
 use crate::fact::Fact;
 use crate::project::{Project, ran};
 use crate::slurm_cluster::Cluster;
+use std::collections::BTreeSet;
 use std::fs;
 
 pub const FACTS: &[Fact] = &[
@@ -16,6 +18,8 @@ pub const FACTS: &[Fact] = &[
         "a_culprit_is_drained_only_where_asked_and_comes_back_only_after_a_run_that_passes",
         a_culprit_is_drained_only_where_asked_and_comes_back_only_after_a_run_that_passes,
     ),
+    ("a_hang_that_all_nodes_share_drains_none", a_hang_that_all_nodes_share_drains_none),
+    ("no_more_nodes_are_drained_than_the_limit_whatever_earlier_calls_did", the_limit),
 ];
 
 pub(super) fn inventory(project: &Project, nodes: &str, programs: &StandIns, cluster: &Cluster) {
@@ -87,7 +91,12 @@ fn a_culprit_is_drained_only_where_asked_and_comes_back_only_after_a_run_that_pa
     let named = harness(&isolate);
     assert_eq!((named.code, said("n3")), (Some(1), "IDLE".to_owned()), "{}", named.all());
 
-    let drained = harness(&[&isolate[..], &["--drain", "--drain-at-most", "2"]].concat());
+    // Nobody is at a terminal to agree to it.
+    let unanswered = harness(&[&isolate[..], &["--drain"]].concat());
+    assert!(unanswered.stdout.contains("\nwould drain n3: [harness] HRN-NIC-DEAD"), "{}", unanswered.all());
+    assert_eq!((unanswered.code, said("n3")), (Some(1), "IDLE".to_owned()), "{}", unanswered.all());
+
+    let drained = harness(&[&isolate[..], &["--drain", "--yes"]].concat());
     assert_eq!(drained.code, Some(1), "{}", drained.all());
     let reason = said("n3");
     assert!(
@@ -129,5 +138,71 @@ fn a_culprit_is_drained_only_where_asked_and_comes_back_only_after_a_run_that_pa
     assert_eq!(said("n3"), "IDLE");
     assert!(said("n2").starts_with("IDLE+DRAIN a fan is loud [root@"), "{}", said("n2"));
     assert_eq!(reservations(), "No reservations in the system");
+    cluster.assert_nothing_is_left();
+}
+
+/// A program that sleeps everywhere stands for a wrong path, a slow licence server, or a limit that is too short.
+fn a_hang_that_all_nodes_share_drains_none() {
+    let case = "[[case]]\nname = \"each\"\nplacement = \"each\"\nrecipes = [\"command\"]\nlimit_s = 5\n\
+        workload = { kind = \"command\", program = \"BENCH/bin/sleeps\" }\n\
+        [[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n";
+    let bench = Bench::new(case);
+    bench.program("sleeps", "exec sleep 1000");
+    let of_live = ["--suite", "live", "--inventory", "live"];
+    let harness = |words: &[&str]| ran(bench.command(words).output().expect("the harness starts"));
+    let hung = harness(&[&of_live[..], &["--no-probe", "-q"]].concat());
+    assert_eq!((hung.code, hung.blamed()), (Some(3), Vec::new()), "{}", hung.all());
+    let isolate = [&["isolate"], &of_live[..], &["--drain", "--yes", "--drain-at-most", "4"]].concat();
+    let drained = harness(&isolate);
+    assert_eq!(drained.code, Some(3), "{}", drained.all());
+    assert!(!drained.stdout.contains("drained"), "{}", drained.all());
+    let states = bench.cluster.ask(&["sinfo", "--noheader", "--Node", "--format=%T"]);
+    assert!(states.lines().all(|state| state == "idle"), "{states}");
+    bench.cluster.assert_nothing_is_left();
+}
+
+fn the_limit() {
+    let project = Project::new();
+    let faults =
+        "seed = 7\nfloor_s = 0.8\nfaults = [\"n2:nic-dead@rdmap113s0\", \"n3:nic-dead@rdmap79s0\"]\n";
+    let programs = StandIns::new("n[1-4]", faults);
+    let cluster = Cluster::start(4);
+    inventory(&project, "n[1-4]", &programs, &cluster);
+    project.write("suites/small.toml", SMALL);
+    let harness = |words: &[&str]| {
+        let mut command = project.command(words);
+        command.envs(cluster.variables());
+        ran(command.output().expect("the harness starts"))
+    };
+    let drained = || {
+        let told = cluster.ask(&["sinfo", "--noheader", "--Node", "--states=drain", "--format=%n"]);
+        // A node is listed once for each of its partitions.
+        told.lines().map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ")
+    };
+    let of_live = ["--suite", "small", "--inventory", "live"];
+    let red = harness(&[&of_live[..], &["--no-probe", "-q"]].concat());
+    assert_eq!(red.code, Some(1), "{}", red.all());
+    let isolate = [&["isolate"], &of_live[..], &["--drain", "--yes"]].concat();
+    let both = harness(&isolate);
+    let told =
+        "nothing is drained: 2 to drain and 0 drained by the harness before, limit 1; `--drain-at-most 2`";
+    assert!(both.stdout.contains(told), "{}", both.all());
+    assert_eq!(drained(), "");
+    // What an earlier call drained counts: a second call is no way past the limit.
+    cluster.ask(&[
+        "scontrol",
+        "update",
+        "NodeName=n2",
+        "State=DRAIN",
+        "Reason=[harness] HRN-NIC-DEAD x, run 1",
+    ]);
+    let second = harness(&isolate);
+    let told =
+        "nothing is drained: 1 to drain and 1 drained by the harness before, limit 1; `--drain-at-most 2`";
+    assert!(second.stdout.contains(told), "{}", second.all());
+    assert_eq!(drained(), "n2");
+    let allowed = harness(&[&isolate[..], &["--drain-at-most", "2"]].concat());
+    assert!(allowed.stdout.contains("\ndrained n3: "), "{}", allowed.all());
+    assert_eq!(drained(), "n2 n3");
     cluster.assert_nothing_is_left();
 }

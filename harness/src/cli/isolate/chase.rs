@@ -2,6 +2,7 @@
 //! decided in `crate::isolate`.
 
 use super::super::{load, run_suites, stored};
+use super::drained::Drain;
 use super::rounds::{self, Isolation, Stopped};
 use super::voice::{Voice, say};
 use super::{IsolateArgs, drained, fleet, fleetwide, seen, told};
@@ -43,10 +44,22 @@ pub fn chase(home: &Home, args: &IsolateArgs, voice: Voice, by: Option<&str>) ->
         Ok(conclusion) => {
             let lines = told::culprits(&isolation, &conclusion);
             if args.drain {
-                let (inventory, run) = (&isolation.inventory, isolation.first());
-                let mut limits = Limits::of(isolation.asked.nodes.len(), args.drain_at_most);
+                let mut limits = Limits::of(isolation.inventory.nodes.len(), args.drain_at_most);
                 limits.hung_once.clone_from(&isolation.hung_once);
-                drained::drain(inventory, &lines, run, isolation.simulated, args.ssh_fanout, &limits);
+                // A resumed isolation runs nothing again, but does not know what the evidence before it had named.
+                let command = match isolation.known.is_empty() {
+                    true => resumed_command(isolation.first(), args.drain_at_most),
+                    false => own_command(),
+                };
+                let drain = Drain {
+                    inventory: &isolation.inventory,
+                    lines: &lines,
+                    run: isolation.first(),
+                    simulated: isolation.simulated,
+                    limits,
+                    command,
+                };
+                drained::drain(&drain, args);
             }
             let all = fleetwide::told(&isolation, isolation.baselines.as_ref());
             (told::end(&isolation, &conclusion, lines.len(), &all), lines)
@@ -64,6 +77,18 @@ pub fn chase(home: &Home, args: &IsolateArgs, voice: Voice, by: Option<&str>) ->
     };
     let node_hours = isolation.node_hours();
     Ok(Chased { code, culprits, rounds: isolation.ids.clone(), node_hours })
+}
+
+/// This call again, with the consent that it lacked.
+fn own_command() -> String {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
+    format!("`harness {words} --yes`")
+}
+
+fn resumed_command(first: &str, at_most: Option<u32>) -> String {
+    let at_most = at_most.map(|n| format!(" --drain-at-most {n}")).unwrap_or_default();
+    format!("`harness isolate --resume {first} --drain{at_most} --yes`")
 }
 
 enum Begun {
@@ -125,7 +150,15 @@ fn begin(home: &Home, args: &IsolateArgs, voice: Voice, by: Option<&str>) -> Res
     }
     let drain_culprits = |id: &str, found: &Evidence| {
         if args.drain {
-            drained::drain(&inventory, &found.lines, id, inventory.is_simulated(), args.ssh_fanout, &limits);
+            let drain = Drain {
+                inventory: &inventory,
+                lines: &found.lines,
+                run: id,
+                simulated: inventory.is_simulated(),
+                limits: limits.clone(),
+                command: own_command(),
+            };
+            drained::drain(&drain, args);
         }
     };
     if let Some((id, found, _)) = &seen {

@@ -3,8 +3,8 @@
 
 use super::super::reached::{Reached, simulated};
 use super::super::{RunArgs, run_suites};
-use super::IsolateArgs;
-use crate::drain::{self, Drained, Shown};
+use super::{IsolateArgs, consent};
+use crate::drain::{self, Drained, Shown, Wanted};
 use crate::inventory::{Inventory, Kind, ReachBy};
 use crate::isolate::drains::{self, Limits};
 use crate::isolate::evidence::Line;
@@ -25,33 +25,52 @@ pub fn refused(inventory: &Inventory, flag: &str) -> Result<(), String> {
     }
 }
 
-/// Drains the culprits, and says of each what became of it.
-pub fn drain(
-    inventory: &Inventory,
-    lines: &[Line],
-    run: &str,
-    simulated: bool,
-    ssh_fanout: u32,
-    limits: &Limits,
-) {
-    let (mut wanted, left) = drains::of_lines(lines, run, limits);
+/// What is drained of what was found, and who has to agree.
+pub struct Drain<'a> {
+    pub inventory: &'a Inventory,
+    pub lines: &'a [Line],
+    pub run: &'a str,
+    pub simulated: bool,
+    pub limits: Limits,
+    /// The command that drains the same nodes without asking.
+    pub command: String,
+}
+
+/// Drains the culprits where somebody agrees, and says of each what became of it.
+pub fn drain(drain: &Drain, args: &IsolateArgs) {
+    let (mut wanted, left) = drains::of_lines(drain.lines, drain.run, &drain.limits);
     left.iter().for_each(|line| println!("{line}"));
-    if simulated {
+    if drain.simulated {
         // Whoever reads the queue is not to take it for a measurement.
         wanted.iter_mut().for_each(|wanted| wanted.reason.push_str(" (SIMULATED)"));
     }
     if wanted.is_empty() {
         return;
     }
-    let done = with(inventory, ssh_fanout, async |reach| {
+    if !args.yes {
+        match with(drain.inventory, args.ssh_fanout, async |reach| refuse(reach, drain, &wanted).await) {
+            Ok(None) => {}
+            Ok(Some(why)) => return println!("{why}"),
+            Err(why) => return println!("not drained, Slurm cannot be asked: {why}"),
+        }
+        if let Err(why) = consent::ask(&wanted, &drain.command) {
+            return println!("{why}");
+        }
+    }
+    let done = with(drain.inventory, args.ssh_fanout, async |reach| {
+        // Another call may have drained some while somebody thought about it.
+        if let Some(why) = refuse(reach, drain, &wanted).await {
+            return Err(why);
+        }
         let mut done = Vec::new();
         for wanted in &wanted {
             done.push(drain::drain(reach, wanted).await);
         }
-        done
+        Ok(done)
     });
     let done = match done {
-        Ok(done) => done,
+        Ok(Ok(done)) => done,
+        Ok(Err(why)) => return println!("{why}"),
         Err(why) => return println!("not drained, Slurm cannot be asked: {why}"),
     };
     for (wanted, done) in wanted.iter().zip(done) {
@@ -64,6 +83,14 @@ pub fn drain(
             }
             Drained::Failed { why } => println!("not drained {node}: {why}"),
         }
+    }
+}
+
+/// Why none of them is drained, if so.
+async fn refuse(reach: &dyn Reach, drain: &Drain<'_>, wanted: &[Wanted]) -> Option<String> {
+    match drain::show_all(reach).await {
+        Ok(all) => drain.limits.refuse(wanted, &all),
+        Err(why) => Some(format!("nothing is drained, how many nodes are drained is not known: {why}")),
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod after;
 mod chase;
+mod consent;
 mod drained;
 pub(super) mod fleet;
 mod fleetwide;
@@ -22,9 +23,11 @@ use voice::Voice;
 const CODES: &str = "\
 Draining: nothing is drained unasked. --drain takes nodes out of Slurm's queue whose culprits are of severity replace,
 reboot or reset, never suspects, each for the reason `[harness] CODE PART: EVIDENCE, run ID`. What somebody else said of
-a node stands, and is told. One call drains one node or a tenth of them, more only with --drain-at-most; a job that came
-to its time limit once drains none. --resume-drained runs --suite on each node that is drained for such a reason, together with
-an idle node, in a reservation that keeps others off it; it stays in the queue only where that run exits 0.
+a node stands, and is told. It asks before it drains; without a terminal --yes is needed. No more nodes than one, or 2 % of
+the inventory's, 8 at most, are drained by the harness at the same time: where more would be, none is, and --drain-at-most N
+allows N. A job that came to its time limit once drains none. --resume-drained runs --suite on each node that is drained for
+such a reason, together with an idle node, in a reservation that keeps others off it; it stays in the queue only where that
+run exits 0.
 
 Exit codes: 0 no culprit; 1 culprits are named; 2 wrong usage; 3 could not tell: something stayed open, the budget
 ended it, or the machinery failed; 130/143 interrupted, `--resume` goes on. With --resume-drained: 0 all that were ours
@@ -68,9 +71,13 @@ pub struct IsolateArgs {
     /// Drain the nodes that are named, where Slurm is and their severity asks for it
     #[arg(long, conflicts_with = "dry_run")]
     drain: bool,
-    /// With --drain: take so many nodes out at most; else one, or a tenth of the inventory's
+    /// With --drain: the harness has at most so many nodes drained, with those of earlier calls; else 2 % of the
+    /// inventory's, one at least and 8 at most
     #[arg(long, value_name = "N", requires = "drain", value_parser = clap::value_parser!(u32).range(1..))]
     drain_at_most: Option<u32>,
+    /// With --drain: drain without asking
+    #[arg(long, requires = "drain")]
+    yes: bool,
     /// Look again at nodes that were drained so, and put back into the queue what passes
     #[arg(long, requires = "suite", conflicts_with_all = ["drain", "resume", "dry_run", "case", "run", "no_evidence", "budget", "seed", "sim_faults", "reservation"])]
     resume_drained: bool,

@@ -1,0 +1,23 @@
+//! Whether somebody agrees to what `--drain` would do: asked at a terminal, by `--yes` elsewhere.
+
+use crate::drain::Wanted;
+use crate::interrupt;
+use std::io::{self, BufRead, IsTerminal};
+
+/// Shows what would be drained and asks for it; what to say where it was not agreed to. `command` drains it unasked.
+pub fn ask(wanted: &[Wanted], command: &str) -> Result<(), String> {
+    let list = wanted.iter().map(|wanted| format!("would drain {}: {}", wanted.node, wanted.reason));
+    let list = list.collect::<Vec<_>>().join("\n");
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Err(format!("{list}\nnothing is drained: `--yes` is needed without a terminal: {command}"));
+    }
+    let nodes = if wanted.len() == 1 { "this node" } else { "these nodes" };
+    eprint!("{list}\ndrain {nodes}? [y/N] ");
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    let agrees = ["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str());
+    match read {
+        Ok(_) if agrees && interrupt::asked().is_none() => Ok(()),
+        _ => Err("nothing is drained: it was not agreed to".to_owned()),
+    }
+}
