@@ -263,7 +263,11 @@ fn new_nodes_without_partners_are_held_against_each_other_and_the_bad_one_is_tol
     assert_eq!(ran.code, Some(1), "{}", ran.all());
     let told = certificate(&project, "out");
     assert_eq!(listed(&told, "rejected"), [("p5-036".to_owned(), "pairs".to_owned())], "{}", ran.all());
-    assert!(ran.stdout.contains("HRN-PORT-SLOW replace p5-036 fabric: all 32 of its NICs"), "{}", ran.all());
+    assert!(
+        ran.stdout.contains("HRN-PORT-SLOW replace p5-036 fabric: all 32 NICs at 6.0 GB/s"),
+        "{}",
+        ran.all()
+    );
     // There are numbers for eight and for four at once, and none for seven.
     assert_eq!(told["accepted"].as_array().map(Vec::len), Some(7), "{}", ran.all());
     assert!(

@@ -10,6 +10,7 @@ mod analyze_on;
 mod baselines;
 #[path = "../stand_ins/mod.rs"]
 mod bed;
+mod blame;
 mod breakdown;
 mod broken_launcher;
 mod bundle;

@@ -296,22 +296,6 @@ fn named(seen: &Seen, node: &str) -> Vec<Line> {
     seen.lines.iter().filter(|line| line.node == node).cloned().collect()
 }
 
-/// Where each NIC of a node is slow by itself, it is what they have in common.
-pub fn gathered(lines: Vec<Line>, nics: usize) -> Vec<Line> {
-    let mut slow: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for line in lines.iter().filter(|line| line.code == "HRN-NIC-SLOW") {
-        slow.entry(line.node.clone()).or_default().push(format!("{}: {}", line.part, line.evidence));
-    }
-    slow.retain(|_, those| those.len() == nics && nics > 1);
-    let is_whole = |line: &Line| line.code == "HRN-NIC-SLOW" && slow.contains_key(&line.node);
-    let mut gathered: Vec<Line> = lines.into_iter().filter(|line| !is_whole(line)).collect();
-    for (node, those) in &slow {
-        let first = those.first().map(String::as_str).unwrap_or_default();
-        gathered.push(line("HRN-PORT-SLOW", node, "fabric", &format!("all {nics} of its NICs: {first}")));
-    }
-    gathered
-}
-
 pub fn line(code: &'static str, node: &str, part: &str, evidence: &str) -> Line {
     Line { code, node: node.to_owned(), part: part.to_owned(), evidence: evidence.to_owned() }
 }

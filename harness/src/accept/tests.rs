@@ -1,6 +1,6 @@
 //! The course of nodes, who meets whom, and what stages a suite gives: tables of small fleets.
 
-use super::course::{Course, Open, Seen, gathered, line};
+use super::course::{Course, Open, Seen, line};
 use super::placing::{Had, all, flows_of_pairs, groups, jobs_of_pairs, pairs};
 use super::stages::{Stage, divide};
 use super::standing::{Bad, Standing};
@@ -203,18 +203,4 @@ fn a_failure_by_itself_has_the_code_of_what_it_shows() {
         assert!(course.settle_single(open, alone).is_empty());
         assert_eq!(course.rejected[0].culprits[0].code, code);
     }
-}
-
-#[test]
-fn nics_that_are_all_slow_are_one_port() {
-    let of = |node: &str, n: usize| {
-        (0..n).map(|nic| line("HRN-NIC-SLOW", node, &format!("d{nic}"), "6 GB/s")).collect::<Vec<_>>()
-    };
-    let lines = gathered([of("n1", 4), of("n2", 3)].concat(), 4);
-    let shown: Vec<(&str, &str)> = lines.iter().map(|line| (line.code, line.node.as_str())).collect();
-    assert_eq!(shown.len(), 4);
-    assert!(
-        shown.contains(&("HRN-PORT-SLOW", "n1")) && !shown.contains(&("HRN-NIC-SLOW", "n1")),
-        "{shown:?}"
-    );
 }

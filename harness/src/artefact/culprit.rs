@@ -9,9 +9,12 @@ use std::fmt;
 pub enum Culprit {
     Culprit {
         node: String,
-        /// A device name, `gpuN` or `node`.
+        /// A device name, `gpuN`, `fabric` or `node`.
         part: String,
         evidence: String,
+        /// Which page `harness explain` has for it; runs of earlier versions have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<String>,
     },
     Suspects {
         nodes: Vec<String>,
@@ -26,7 +29,10 @@ pub enum Culprit {
 impl fmt::Display for Culprit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Culprit::Culprit { node, part, evidence } => write!(f, "culprit {node} {part}: {evidence}"),
+            Culprit::Culprit { node, part, evidence, code } => {
+                write!(f, "culprit {node} {part}: {evidence}")?;
+                code.as_ref().map_or(Ok(()), |code| write!(f, " ({code})"))
+            }
             Culprit::Suspects { nodes, evidence } => {
                 write!(f, "suspects {}: {evidence}; needs another partner", nodes.join(" "))
             }

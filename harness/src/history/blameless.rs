@@ -25,7 +25,7 @@ pub fn clear(stored: &Stored, cases: &[CaseVerdict], culprits: &mut Vec<Culprit>
         alike.iter().any(|(shared, nodes)| shared == cause && nodes.contains(node))
     };
     culprits.retain_mut(|culprit| match culprit {
-        Culprit::Culprit { node, part, evidence } => {
+        Culprit::Culprit { node, part, evidence, .. } => {
             part.as_str() != "node" || !(refused(evidence) || is_alike(evidence, node))
         }
         Culprit::Suspects { nodes, evidence } => {

@@ -102,7 +102,7 @@ fn blames(run: &Run) -> Vec<Blame> {
             cases: BTreeSet::new(),
         });
     let named = run.culprits.iter().flat_map(|culprit| match culprit {
-        Culprit::Culprit { node, part, evidence } => {
+        Culprit::Culprit { node, part, evidence, .. } => {
             let coded = evidence::of_run(std::slice::from_ref(culprit), &[]);
             vec![Blame {
                 whose: whose(node, part),

@@ -64,6 +64,28 @@ impl Code {
         }
     }
 
+    /// That of a part that a run names, by what it says of it; none for a node that is only left over by elimination.
+    pub fn of_culprit(part: &str, told: &str) -> Option<&'static Code> {
+        let cause = told.split(':').next().unwrap_or_default();
+        let code = match part {
+            "node" => match cause {
+                "NODE_FAIL" | "BOOT_FAIL" | "host-unreachable" => "HRN-NODE-LOST",
+                "hang" | "stall" => "HRN-NODE-BROKEN",
+                _ if cause.starts_with("exit ") || cause.starts_with("signal ") => "HRN-NODE-BROKEN",
+                // Slow by elimination: which part of it is to be found out.
+                _ => return None,
+            },
+            _ if told.contains("keeps the others waiting") || part.starts_with("rank") => "HRN-RANK-LATE",
+            _ if part.starts_with("gpu") && told.contains("wrong") => "HRN-GPU-WRONG",
+            _ if part.starts_with("gpu") => "HRN-GPU-SLOW",
+            "fabric" => "HRN-PORT-SLOW",
+            _ if told.contains("not listed") => "HRN-NIC-MISSING",
+            _ if told.contains("moved no byte") => "HRN-NIC-DEAD",
+            _ => "HRN-NIC-SLOW",
+        };
+        Code::find(code)
+    }
+
     /// What Slurm is told of a node that is drained because of it: one line, for whoever looks at the queue.
     pub fn reason(&self, part: &str, evidence: &str, run: &str) -> String {
         let evidence: String = evidence.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -239,7 +261,8 @@ static PORT_SLOW: Code = Code {
     name: "HRN-PORT-SLOW",
     severity: Severity::Replace,
     what: "a node all of whose NICs are slow alike, and whose GPUs are good",
-    cause: "what all of its NICs go through: the node's port at its switch, the driver or the settings of the fabric",
+    cause: "what all of its NICs go through: the node's port at its switch, GPUDirect RDMA that is off, the driver or the \
+            settings of the fabric",
     next: "compare its fabric settings and driver with the others (`harness inventory diff`); if they are alike, give the \
            port to whoever keeps the network, or replace the node",
     drains: true,

@@ -4,6 +4,7 @@
 
 use super::code::Code;
 use super::seen::{Oddity, Seen};
+use super::siblings::{self, Devices, Part};
 use crate::artefact::{Culprit, JobOutcome, LeftOut, WorkKind};
 use std::collections::BTreeSet;
 
@@ -34,7 +35,7 @@ pub struct Evidence {
 }
 
 pub fn of_run(culprits: &[Culprit], left_out: &[LeftOut]) -> Evidence {
-    let told = told(culprits, left_out);
+    let told = told(culprits, left_out, Devices::default());
     let explains_all = told.eliminated.is_empty() && told.suspected.is_empty() && !told.lines.is_empty();
     Evidence { lines: told.lines, explains_all, hints: Vec::new() }
 }
@@ -48,7 +49,7 @@ struct Told {
     suspected: Vec<(Vec<String>, String)>,
 }
 
-fn told(culprits: &[Culprit], left_out: &[LeftOut]) -> Told {
+fn told(culprits: &[Culprit], left_out: &[LeftOut], devices: Devices) -> Told {
     let mut told = Told { lines: Vec::new(), eliminated: Vec::new(), suspected: Vec::new() };
     // Who was quarantined is among the culprits; what all nodes see alike is no node's fault.
     for left in left_out.iter().filter(|left| left.after.is_none() && !left.by_folder) {
@@ -60,8 +61,8 @@ fn told(culprits: &[Culprit], left_out: &[LeftOut]) -> Told {
         });
     }
     for culprit in culprits {
-        let (node, part, evidence) = match culprit {
-            Culprit::Culprit { node, part, evidence } => (node, part, evidence),
+        let (node, part, evidence, code) = match culprit {
+            Culprit::Culprit { node, part, evidence, code } => (node, part, evidence, code),
             Culprit::Suspects { nodes, evidence } => {
                 told.suspected.push((nodes.clone(), evidence.clone()));
                 continue;
@@ -71,23 +72,41 @@ fn told(culprits: &[Culprit], left_out: &[LeftOut]) -> Told {
                 continue;
             }
         };
-        match code(part, evidence) {
+        // Runs of earlier versions hold no code.
+        let known = code.as_ref().and_then(|code| Code::find(code));
+        match known.or_else(|| Code::of_culprit(part, evidence)) {
             Some(code) => {
                 let known = told.lines.iter().any(|line| line.node == *node);
-                if !(known && part == "node") {
+                let is_of_all = code.name == "HRN-NODE-SLOW";
+                if is_of_all || !(known && part == "node") {
                     let (node, part, evidence) = (node.clone(), part.clone(), evidence.clone());
-                    told.lines.push(Line { code, node, part, evidence });
+                    told.lines.push(Line { code: code.name, node, part, evidence });
                 }
             }
             None => told.eliminated.push(node.clone()),
         }
     }
+    // So do those of parts that have one cause, each by itself.
+    let parts = told.lines.drain(..).map(|Line { code, node, part, evidence }| Part {
+        node,
+        part,
+        code: Some(code),
+        evidence,
+        rate: None,
+    });
+    told.lines = siblings::unite(parts.collect(), devices)
+        .into_iter()
+        .filter_map(|Part { node, part, code, evidence, .. }| {
+            Some(Line { code: code?, node, part, evidence })
+        })
+        .collect();
     told
 }
 
 /// The same with all else that the run holds.
 pub fn of_seen(seen: &Seen) -> Evidence {
-    let Told { mut lines, eliminated, mut suspected } = told(&seen.culprits, &seen.left_out);
+    let devices = Devices { nics: seen.nics, gpus: seen.gpus };
+    let Told { mut lines, eliminated, mut suspected } = told(&seen.culprits, &seen.left_out, devices);
     let cleared = Cleared::by(&seen.jobs);
     let mut hints = Vec::new();
     for odd in seen.oddities() {
@@ -130,6 +149,10 @@ fn add(line: &mut Line, odd: &Oddity) {
     let is_all = line.evidence.starts_with("NICs whose link is not active") && !line.evidence.contains("; ");
     if odd.code == "HRN-NIC-DOWN" && line.code == "HRN-NODE-UNFIT" && is_all {
         (line.code, line.part, line.evidence) = (odd.code, odd.part.clone(), odd.told.clone());
+    } else if odd.code == "HRN-NET-DOWNGRADED" && line.code == "HRN-PORT-SLOW" {
+        // Why all of its NICs are slow: nothing has to be replaced.
+        (line.code, line.part) = (odd.code, odd.part.clone());
+        line.evidence = format!("{}; {}", odd.told, line.evidence);
     } else if !line.evidence.contains(&odd.told) && line.evidence.len() < MOST_TOLD {
         line.evidence = format!("{}; {}", line.evidence, odd.told);
     }
@@ -195,26 +218,6 @@ fn is_good(job: &JobOutcome) -> bool {
 
 fn is_bad(job: &JobOutcome) -> bool {
     job.bad.is_some() || job.judged.iter().any(|(metric, failed)| *failed && RATES.contains(&metric.as_str()))
-}
-
-fn code(part: &str, told: &str) -> Option<&'static str> {
-    let cause = told.split(':').next().unwrap_or_default();
-    let code = match part {
-        "node" => match cause {
-            "NODE_FAIL" | "BOOT_FAIL" | "host-unreachable" => "HRN-NODE-LOST",
-            "hang" | "stall" => "HRN-NODE-BROKEN",
-            _ if cause.starts_with("exit ") || cause.starts_with("signal ") => "HRN-NODE-BROKEN",
-            // Slow by elimination: which part of it is to be found out.
-            _ => return None,
-        },
-        _ if told.contains("keeps the others waiting") || part.starts_with("rank") => "HRN-RANK-LATE",
-        _ if part.starts_with("gpu") && told.contains("wrong") => "HRN-GPU-WRONG",
-        _ if part.starts_with("gpu") => "HRN-GPU-SLOW",
-        _ if told.contains("not listed") => "HRN-NIC-MISSING",
-        _ if told.contains("moved no byte") => "HRN-NIC-DEAD",
-        _ => "HRN-NIC-SLOW",
-    };
-    Some(code)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::*;
 
 fn culprit(node: &str, part: &str, evidence: &str) -> Culprit {
-    Culprit::Culprit { node: node.into(), part: part.into(), evidence: evidence.into() }
+    Culprit::Culprit { node: node.into(), part: part.into(), evidence: evidence.into(), code: None }
 }
 
 #[test]

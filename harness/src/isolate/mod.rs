@@ -18,6 +18,7 @@ pub mod outlook;
 pub mod parts;
 pub mod round;
 pub mod seen;
+pub mod siblings;
 pub mod trial;
 pub mod weigh;
 

@@ -5,23 +5,38 @@ use super::common_failure::HANGS;
 use super::nic_rate::NicRateCache;
 use super::{CaseData, Verdict};
 use crate::artefact::{BELOW_FLOOR, Culprit, JobOutcome, LEFT_OUT, PlannedAssertion, Status, WorkKind};
+use crate::isolate::code::Code;
+use crate::isolate::siblings::{self, Devices, Part, Rate};
 use recipes::recipe::training_log::NAN_RANK;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The parts that this case's measurements name by themselves.
 pub fn of_case(data: &CaseData, verdicts: &[Verdict], nic_rates: &NicRateCache) -> Vec<Culprit> {
-    let mut culprits = Vec::new();
+    let mut parts = Vec::new();
     for (assertion, verdict) in data.case.assertions.iter().zip(verdicts) {
         if verdict.status == Status::Fail && verdict.cause.as_deref() != Some(BELOW_FLOOR) {
-            culprits.extend(named_by(data, assertion, verdict));
+            parts.extend(named_by(data, assertion, verdict));
         }
     }
-    culprits.extend(nic_rates.culprits());
+    parts.extend(nic_rates.parts());
+    let devices = Devices { nics: data.instance.nics.len(), gpus: data.instance.gpus as usize };
+    let mut culprits: Vec<Culprit> = siblings::unite(parts, devices).into_iter().map(of_part).collect();
+    culprits.extend(nic_rates.others());
     culprits
 }
 
+fn of_part(part: Part) -> Culprit {
+    let Part { node, part, evidence, code, .. } = part;
+    Culprit::Culprit { node, part, evidence, code: code.map(str::to_owned) }
+}
+
+fn part(node: &str, part: &str, evidence: String) -> Part {
+    let code = Code::of_culprit(part, &evidence).map(|code| code.name);
+    Part { node: node.to_owned(), part: part.to_owned(), code, evidence, rate: None }
+}
+
 /// Only what a single part can be responsible for: a device that is not there or moved nothing, a GPU that ran alone.
-fn named_by(data: &CaseData, assertion: &PlannedAssertion, verdict: &Verdict) -> Vec<Culprit> {
+fn named_by(data: &CaseData, assertion: &PlannedAssertion, verdict: &Verdict) -> Vec<Part> {
     if assertion.metric == "train.loss_finite" {
         return of_nan(data, assertion);
     }
@@ -47,38 +62,33 @@ fn named_by(data: &CaseData, assertion: &PlannedAssertion, verdict: &Verdict) ->
     };
     parts
         .into_iter()
-        .filter_map(|(part, observed)| {
-            let evidence = evidence(&part, observed)?;
-            Some(Culprit::Culprit { node: node.clone(), part, evidence })
+        .filter_map(|(name, observed)| {
+            let named = part(node, &name, evidence(&name, observed)?);
+            let expected = verdict.lower.zip(verdict.upper).map(|(lower, upper)| (lower + upper) / 2.0);
+            let rate = Rate { value: observed, healthy: expected.or(verdict.lower), unit: assertion.unit };
+            Some(Part { rate: (named.code == Some("HRN-GPU-SLOW")).then_some(rate), ..named })
         })
         .collect()
 }
 
 /// Who keeps the others waiting, as far as the recipe itself is sure of it: it found out by what the ranks did to each
 /// other, and another partner would tell no more.
-fn stragglers(data: &CaseData, assertion: &PlannedAssertion, node: &str) -> Vec<Culprit> {
+fn stragglers(data: &CaseData, assertion: &PlannedAssertion, node: &str) -> Vec<Part> {
     let jobs = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
     let findings = jobs.flat_map(|analysis| &analysis.findings);
     findings
         .filter(|finding| finding.code == "straggler" && finding.node.as_deref() == Some(node))
-        .map(|finding| Culprit::Culprit {
-            node: node.to_owned(),
-            part: finding.part.clone().unwrap_or_else(|| "node".to_owned()),
-            evidence: finding.message.clone(),
-        })
+        .map(|finding| part(node, finding.part.as_deref().unwrap_or("node"), finding.message.clone()))
         .collect()
 }
 
 /// The rank whose numbers are none, where the program itself says which.
-fn of_nan(data: &CaseData, assertion: &PlannedAssertion) -> Vec<Culprit> {
+fn of_nan(data: &CaseData, assertion: &PlannedAssertion) -> Vec<Part> {
     let jobs = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
     let found = jobs.flat_map(|analysis| &analysis.findings).find(|finding| finding.code == NAN_RANK);
     let culprit = found.and_then(|finding| {
-        Some(Culprit::Culprit {
-            node: finding.node.clone()?,
-            part: finding.part.clone().unwrap_or_else(|| "node".to_owned()),
-            evidence: finding.message.clone(),
-        })
+        let of = finding.part.as_deref().unwrap_or("node");
+        Some(part(finding.node.as_deref()?, of, finding.message.clone()))
     });
     culprit.into_iter().collect()
 }
@@ -266,11 +276,7 @@ fn eliminate(
 }
 
 fn node_culprit(node: &str, cause: &str, evidence: &str) -> Culprit {
-    Culprit::Culprit {
-        node: node.to_owned(),
-        part: "node".to_owned(),
-        evidence: format!("{cause}: {evidence}"),
-    }
+    of_part(part(node, "node", format!("{cause}: {evidence}")))
 }
 
 fn suspects(nodes: &BTreeSet<&str>, cause: &str, evidence: &str) -> Culprit {
@@ -292,6 +298,14 @@ pub fn merge(per_case: Vec<Culprit>, of_run: Vec<Culprit>) -> Vec<Culprit> {
             merged.push(culprit.clone());
         }
     }
+    let parts = merged.into_iter().filter_map(|culprit| match culprit {
+        Culprit::Culprit { node, part, evidence, code } => {
+            let code = code.and_then(|code| Code::find(&code)).map(|code| code.name);
+            Some(Part { node, part, code, evidence, rate: None })
+        }
+        _ => None,
+    });
+    let mut merged: Vec<Culprit> = siblings::absorb(parts.collect()).into_iter().map(of_part).collect();
     for culprit in all {
         match &culprit {
             Culprit::Suspects { nodes, .. }
@@ -425,8 +439,7 @@ mod tests {
     fn a_slow_job_is_explained_by_the_part_that_is_named_already() {
         let mut slow = outcome(&["n1", "n2"], None);
         slow.judged.insert("nccl.busbw".into(), true);
-        let named =
-            [Culprit::Culprit { node: "n2".into(), part: "rdmap0s0".into(), evidence: "4.1 GB/s".into() }];
+        let named = [of_part(part("n2", "rdmap0s0", "4.1 GB/s".into()))];
         assert_eq!(of_run(&[slow.clone()], &named), []);
         assert_eq!(lines(&[slow]), ["suspects n1 n2"]);
     }
@@ -451,7 +464,7 @@ mod tests {
 
     #[test]
     fn whom_something_speaks_against_is_not_suspected_once_more() {
-        let named = Culprit::Culprit { node: "n2".into(), part: "a".into(), evidence: "slow".into() };
+        let named = of_part(part("n2", "a", "slow".into()));
         let merged = merge(vec![suspects(&["n1", "n2"]), suspects(&["n3", "n4"])], vec![named.clone()]);
         assert_eq!(merged, [named, suspects(&["n3", "n4"])]);
     }

@@ -3,6 +3,7 @@
 
 use super::CaseData;
 use crate::artefact::{Culprit, JudgedBy, PlannedAssertion, PlannedBaseline, Status, Verdict, WorkloadFacts};
+use crate::isolate::siblings::{Part, Rate};
 use recipes::metric::{Dim, Query};
 use recipes::recipe::nic_flows::{FLOW_RATE, HOST_MEMORY};
 use recipes::recipe::nic_rate::{self, Blame, Direction, FlowResult, NicRates, NicVerdict};
@@ -259,8 +260,32 @@ fn gaps<'a>(data: &'a CaseData, job: &str) -> BTreeMap<&'a str, GapKind> {
 }
 
 impl NicRateCache {
-    /// Whom the flows speak against.
-    pub fn culprits(&self) -> Vec<Culprit> {
+    /// NICs that the flows speak against, with what good ones reach.
+    pub fn parts(&self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for rates in self.by_bound.values().filter(|rates| rates.rates.fleet_low.is_none()) {
+            let good = rates.rates.nics.iter().filter(|nic| nic.verdict == NicVerdict::Pass);
+            let mut good: Vec<f64> = good.filter_map(|nic| nic.best_gb_s).collect();
+            good.sort_by(f64::total_cmp);
+            let healthy = good.get(good.len() / 2).copied();
+            for nic in rates.rates.nics.iter().filter(|nic| nic.blame == Blame::Culprit) {
+                // A culprit's line begins with the part; its evidence need not say it again.
+                let own = format!("{} {}: ", nic.node, nic.device);
+                let unit = recipes::recipe::nic_flows::NIC_RATE.unit;
+                parts.push(Part {
+                    node: nic.node.clone(),
+                    part: nic.device.clone(),
+                    code: Some("HRN-NIC-SLOW"),
+                    evidence: nic.evidence.strip_prefix(&own).unwrap_or(&nic.evidence).to_owned(),
+                    rate: nic.best_gb_s.map(|value| Rate { value, healthy, unit }),
+                });
+            }
+        }
+        parts
+    }
+
+    /// What the flows say of no single NIC.
+    pub fn others(&self) -> Vec<Culprit> {
         let mut culprits = Vec::new();
         for rates in self.by_bound.values() {
             if let Some(evidence) = &rates.rates.fleet_low {
@@ -268,23 +293,12 @@ impl NicRateCache {
                 continue;
             }
             for nic in &rates.rates.nics {
-                // A culprit's line begins with the part; its evidence need not say it again.
-                let own = format!("{} {}: ", nic.node, nic.device);
-                let evidence = nic.evidence.strip_prefix(&own).unwrap_or(&nic.evidence).to_owned();
-                match &nic.blame {
-                    Blame::None => {}
-                    Blame::Culprit => culprits.push(Culprit::Culprit {
-                        node: nic.node.clone(),
-                        part: nic.device.clone(),
-                        evidence,
-                    }),
-                    Blame::Suspect { with } => {
-                        let mut nodes = with.clone();
-                        nodes.push(nic.node.clone());
-                        nodes.sort();
-                        nodes.dedup();
-                        culprits.push(Culprit::Suspects { nodes, evidence: nic.evidence.clone() });
-                    }
+                if let Blame::Suspect { with } = &nic.blame {
+                    let mut nodes = with.clone();
+                    nodes.push(nic.node.clone());
+                    nodes.sort();
+                    nodes.dedup();
+                    culprits.push(Culprit::Suspects { nodes, evidence: nic.evidence.clone() });
                 }
             }
         }

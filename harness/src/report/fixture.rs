@@ -86,6 +86,7 @@ pub fn red() -> Made {
             node: "p5-003".into(),
             part: "rdmap113s0".into(),
             evidence: "4.1 GB/s with p5-002 and with p5-004, the other 31 at 11.9".into(),
+            code: Some("HRN-NIC-SLOW".into()),
         },
         Culprit::Suspects { nodes: vec!["p5-001".into(), "p5-002".into()], evidence: "hang\x1b[0m".into() },
     ];

@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn a_red_run_ends_with_culprits_then_what_is_red_then_counts() {
         insta::assert_snapshot!(closing(&fixture::red().report(), &[], false), @r#"
-        culprit p5-003 rdmap113s0: 4.1 GB/s with p5-002 and with p5-004, the other 31 at 11.9
+        culprit p5-003 rdmap113s0: 4.1 GB/s with p5-002 and with p5-004, the other 31 at 11.9 (HRN-NIC-SLOW)
         suspects p5-001 p5-002: hang\x1b[0m; needs another partner
 
         nccl-p5::nics

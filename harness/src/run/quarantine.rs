@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 pub fn named(outcomes: &[JobOutcome], culprits: &[Culprit]) -> Vec<(String, String)> {
     let of_run = judge::culprits_of_run(outcomes, culprits);
     let ended_badly = of_run.into_iter().filter_map(|culprit| match culprit {
-        Culprit::Culprit { node, part, evidence } if part == "node" && ends_jobs(&evidence) => {
+        Culprit::Culprit { node, part, evidence, .. } if part == "node" && ends_jobs(&evidence) => {
             Some((node, evidence))
         }
         _ => None,

@@ -4,7 +4,7 @@
 use super::super::{preflight, run_suites};
 use super::delivery::{Delivery, Stopped, machinery};
 use super::meeting::{Sets, members};
-use crate::accept::course::{Course, Open, Seen, gathered, line};
+use crate::accept::course::{Course, Open, Seen, line};
 use crate::accept::placing::Had;
 use crate::accept::stages::Stage;
 use crate::accept::standing::{Standing, standings};
@@ -263,11 +263,10 @@ impl Accepting {
         self.make(stage, about, suite, nodes, &sets)?;
         let made = self.delivery.made.last().ok_or_else(|| machinery("no run was made"))?;
         let asked: Vec<String> = nodes.iter().filter(|node| self.course.is_in(node)).cloned().collect();
-        let nics = self.delivery.inventory.instance.nics.len();
         let seen = Seen {
             run: made.summary.run_id.clone(),
             standings: standings(&asked, &made.stored.plan, &made.verdicts),
-            lines: gathered(evidence::of_run(&made.summary.culprits, &[]).lines, nics),
+            lines: evidence::of_run(&made.summary.culprits, &[]).lines,
         };
         for set in sets.values().flatten().map(|job| &job.nodes) {
             for node in set {

@@ -43,7 +43,8 @@ fn named_by(mut world: World) {
         [Culprit::Culprit {
             node: "n2".into(),
             part: "gpu3".into(),
-            evidence: "rank 11 keeps the others waiting".into()
+            evidence: "rank 11 keeps the others waiting".into(),
+            code: Some("HRN-RANK-LATE".into()),
         }]
     );
 }

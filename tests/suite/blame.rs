@@ -1,0 +1,66 @@
+//! Who is blamed: one culprit for one cause, and nobody for what no part of a cluster can be responsible for.
+
+use crate::project::{Project, Ran};
+
+fn culprits(ran: &Ran) -> Vec<&str> {
+    ran.stdout.lines().filter(|line| line.starts_with("culprit ") || line.starts_with("suspects ")).collect()
+}
+
+fn coded(ran: &Ran) -> Vec<&str> {
+    ran.stdout.lines().filter(|line| line.starts_with("HRN-")).collect()
+}
+
+/// All parts of a kind on one node are slow by one cause, not by one each.
+#[test]
+fn a_fault_of_a_whole_node_is_one_culprit_and_one_code() {
+    for (inventory, node) in [("default", "p5-002"), ("sim-32", "p5-011")] {
+        for (fault, told, code) in [
+            ("port-slow=0.5", "fabric: all 32 NICs at 6.0 GB/s, healthy: 1", "HRN-PORT-SLOW"),
+            ("no-gdrdma", "fabric: all 32 NICs at 6.0 GB/s, healthy: 1", "HRN-PORT-SLOW"),
+            ("node-slow=0.5", "node: all 8 GPUs at 6", "HRN-NODE-SLOW"),
+        ] {
+            let project = Project::new();
+            let fault = format!("{node}:{fault}");
+            let of = ["--suite", "nccl-p5", "--inventory", inventory, "--sim-fault", &fault];
+            let filter: &[&str] = if inventory == "default" {
+                &["-q"]
+            } else if fault.contains("node-slow") {
+                continue;
+            } else {
+                &["-q", "nic-pairs"]
+            };
+            let ran = project.harness(&[&of[..], filter].concat());
+            let named = culprits(&ran);
+            assert!(
+                named.len() == 1 && named[0].starts_with(&format!("culprit {node} {told}")),
+                "{fault}: {named:#?}"
+            );
+            assert!(named[0].ends_with(&format!(" ({code})")), "{named:?}");
+            let isolated = project.harness(&[&["isolate"], &of[..]].concat());
+            let named = coded(&isolated);
+            assert!(
+                named.len() == 1 && named[0].starts_with(code) && named[0].contains(node),
+                "{fault}: {}",
+                isolated.all()
+            );
+        }
+    }
+}
+
+/// One of its NICs, or two, are parts of their own.
+#[test]
+fn single_parts_keep_their_own_lines_and_codes() {
+    let project = Project::new();
+    let two = ["--sim-fault", "p5-002:nic-slow=0.4@rdmap113s0", "--sim-fault", "p5-003:gpu-slow=0.5@2"];
+    let ran = project.harness(&[&["--suite", "nccl-p5", "-q"], &two[..]].concat());
+    let mut named = culprits(&ran);
+    named.sort_unstable();
+    assert!(
+        named.len() == 2
+            && named[0].starts_with("culprit p5-002 rdmap113s0: ")
+            && named[0].ends_with("(HRN-NIC-SLOW)")
+            && named[1].starts_with("culprit p5-003 gpu2: ")
+            && named[1].ends_with("(HRN-GPU-SLOW)"),
+        "{named:#?}"
+    );
+}
