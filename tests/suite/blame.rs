@@ -64,3 +64,18 @@ fn single_parts_keep_their_own_lines_and_codes() {
         "{named:#?}"
     );
 }
+
+const FALSE: &str = "instance = \"sim-p5\"\nabout = \"a program of the user\"\n[[case]]\nname = \"mine\"\n\
+    placement = \"PLACED\"\nrecipes = [\"command\"]\nworkload = { kind = \"command\", program = \"false\" }\n\
+    [[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n";
+
+#[test]
+fn a_program_that_fails_on_healthy_nodes_blames_none_of_them() {
+    for placed in ["each", "pairs", "all"] {
+        let project = Project::new();
+        project.write("suites/mine.toml", &FALSE.replace("PLACED", placed));
+        let ran = project.harness(&["--suite", "mine", "-q"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.all());
+        assert!(culprits(&ran).is_empty(), "{placed}: {}", ran.all());
+    }
+}

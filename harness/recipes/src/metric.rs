@@ -195,6 +195,20 @@ pub struct Metric {
     pub better: Better,
 }
 
+/// Whom a metric that is out of bounds speaks against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Blames {
+    /// What a program does is the same on whatever nodes.
+    #[default]
+    Nobody,
+    /// The parts that it names by itself, and no node by elimination.
+    Part,
+    /// Nodes, by elimination.
+    Node,
+    /// Nodes, where most that ran the same did well: what most show alike is the program's.
+    OddNode,
+}
+
 /// What a recipe declares of a metric before it computes one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricSpec {
@@ -204,9 +218,15 @@ pub struct MetricSpec {
     pub better: Better,
     /// The dimensions of every row, beside `Case` and `Job`.
     pub dims: &'static [Dim],
+    pub blames: Blames,
 }
 
 impl MetricSpec {
+    pub const fn blaming(mut self, blames: Blames) -> MetricSpec {
+        self.blames = blames;
+        self
+    }
+
     pub fn of(&self, dims: Dims, value: f64) -> Metric {
         Metric { name: Arc::from(self.name), dims, value, unit: self.unit, better: self.better }
     }

@@ -7,7 +7,8 @@ use super::{CaseData, Verdict};
 use crate::artefact::{BELOW_FLOOR, Culprit, JobOutcome, LEFT_OUT, PlannedAssertion, Status, WorkKind};
 use crate::isolate::code::Code;
 use crate::isolate::siblings::{self, Devices, Part, Rate};
-use recipes::recipe::training_log::NAN_RANK;
+use recipes::metric::Blames;
+use recipes::recipe::{self, training_log::NAN_RANK};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The parts that this case's measurements name by themselves.
@@ -203,26 +204,45 @@ fn slow_nodes(outcomes: &[JobOutcome], guilty_parts: &BTreeSet<&str>, told: &[Cu
         .flat_map(|outcome| {
             outcome.judged.iter().filter(|(_, failed)| **failed).map(|(metric, _)| metric.as_str())
         })
-        // What is judged per NIC by its flows has its own reasoning, and so have stragglers. How a program overlaps its
-        // work, and in which steps it does it, is the same on whatever nodes; and a loss is that of all ranks together.
-        .filter(|metric| *metric != "nic.rate")
-        .filter(|metric| {
-            !["straggler.", "gpu.", "step.", "window.", "train.loss"]
-                .iter()
-                .any(|own| metric.starts_with(own))
-        })
+        .filter(|metric| matches!(blames(metric), Blames::Node | Blames::OddNode))
         .collect();
     for metric in metrics {
         let (bad, good): (Vec<&JobOutcome>, Vec<&JobOutcome>) = outcomes
             .iter()
             .filter(|outcome| outcome.judged.contains_key(metric))
             .partition(|outcome| outcome.judged.get(metric) == Some(&true));
+        let bad = match blames(metric) {
+            Blames::OddNode => without_most(bad, &good),
+            _ => bad,
+        };
         let evidence = |outcome: &JobOutcome| {
             format!("`{metric}` is out of bounds in job {} of `{}`", outcome.job, outcome.case)
         };
         culprits.extend(eliminate(&bad, &good, &explained, metric, &evidence));
     }
     culprits
+}
+
+/// What its recipe declares; a metric that no recipe declares speaks against nobody.
+fn blames(metric: &str) -> Blames {
+    recipe::metric(metric).map(|(_, spec)| spec.blames).unwrap_or_default()
+}
+
+/// Without the jobs of a case whose nodes did badly for the most part.
+fn without_most<'a>(mut bad: Vec<&'a JobOutcome>, good: &[&JobOutcome]) -> Vec<&'a JobOutcome> {
+    let of = |jobs: &[&JobOutcome], case: &str| {
+        nodes_of(jobs.iter().copied().filter(|outcome| outcome.case == case))
+    };
+    let few: BTreeSet<String> = bad
+        .iter()
+        .map(|outcome| outcome.case.clone())
+        .filter(|case| {
+            let well = of(good, case);
+            of(&bad, case).difference(&well).count() <= well.len()
+        })
+        .collect();
+    bad.retain(|outcome| few.contains(&outcome.case));
+    bad
 }
 
 /// The nodes of bad jobs, less those of good jobs: one left is the culprit, several are suspects.
@@ -442,6 +462,31 @@ mod tests {
         let named = [of_part(part("n2", "rdmap0s0", "4.1 GB/s".into()))];
         assert_eq!(of_run(&[slow.clone()], &named), []);
         assert_eq!(lines(&[slow]), ["suspects n1 n2"]);
+    }
+
+    fn judged(nodes: &[&str], metric: &str, failed: bool) -> JobOutcome {
+        let mut outcome = outcome(nodes, None);
+        outcome.judged.insert(metric.into(), failed);
+        outcome
+    }
+
+    #[test]
+    fn a_metric_blames_only_whom_its_recipe_declares() {
+        let three_of_four =
+            |metric: &str| lines(&["n1", "n2", "n3", "n4"].map(|node| judged(&[node], metric, node != "n4")));
+        let one_of_four =
+            |metric: &str| lines(&["n1", "n2", "n3", "n4"].map(|node| judged(&[node], metric, node == "n2")));
+        assert_eq!(one_of_four("nccl.busbw"), ["culprit n2 node"]);
+        assert_eq!(three_of_four("nccl.busbw").len(), 3);
+        // What most show alike is the program's.
+        assert_eq!(one_of_four("command.exit_code"), ["culprit n2 node"]);
+        assert_eq!(three_of_four("command.exit_code"), Vec::<String>::new());
+        for metric in
+            ["nvtx.push_without_pop", "step.time", "nic.rate", "train.loss_finite", "mine.of_a_user"]
+        {
+            assert_eq!(one_of_four(metric), Vec::<String>::new(), "{metric}");
+        }
+        assert_eq!(lines(&[judged(&["n1", "n2"], "command.exit_code", true)]), Vec::<String>::new());
     }
 
     fn suspects(nodes: &[&str]) -> Culprit {

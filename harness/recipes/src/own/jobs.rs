@@ -58,6 +58,7 @@ fn spec(metric: &'static MetricColumn) -> MetricSpec {
         unit: metric.unit,
         better: metric.better,
         dims: dims.leak(),
+        blames: metric.blames,
     }
 }
 

@@ -22,7 +22,7 @@ pub use sql::{Parsed, Wrong, expression, parse};
 pub use steps::Steps;
 pub use tables::{columns_of, names};
 
-use crate::metric::Dim;
+use crate::metric::{Blames, Dim};
 use crate::sheet::Quantity;
 use crate::tables::Kind;
 use crate::unit::{Better, Unit};
@@ -99,6 +99,8 @@ pub struct MetricColumn {
     pub value: String,
     pub unit: Unit,
     pub better: Better,
+    /// Nobody, unless the file says otherwise.
+    pub blames: Blames,
     pub dims: Vec<(Dim, String)>,
 }
 

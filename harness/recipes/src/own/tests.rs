@@ -218,6 +218,7 @@ fn declared(name: &str, change: impl FnOnce(&mut Declaration)) -> Declaration {
         value: value.to_owned(),
         unit: Unit::Count,
         better: Better::Lower,
+        blames: Default::default(),
         dims: dims.iter().map(|(dim, column)| (*dim, (*column).to_owned())).collect(),
     };
     let mut declaration = Declaration {

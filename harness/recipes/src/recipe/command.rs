@@ -1,7 +1,7 @@
 //! Any program: how it ended, and how long it took.
 
 use super::{JobInput, Output, RecipeSpec};
-use crate::metric::MetricSpec;
+use crate::metric::{Blames, MetricSpec};
 use crate::unit::{Better, Unit};
 
 const EXIT_CODE: MetricSpec = MetricSpec {
@@ -10,6 +10,7 @@ const EXIT_CODE: MetricSpec = MetricSpec {
     unit: Unit::Count,
     better: Better::Neither,
     dims: &[],
+    blames: Blames::OddNode,
 };
 const SECONDS: MetricSpec = MetricSpec {
     name: "command.seconds",
@@ -17,6 +18,7 @@ const SECONDS: MetricSpec = MetricSpec {
     unit: Unit::Seconds,
     better: Better::Lower,
     dims: &[],
+    blames: Blames::OddNode,
 };
 
 pub const SPEC: RecipeSpec = RecipeSpec {

@@ -3,7 +3,7 @@
 
 use super::{Failure, FileRole, InputFile, JobInput, NotComparable, Output, RecipeSpec, Workload, bytes_of};
 use crate::finding::Finding;
-use crate::metric::{Dim, Dims, MetricSpec};
+use crate::metric::{Blames, Dim, Dims, MetricSpec};
 use crate::op::Op;
 use crate::source::nccl_tests::{self as source, FailureClass, Half, NcclRun, Wrong};
 use crate::unit::{Better, Unit};
@@ -16,6 +16,7 @@ const BUSBW: MetricSpec = MetricSpec {
     unit: Unit::GigabytesPerSecond,
     better: Better::Higher,
     dims: ROW,
+    blames: Blames::Node,
 };
 const ALGBW: MetricSpec = MetricSpec {
     name: "nccl.algbw",
@@ -23,6 +24,7 @@ const ALGBW: MetricSpec = MetricSpec {
     unit: Unit::GigabytesPerSecond,
     better: Better::Higher,
     dims: ROW,
+    blames: Blames::Node,
 };
 const TIME: MetricSpec = MetricSpec {
     name: "nccl.time",
@@ -30,6 +32,7 @@ const TIME: MetricSpec = MetricSpec {
     unit: Unit::Microseconds,
     better: Better::Lower,
     dims: ROW,
+    blames: Blames::Node,
 };
 const WRONG: MetricSpec = MetricSpec {
     name: "nccl.wrong",
@@ -37,6 +40,7 @@ const WRONG: MetricSpec = MetricSpec {
     unit: Unit::Count,
     better: Better::Lower,
     dims: ROW,
+    blames: Blames::Node,
 };
 const RANKS: MetricSpec = MetricSpec {
     name: "nccl.ranks",
@@ -44,6 +48,7 @@ const RANKS: MetricSpec = MetricSpec {
     unit: Unit::Count,
     better: Better::Neither,
     dims: &[],
+    blames: Blames::Node,
 };
 
 pub const SPEC: RecipeSpec = RecipeSpec {

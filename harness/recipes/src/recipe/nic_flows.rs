@@ -3,7 +3,7 @@
 
 use super::{FileRole, JobInput, Output, RecipeSpec, Workload, bytes_of};
 use crate::finding::Finding;
-use crate::metric::{Dim, MetricSpec};
+use crate::metric::{Blames, Dim, MetricSpec};
 use crate::source::flow_log::{self, FlowGap, FlowPath};
 use crate::unit::{Better, Unit};
 
@@ -15,6 +15,7 @@ pub const FLOW_RATE: MetricSpec = MetricSpec {
     unit: Unit::GigabytesPerSecond,
     better: Better::Higher,
     dims: &[Dim::Node, Dim::Nic, Dim::Peer, Dim::Direction, Dim::Gpu, Dim::Round],
+    blames: Blames::Node,
 };
 /// Made from the rows above once all rounds of a case are in.
 pub const NIC_RATE: MetricSpec = MetricSpec {
@@ -23,6 +24,7 @@ pub const NIC_RATE: MetricSpec = MetricSpec {
     unit: Unit::GigabytesPerSecond,
     better: Better::Higher,
     dims: &[Dim::Node, Dim::Nic, Dim::Direction],
+    blames: Blames::Part,
 };
 
 pub const SPEC: RecipeSpec = RecipeSpec {

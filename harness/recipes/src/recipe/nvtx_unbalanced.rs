@@ -3,7 +3,7 @@
 
 use super::cuda_gpu_kern_sum::loss;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
-use crate::metric::{Dim, MetricSpec};
+use crate::metric::{Blames, Dim, MetricSpec};
 use crate::source::nsys_export::ExportError;
 use crate::tables::{DIAGNOSTIC_EVENT, NVTX_EVENTS, STRING_IDS};
 use crate::trace::Trace;
@@ -12,7 +12,14 @@ use crate::unit::{Better, Unit};
 use std::collections::BTreeMap;
 
 const fn count(name: &'static str, about: &'static str, better: Better) -> MetricSpec {
-    MetricSpec { name, about, unit: Unit::Count, better, dims: &[Dim::Rank, Dim::Node] }
+    MetricSpec {
+        name,
+        about,
+        unit: Unit::Count,
+        better,
+        dims: &[Dim::Rank, Dim::Node],
+        blames: Blames::Nobody,
+    }
 }
 
 const RANGES: MetricSpec = count("nvtx.ranges", "ranges of a rank that have both halves", Better::Neither);

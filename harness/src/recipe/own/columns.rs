@@ -2,7 +2,7 @@
 
 use crate::suggest::nearest;
 use crate::toml_reader::{Table, Value};
-use recipes::metric::Dim;
+use recipes::metric::{Blames, Dim};
 use recipes::own::{ACROSS, Columns, MetricColumn, PictureSpec, ROWS, Shape};
 use recipes::recipe;
 use recipes::sheet::Quantity;
@@ -105,6 +105,8 @@ pub fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results) -> Ve
         let directions = [("higher", Better::Higher), ("lower", Better::Lower), ("neither", Better::Neither)];
         let better = table.need("better").and_then(|value| value.one_of(&directions));
         let dims = table.get("dims").and_then(|value| value.table());
+        let whom = [("nobody", Blames::Nobody), ("node", Blames::OddNode)];
+        let blames = table.get("blames").map_or(Some(Blames::Nobody), |value| value.one_of(&whom));
         table.close();
         let name = name.and_then(|value| {
             let name = metric_name(&value, recipe_name)?;
@@ -123,10 +125,10 @@ pub fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results) -> Ve
             (name, _) => Some(name),
         });
         let dims = dims.map_or(Some(Vec::new()), |dims| read_dims(&dims, results, of));
-        if let (Some(name), Some(about), Some(value), Some(unit), Some(better), Some(dims)) =
-            (name, about, value, unit, better, dims)
+        if let (Some(name), Some(about), Some(value), Some(unit), Some(better), Some(blames), Some(dims)) =
+            (name, about, value, unit, better, blames, dims)
         {
-            all.push(MetricColumn { name, about, of, value, unit, better, dims });
+            all.push(MetricColumn { name, about, of, value, unit, better, blames, dims });
         }
     }
     all

@@ -7,7 +7,7 @@ mod tests;
 use super::cuda_gpu_kern_sum::loss;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::busy::{Busy, Kind, Sets};
-use crate::metric::{Dim, Dims, MetricSpec};
+use crate::metric::{Blames, Dim, Dims, MetricSpec};
 use crate::source::nsys_export::ExportError;
 use crate::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, META_DATA_EXPORT, STRING_IDS};
 use crate::trace::Trace;
@@ -15,7 +15,7 @@ use crate::unit::{Better, Unit};
 use serde::{Deserialize, Serialize};
 
 const fn share(name: &'static str, about: &'static str, better: Better, dims: &'static [Dim]) -> MetricSpec {
-    MetricSpec { name, about, unit: Unit::Ratio, better, dims }
+    MetricSpec { name, about, unit: Unit::Ratio, better, dims, blames: Blames::Nobody }
 }
 
 const OF_RANK: &[Dim] = &[Dim::Rank, Dim::Node];

@@ -13,7 +13,7 @@ use super::efa_traffic::analysis::{self, DirectionMap, ExpectedNode};
 use super::nccl_profile::printed::Printed;
 use super::{FileRole, JobInput, Output, RecipeSpec, Workload};
 use crate::finding::Finding;
-use crate::metric::{Dim, Dims, MetricSpec};
+use crate::metric::{Blames, Dim, Dims, MetricSpec};
 use crate::source::efa_counters;
 use crate::unit::{Better, Unit};
 use logged::{Log, Logged, Process};
@@ -23,11 +23,11 @@ use std::collections::{BTreeMap, BTreeSet};
 const OF_RANK: &[Dim] = &[Dim::Rank, Dim::Node];
 
 const fn count(name: &'static str, about: &'static str, better: Better) -> MetricSpec {
-    MetricSpec { name, about, unit: Unit::Count, better, dims: OF_RANK }
+    MetricSpec { name, about, unit: Unit::Count, better, dims: OF_RANK, blames: Blames::Nobody }
 }
 
 const fn of_job(name: &'static str, about: &'static str, unit: Unit) -> MetricSpec {
-    MetricSpec { name, about, unit, better: Better::Neither, dims: &[] }
+    MetricSpec { name, about, unit, better: Better::Neither, dims: &[], blames: Blames::Nobody }
 }
 
 const ACCOUNTS: MetricSpec = count(

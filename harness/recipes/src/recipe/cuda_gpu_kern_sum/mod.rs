@@ -14,7 +14,7 @@ pub use trace::{Kernels, durations};
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload};
 use crate::figures::Stats;
 use crate::finding::Finding;
-use crate::metric::{Dim, MetricSpec};
+use crate::metric::{Blames, Dim, MetricSpec};
 use crate::source::nsys_export::{Export, KNOWN_MAJOR, WrittenBy};
 use crate::tables::{DIAGNOSTIC_EVENT, KERNEL, META_DATA_EXPORT, STRING_IDS};
 use crate::unit::{Better, Unit};
@@ -26,6 +26,7 @@ const SHARE: MetricSpec = MetricSpec {
     unit: Unit::Ratio,
     better: Better::Neither,
     dims: &[Dim::Kernel],
+    blames: Blames::Nobody,
 };
 const CLASS_SHARE: MetricSpec = MetricSpec {
     name: "kernel.class_share",
@@ -33,6 +34,7 @@ const CLASS_SHARE: MetricSpec = MetricSpec {
     unit: Unit::Ratio,
     better: Better::Neither,
     dims: &[Dim::Class],
+    blames: Blames::Nobody,
 };
 const TIME: MetricSpec = MetricSpec {
     name: "kernel.time",
@@ -40,6 +42,7 @@ const TIME: MetricSpec = MetricSpec {
     unit: Unit::Nanoseconds,
     better: Better::Neither,
     dims: &[Dim::Kernel],
+    blames: Blames::Node,
 };
 const COUNT: MetricSpec = MetricSpec {
     name: "kernel.count",
@@ -47,6 +50,7 @@ const COUNT: MetricSpec = MetricSpec {
     unit: Unit::Count,
     better: Better::Neither,
     dims: &[Dim::Kernel],
+    blames: Blames::Nobody,
 };
 const MEDIAN: MetricSpec = MetricSpec {
     name: "kernel.median",
@@ -54,6 +58,7 @@ const MEDIAN: MetricSpec = MetricSpec {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     dims: &[Dim::Kernel],
+    blames: Blames::Node,
 };
 const RANK_CLASS_SHARE: MetricSpec = MetricSpec {
     name: "rank.kernel_class_share",
@@ -61,6 +66,7 @@ const RANK_CLASS_SHARE: MetricSpec = MetricSpec {
     unit: Unit::Ratio,
     better: Better::Neither,
     dims: &[Dim::Rank, Dim::Node, Dim::Class],
+    blames: Blames::Nobody,
 };
 
 pub const SPEC: RecipeSpec = RecipeSpec {

@@ -10,7 +10,7 @@ pub use self::sampler_log::SAMPLER_ENDED;
 pub use self::transport::{PROTOCOL, SOCKETS};
 use super::{Absent, FileRole, JobInput, Output, RecipeSpec, Workload, bytes_of};
 use crate::finding::Finding;
-use crate::metric::{Dim, Dims, MetricSpec};
+use crate::metric::{Blames, Dim, Dims, MetricSpec};
 use crate::source::efa_counters;
 use crate::unit::{Better, Unit};
 use std::collections::BTreeMap;
@@ -23,6 +23,7 @@ const PRESENT: MetricSpec = MetricSpec {
     unit: Unit::Count,
     better: Better::Higher,
     dims: NIC,
+    blames: Blames::Node,
 };
 const TX_BYTES: MetricSpec = MetricSpec {
     name: "nic.tx_bytes",
@@ -30,6 +31,7 @@ const TX_BYTES: MetricSpec = MetricSpec {
     unit: Unit::Bytes,
     better: Better::Higher,
     dims: NIC,
+    blames: Blames::Node,
 };
 const RX_BYTES: MetricSpec = MetricSpec {
     name: "nic.rx_bytes",
@@ -37,6 +39,7 @@ const RX_BYTES: MetricSpec = MetricSpec {
     unit: Unit::Bytes,
     better: Better::Higher,
     dims: NIC,
+    blames: Blames::Node,
 };
 const SHARE: MetricSpec = MetricSpec {
     name: "nic.share",
@@ -45,6 +48,7 @@ const SHARE: MetricSpec = MetricSpec {
     unit: Unit::Ratio,
     better: Better::Higher,
     dims: NIC,
+    blames: Blames::Node,
 };
 const RETRANS: MetricSpec = MetricSpec {
     name: "nic.retrans_pkts",
@@ -52,6 +56,7 @@ const RETRANS: MetricSpec = MetricSpec {
     unit: Unit::Count,
     better: Better::Lower,
     dims: NIC,
+    blames: Blames::Node,
 };
 const TIMEOUTS: MetricSpec = MetricSpec {
     name: "nic.retrans_timeouts",
@@ -59,6 +64,7 @@ const TIMEOUTS: MetricSpec = MetricSpec {
     unit: Unit::Count,
     better: Better::Lower,
     dims: NIC,
+    blames: Blames::Node,
 };
 const DROPS: MetricSpec = MetricSpec {
     name: "nic.rx_drops",
@@ -66,6 +72,7 @@ const DROPS: MetricSpec = MetricSpec {
     unit: Unit::Count,
     better: Better::Lower,
     dims: NIC,
+    blames: Blames::Node,
 };
 const NODE_TX: MetricSpec = MetricSpec {
     name: "node.efa_tx",
@@ -73,6 +80,7 @@ const NODE_TX: MetricSpec = MetricSpec {
     unit: Unit::GigabytesPerSecond,
     better: Better::Higher,
     dims: &[Dim::Node],
+    blames: Blames::Node,
 };
 const NODE_RX: MetricSpec = MetricSpec {
     name: "node.efa_rx",
@@ -80,6 +88,7 @@ const NODE_RX: MetricSpec = MetricSpec {
     unit: Unit::GigabytesPerSecond,
     better: Better::Higher,
     dims: &[Dim::Node],
+    blames: Blames::Node,
 };
 const RESIDUAL: MetricSpec = MetricSpec {
     name: "job.conservation_residual",
@@ -87,6 +96,7 @@ const RESIDUAL: MetricSpec = MetricSpec {
     unit: Unit::Bytes,
     better: Better::Lower,
     dims: &[],
+    blames: Blames::Node,
 };
 
 pub const SPEC: RecipeSpec = RecipeSpec {

@@ -6,7 +6,7 @@ mod tests;
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::finding::Finding;
-use crate::metric::{Dim, MetricSpec};
+use crate::metric::{Blames, Dim, MetricSpec};
 use crate::source::nccl_debug::{NcclLog, OfNvls, Reader};
 use crate::unit::{Better, Unit};
 use std::fs::File;
@@ -15,11 +15,11 @@ use std::io::BufReader;
 const NODE: &[Dim] = &[Dim::Node];
 
 const fn count(name: &'static str, about: &'static str, better: Better, dims: &'static [Dim]) -> MetricSpec {
-    MetricSpec { name, about, unit: Unit::Count, better, dims }
+    MetricSpec { name, about, unit: Unit::Count, better, dims, blames: Blames::Node }
 }
 
 const fn bytes(name: &'static str, about: &'static str) -> MetricSpec {
-    MetricSpec { name, about, unit: Unit::Bytes, better: Better::Neither, dims: &[] }
+    MetricSpec { name, about, unit: Unit::Bytes, better: Better::Neither, dims: &[], blames: Blames::Node }
 }
 
 const LINES: MetricSpec = count("nccl_log.lines", "lines of NCCL", Better::Neither, &[]);
@@ -96,6 +96,7 @@ const INIT: MetricSpec = MetricSpec {
     unit: Unit::Seconds,
     better: Better::Lower,
     dims: &[],
+    blames: Blames::Node,
 };
 
 pub const SPEC: RecipeSpec = RecipeSpec {

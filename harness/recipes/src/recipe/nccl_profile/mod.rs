@@ -10,7 +10,7 @@ mod tests;
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload};
 use crate::finding::Finding;
-use crate::metric::{Dim, MetricSpec};
+use crate::metric::{Blames, Dim, MetricSpec};
 use crate::unit::{Better, Unit};
 use printed::Printed;
 use rank::{OfRank, Unread};
@@ -24,6 +24,7 @@ const TIME: MetricSpec = MetricSpec {
     unit: Unit::Microseconds,
     better: Better::Lower,
     dims: ROW,
+    blames: Blames::Node,
 };
 const RATIO: MetricSpec = MetricSpec {
     name: "nccl.profile_ratio",
@@ -31,6 +32,7 @@ const RATIO: MetricSpec = MetricSpec {
     unit: Unit::Ratio,
     better: Better::Neither,
     dims: ROW,
+    blames: Blames::Node,
 };
 const BUSBW: MetricSpec = MetricSpec {
     name: "nccl.profile_busbw",
@@ -38,6 +40,7 @@ const BUSBW: MetricSpec = MetricSpec {
     unit: Unit::GigabytesPerSecond,
     better: Better::Higher,
     dims: ROW,
+    blames: Blames::Node,
 };
 const RANKS: MetricSpec = MetricSpec {
     name: "nccl.profile_ranks",
@@ -45,6 +48,7 @@ const RANKS: MetricSpec = MetricSpec {
     unit: Unit::Count,
     better: Better::Neither,
     dims: &[],
+    blames: Blames::Node,
 };
 const WAIT: MetricSpec = MetricSpec {
     name: "rank.nccl_wait",
@@ -52,6 +56,7 @@ const WAIT: MetricSpec = MetricSpec {
     unit: Unit::Microseconds,
     better: Better::Lower,
     dims: &[Dim::Rank, Dim::Node, Dim::Op, Dim::SizeBytes, Dim::Place],
+    blames: Blames::Nobody,
 };
 
 pub const SPEC: RecipeSpec = RecipeSpec {

@@ -7,7 +7,7 @@ mod tests;
 
 use super::{JobInput, Output, RecipeSpec, Workload, nccl_tests};
 use crate::finding::Finding;
-use crate::metric::{Dim, Dims, Metric, MetricSpec};
+use crate::metric::{Blames, Dim, Dims, Metric, MetricSpec};
 use crate::unit::{Better, Unit};
 use fit::Line;
 use std::collections::BTreeMap;
@@ -22,6 +22,7 @@ const DIP: MetricSpec = MetricSpec {
     unit: Unit::Ratio,
     better: Better::Lower,
     dims: &[Dim::Op, Dim::SizeBytes, Dim::Place],
+    blames: Blames::Node,
 };
 const IN_OVER_OUT: MetricSpec = MetricSpec {
     name: "nccl.in_over_out",
@@ -30,6 +31,7 @@ const IN_OVER_OUT: MetricSpec = MetricSpec {
     unit: Unit::Ratio,
     better: Better::Neither,
     dims: &[Dim::Op, Dim::SizeBytes],
+    blames: Blames::Node,
 };
 const SIZES_MISSING: MetricSpec = MetricSpec {
     name: "nccl.sizes_missing",
@@ -37,6 +39,7 @@ const SIZES_MISSING: MetricSpec = MetricSpec {
     unit: Unit::Count,
     better: Better::Lower,
     dims: &[Dim::Op],
+    blames: Blames::Node,
 };
 const LATENCY: MetricSpec = MetricSpec {
     name: "nccl.fit_latency",
@@ -44,6 +47,7 @@ const LATENCY: MetricSpec = MetricSpec {
     unit: Unit::Microseconds,
     better: Better::Lower,
     dims: &[Dim::Op, Dim::Place],
+    blames: Blames::Node,
 };
 const BANDWIDTH: MetricSpec = MetricSpec {
     name: "nccl.fit_busbw",
@@ -51,6 +55,7 @@ const BANDWIDTH: MetricSpec = MetricSpec {
     unit: Unit::GigabytesPerSecond,
     better: Better::Higher,
     dims: &[Dim::Op, Dim::Place],
+    blames: Blames::Node,
 };
 const RESIDUAL: MetricSpec = MetricSpec {
     name: "nccl.fit_residual",
@@ -58,6 +63,7 @@ const RESIDUAL: MetricSpec = MetricSpec {
     unit: Unit::Ratio,
     better: Better::Lower,
     dims: &[Dim::Op, Dim::SizeBytes, Dim::Place],
+    blames: Blames::Node,
 };
 
 pub const SPEC: RecipeSpec = RecipeSpec {

@@ -7,7 +7,7 @@ mod tests;
 use super::cuda_gpu_kern_sum::loss;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::finding::Finding;
-use crate::metric::{Dim, Dims, MetricSpec};
+use crate::metric::{Blames, Dim, Dims, MetricSpec};
 use crate::source::nsys_export::ExportError;
 use crate::steps::{Asked, Figures, Found, figures, of_trace};
 use crate::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
@@ -23,6 +23,7 @@ const TIME: MetricSpec = MetricSpec {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     dims: &[Dim::Rank, Dim::Node, Dim::Step],
+    blames: Blames::Nobody,
 };
 const MEDIAN: MetricSpec = MetricSpec {
     name: "step.time_median",
@@ -30,6 +31,7 @@ const MEDIAN: MetricSpec = MetricSpec {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     dims: OF_RANK,
+    blames: Blames::Nobody,
 };
 const CV: MetricSpec = MetricSpec {
     name: "step.time_cv",
@@ -37,6 +39,7 @@ const CV: MetricSpec = MetricSpec {
     unit: Unit::Ratio,
     better: Better::Lower,
     dims: OF_RANK,
+    blames: Blames::Nobody,
 };
 const SLOPE: MetricSpec = MetricSpec {
     name: "step.slope",
@@ -44,6 +47,7 @@ const SLOPE: MetricSpec = MetricSpec {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     dims: OF_RANK,
+    blames: Blames::Nobody,
 };
 const COUNT: MetricSpec = MetricSpec {
     name: "step.count",
@@ -51,6 +55,7 @@ const COUNT: MetricSpec = MetricSpec {
     unit: Unit::Count,
     better: Better::Neither,
     dims: OF_RANK,
+    blames: Blames::Nobody,
 };
 
 pub const SPEC: RecipeSpec = RecipeSpec {

@@ -9,7 +9,7 @@ use self::taken::{Report, Taken};
 use super::cuda_gpu_kern_sum::loss;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::finding::Finding;
-use crate::metric::{Dim, MetricSpec};
+use crate::metric::{Blames, Dim, MetricSpec};
 use crate::stragglers::{Culprit, Evidence, Judgement, Limits, Rounds, Verdict, Who, judge};
 use crate::tables::{DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, RUNTIME, SESSION_START, STRING_IDS, SYSTEM_ENV};
 use crate::trace::Trace;
@@ -22,6 +22,7 @@ const LATE: MetricSpec = MetricSpec {
     unit: Unit::Microseconds,
     better: Better::Lower,
     dims: &[Dim::Rank, Dim::Node],
+    blames: Blames::Part,
 };
 const LATE_SHARE: MetricSpec = MetricSpec {
     name: "straggler.late_share",
@@ -29,6 +30,7 @@ const LATE_SHARE: MetricSpec = MetricSpec {
     unit: Unit::Ratio,
     better: Better::Lower,
     dims: &[Dim::Rank, Dim::Node],
+    blames: Blames::Part,
 };
 const WAIT: MetricSpec = MetricSpec {
     name: "straggler.wait",
@@ -37,6 +39,7 @@ const WAIT: MetricSpec = MetricSpec {
     unit: Unit::Microseconds,
     better: Better::Neither,
     dims: &[Dim::Rank, Dim::Node],
+    blames: Blames::Nobody,
 };
 const OFFSET: MetricSpec = MetricSpec {
     name: "clock.offset",
@@ -44,6 +47,7 @@ const OFFSET: MetricSpec = MetricSpec {
     unit: Unit::Microseconds,
     better: Better::Neither,
     dims: &[Dim::Node],
+    blames: Blames::Node,
 };
 const RESIDUAL: MetricSpec = MetricSpec {
     name: "clock.residual",
@@ -52,6 +56,7 @@ const RESIDUAL: MetricSpec = MetricSpec {
     unit: Unit::Microseconds,
     better: Better::Lower,
     dims: &[Dim::Node],
+    blames: Blames::Node,
 };
 
 pub const SPEC: RecipeSpec = RecipeSpec {

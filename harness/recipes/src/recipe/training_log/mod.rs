@@ -12,7 +12,7 @@ use self::reckoned::{Extent, Throughput};
 use super::efa_traffic;
 use super::{Failure, FileRole, InputFile, JobInput, Output, RecipeSpec, TrainingFacts, Workload};
 use crate::finding::Finding;
-use crate::metric::{Dim, MetricSpec};
+use crate::metric::{Blames, Dim, MetricSpec};
 use crate::source::training_log::{self as source, Dialect, Series, StepLine, TrainerSummary, figures};
 use crate::unit::{Better, Unit};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use std::fs::File;
 use std::io::BufReader;
 
 const fn of_job(name: &'static str, about: &'static str, unit: Unit, better: Better) -> MetricSpec {
-    MetricSpec { name, about, unit, better, dims: &[] }
+    MetricSpec { name, about, unit, better, dims: &[], blames: Blames::Node }
 }
 
 const STEP_TIME: MetricSpec = of_job(
@@ -63,19 +63,23 @@ const MFU: MetricSpec = of_job(
     Unit::Ratio,
     Better::Higher,
 );
-const LOSS: MetricSpec = of_job("train.loss", "the last loss that is a number", Unit::Count, Better::Lower);
+// A loss is that of all ranks together; a rank whose numbers are none is named by the program.
+const LOSS: MetricSpec = of_job("train.loss", "the last loss that is a number", Unit::Count, Better::Lower)
+    .blaming(Blames::Nobody);
 const LOSS_FINITE: MetricSpec = of_job(
     "train.loss_finite",
     "1 where every loss and every norm of gradients is a number, 0 where one is not",
     Unit::Count,
     Better::Higher,
-);
+)
+.blaming(Blames::Part);
 const LOSS_SLOPE: MetricSpec = MetricSpec {
     name: "train.loss_slope",
     about: "by how much the loss changes from one step to the next, over the whole run: below 0 it falls",
     unit: Unit::Count,
     better: Better::Lower,
     dims: &[],
+    blames: Blames::Nobody,
 };
 const LOSS_FALLING: MetricSpec = of_job(
     "train.loss_falling",
@@ -106,6 +110,7 @@ const EFA_PER_STEP: MetricSpec = MetricSpec {
     unit: Unit::Bytes,
     better: Better::Neither,
     dims: &[Dim::Node],
+    blames: Blames::Node,
 };
 
 pub const SPEC: RecipeSpec = RecipeSpec {

@@ -4,7 +4,7 @@
 
 use super::{Asked, MARKS};
 use crate::finding::Finding;
-use crate::metric::{Dim, MetricSpec};
+use crate::metric::{Blames, Dim, MetricSpec};
 use crate::recipe::efa_traffic::analysis::{DirectionMap, sent_within};
 use crate::recipe::{FileRole, JobInput, Output, Workload, bytes_of, training_log};
 use crate::source::efa_counters::{self, Capture};
@@ -22,9 +22,10 @@ pub const STEP_TIME: MetricSpec = MetricSpec {
     unit: Unit::Seconds,
     better: Better::Lower,
     dims: &[Dim::Rank, Dim::Node],
+    blames: Blames::Nobody,
 };
 const fn of_job(name: &'static str, about: &'static str, unit: Unit) -> MetricSpec {
-    MetricSpec { name, about, unit, better: Better::Higher, dims: &[] }
+    MetricSpec { name, about, unit, better: Better::Higher, dims: &[], blames: Blames::Nobody }
 }
 const SAMPLES: MetricSpec = of_job(
     "window.samples_per_s",
@@ -51,6 +52,7 @@ pub const EFA_PER_STEP: MetricSpec = MetricSpec {
     unit: Unit::Bytes,
     better: Better::Neither,
     dims: &[Dim::Node],
+    blames: Blames::Nobody,
 };
 
 /// What stands in the code of the finding that says why a node's bytes within the window are not known.

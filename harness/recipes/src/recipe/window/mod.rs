@@ -9,7 +9,7 @@ use self::measured::{EFA_PER_STEP, EFA_UNKNOWN, REACHED, STEP_TIME, Span, Spans,
 use super::cuda_gpu_kern_sum::loss;
 use super::{Doubt, FileRole, InputFile, JobInput, LIST, Output, RecipeSpec};
 use crate::finding::Finding;
-use crate::metric::{Dim, Dims, MetricSpec};
+use crate::metric::{Blames, Dim, Dims, MetricSpec};
 use crate::source::nsys_export::ExportError;
 use crate::steps::{Asked as Sought, Source, of_trace, stem};
 use crate::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
@@ -22,7 +22,14 @@ use std::collections::{BTreeMap, BTreeSet};
 const OF_RANK: &[Dim] = &[Dim::Rank, Dim::Node];
 
 const fn of(name: &'static str, about: &'static str) -> MetricSpec {
-    MetricSpec { name, about, unit: Unit::Count, better: Better::Neither, dims: OF_RANK }
+    MetricSpec {
+        name,
+        about,
+        unit: Unit::Count,
+        better: Better::Neither,
+        dims: OF_RANK,
+        blames: Blames::Nobody,
+    }
 }
 
 const OPENED: MetricSpec = of(
