@@ -24,14 +24,13 @@ Exit codes:
   130  interrupted (Ctrl-C); reports are written
   143  terminated (SIGTERM); reports are written";
 
-/// From the one that says the least against a run to the one that says the most.
-const BY_GRAVITY: [i32; 8] =
-    [PASSED, NOTHING_SELECTED, OWES, COULD_NOT_TELL, FAILED, USAGE, INTERRUPTED, TERMINATED];
+/// From the gravest on. Their numbers are no order: what was measured and is out of bounds beats what is not known.
+const GRAVITY: [i32; 8] =
+    [TERMINATED, INTERRUPTED, FAILED, USAGE, COULD_NOT_TELL, OWES, NOTHING_SELECTED, PASSED];
 
-/// The graver of two: a report that cannot be written hides no failure.
+/// Of two codes that a run has at the same time, the one that it ends with.
 pub fn graver(one: i32, other: i32) -> i32 {
-    let gravity = |code: i32| BY_GRAVITY.iter().position(|known| *known == code);
-    if gravity(other) > gravity(one) { other } else { one }
+    GRAVITY.into_iter().find(|code| [one, other].contains(code)).unwrap_or(one)
 }
 
 /// What the counts of a run amount to.
@@ -52,6 +51,20 @@ pub fn of(counts: &Counts) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_two_codes_the_graver_one_counts_and_not_the_higher_number() {
+        for (one, other, graver_one) in [
+            (FAILED, COULD_NOT_TELL, FAILED),
+            (NOTHING_SELECTED, COULD_NOT_TELL, COULD_NOT_TELL),
+            (OWES, COULD_NOT_TELL, COULD_NOT_TELL),
+            (PASSED, NOTHING_SELECTED, NOTHING_SELECTED),
+            (FAILED, INTERRUPTED, INTERRUPTED),
+            (PASSED, PASSED, PASSED),
+        ] {
+            assert_eq!((graver(one, other), graver(other, one)), (graver_one, graver_one), "{one} {other}");
+        }
+    }
 
     #[test]
     fn failures_beat_what_could_not_be_told_and_skips_alone_are_nothing() {

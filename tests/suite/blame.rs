@@ -79,3 +79,14 @@ fn a_program_that_fails_on_healthy_nodes_blames_none_of_them() {
         assert!(culprits(&ran).is_empty(), "{placed}: {}", ran.all());
     }
 }
+
+#[test]
+fn a_red_run_stays_red_where_its_junit_file_cannot_be_written() {
+    let project = Project::new();
+    let words = ["--suite", "nccl-p5", "-q", "--sim-fault", "p5-002:nic-slow=0.4@rdmap113s0", "nic-pairs"];
+    let ran = project.harness(&[&words[..], &["--junit", "/proc/nope/x.xml"]].concat());
+    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    assert!(ran.stderr.contains("/proc/nope/x.xml"), "{}", ran.all());
+    let ran = project.harness(&["--suite", "nccl-p5", "-q", "nic-pairs", "--junit", "/proc/nope/x.xml"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+}

@@ -111,7 +111,7 @@ pub fn resume(inventory: &Inventory, nodes: &[String], args: &IsolateArgs) -> i3
     for node in nodes {
         let Some(shown) = all.get(node) else {
             println!("{node}: Slurm has no such node");
-            code = worse(code, exit_code::COULD_NOT_TELL);
+            code = exit_code::graver(code, exit_code::COULD_NOT_TELL);
             continue;
         };
         if !shown.is_draining() {
@@ -122,7 +122,7 @@ pub fn resume(inventory: &Inventory, nodes: &[String], args: &IsolateArgs) -> i3
             continue;
         }
         ours += 1;
-        code = worse(code, one(inventory, node, &all, args));
+        code = exit_code::graver(code, one(inventory, node, &all, args));
         if let Some(signal) = interrupt::asked() {
             return signal;
         }
@@ -131,12 +131,6 @@ pub fn resume(inventory: &Inventory, nodes: &[String], args: &IsolateArgs) -> i3
         println!("no node is drained for a reason of the harness");
     }
     code
-}
-
-/// Failed is worse than could not tell, as everywhere.
-fn worse(one: i32, other: i32) -> i32 {
-    let grave = [exit_code::FAILED, exit_code::COULD_NOT_TELL];
-    grave.into_iter().find(|code| [one, other].contains(code)).unwrap_or(exit_code::PASSED)
 }
 
 fn one(inventory: &Inventory, node: &str, all: &BTreeMap<String, Shown>, args: &IsolateArgs) -> i32 {
