@@ -353,7 +353,8 @@ impl Fault {
             "nvlink-slow" => Fault::NvlinkSlow { left: left()? },
             "port-slow" => Fault::PortSlow { left: left()? },
             "link-slow" => Fault::LinkSlow { left: left()?, other: device() },
-            _ => Fault::HostUnreachable,
+            "host-unreachable" => Fault::HostUnreachable,
+            _ => return Err(format!("a `{kind}` fault is listed, and cannot be read yet: `{text}`")),
         })
     }
 }
