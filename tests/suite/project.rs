@@ -1,6 +1,7 @@
 //! A copy of the project's suites, inventories and baselines in a folder of its own, and the harness run in it.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -56,6 +57,14 @@ impl Project {
         ran(self.command(args).output().expect("the harness starts"))
     }
 
+    /// A recipe's tables as CSV: their folder.
+    pub fn tables(&self, recipe: &str, input: &Path) -> (PathBuf, Ran) {
+        let input = input.display().to_string();
+        let written = ["--csv", "--output", "maps", "--force-overwrite"];
+        let ran = self.harness(&[&["recipe", recipe, "--input", &input][..], &written].concat());
+        (self.path().join("maps"), ran)
+    }
+
     pub fn latest(&self) -> PathBuf {
         self.path().join("runs/latest")
     }
@@ -93,6 +102,17 @@ pub fn ran(output: Output) -> Ran {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
+}
+
+/// The cells of a table of CSV that has no quoted cell, by heading.
+pub fn rows(csv: &Path) -> Vec<BTreeMap<String, String>> {
+    let text = fs::read_to_string(csv).unwrap_or_else(|error| panic!("{}: {error}", csv.display()));
+    let mut lines = text.lines();
+    let headings: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let row = |line: &str| {
+        headings.iter().map(|heading| (*heading).to_owned()).zip(line.split(',').map(str::to_owned)).collect()
+    };
+    lines.map(row).collect()
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -190,35 +190,3 @@ fn every_recipe_can_be_looked_up() {
     assert!(manual.code == Some(0) && manual.stdout.contains("Definition"), "{}", manual.all());
     assert!(recipe(&place, &["--help"]).stdout.contains("--force-overwrite"));
 }
-
-/// Every recipe over every real export ends in a table or in a note that there is no data.
-#[test]
-fn real_exports_are_gone_through_by_every_recipe() {
-    let Some(folder) = crate::project::root().parent().map(|above| above.join("shared/corpus/nsys")) else {
-        return;
-    };
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("skipped: no corpus beside the project");
-        return;
-    };
-    let mut exports: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-    exports.retain(|path| path.extension().is_some_and(|extension| extension == "sqlite"));
-    exports.sort();
-    assert!(!exports.is_empty());
-    let place = Place::new();
-    let names =
-        recipes::recipe::of_reports::LIST.iter().map(|recipe| recipe.name).filter(|name| *name != "diff");
-    let names: Vec<&str> = names.collect();
-    for export in exports {
-        let export = export.display().to_string();
-        for name in &names {
-            let ran = recipe(&place, &[name, &export, "--json"]);
-            let told = match ran.code {
-                Some(0) => "a table",
-                Some(3) if ran.stderr.contains("no data for it") => "no data",
-                _ => panic!("{name} over {export}: {}", ran.all()),
-            };
-            println!("{name:24} {told:8} {}", export.rsplit('/').next().unwrap_or_default());
-        }
-    }
-}

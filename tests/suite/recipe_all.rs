@@ -1,6 +1,7 @@
 //! `harness recipe all`: many recipes over many reports in one go, and what is told of each.
 
-use crate::project::{Project, Ran, root};
+use crate::ended::assert_ended;
+use crate::project::{Project, Ran};
 use crate::small_export::{PLAIN, Place, Report};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -166,20 +167,6 @@ fn every_name_of_the_field_and_of_this_project_answers_the_list() {
     assert!(silent.is_empty(), "not in the list: {silent:?}");
 }
 
-/// Each recipe gave tables, or says why it gives none.
-#[track_caller]
-fn assert_ended(summary: &Value) {
-    for line in summary["recipes"].as_array().expect("a list") {
-        let is_told = match line["outcome"].as_str() {
-            Some("ok") => line["folder"].is_string(),
-            Some("found none") => line["looked_at"].as_u64() > Some(0) || line["notes"][0].is_string(),
-            Some("no data") => line["absent"][0].is_string(),
-            _ => false,
-        };
-        assert!(is_told, "{}: {line}", summary["reports"]);
-    }
-}
-
 fn of_run(project: &Project, args: &[&str]) -> (Value, Ran) {
     let raw = project.latest().join("cases/kernels-all_reduce/raw/all").display().to_string();
     let ran = project.harness(
@@ -210,38 +197,4 @@ fn the_reports_of_a_pretend_run_are_gone_through_by_all_recipes_and_those_of_use
     let note =
         "no kernel with this in its name: ReduceScatter; kernels that are there: `ncclDevKernel_AllReduce";
     assert!(ran.stderr.contains(note), "{}", ran.all());
-}
-
-/// Every recipe over every real export, in one go and over all of them together, ends in tables or in a named lack of data.
-#[test]
-fn real_exports_are_gone_through_by_all_recipes_at_once() {
-    let Some(folder) = root().parent().map(|above| above.join("shared/corpus/nsys")) else { return };
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("skipped: no corpus beside the project");
-        return;
-    };
-    let mut exports: Vec<String> =
-        entries.flatten().map(|entry| entry.path().display().to_string()).collect();
-    exports.retain(|path| path.ends_with(".sqlite"));
-    exports.sort();
-    assert!(!exports.is_empty());
-    let place = Place::new();
-    let composite: Vec<&str> = recipes::recipe::of_reports::GROUPS
-        .iter()
-        .filter(|group| group.title == recipes::recipe::of_reports::COMPOSITE)
-        .flat_map(|group| group.recipes.iter().copied())
-        .collect();
-    let names = format!("all,{}", composite.join(","));
-    let each: Vec<Vec<&str>> = exports.iter().map(|export| vec![export.as_str()]).collect();
-    for inputs in each.iter().chain([&exports.iter().map(String::as_str).collect()]) {
-        let args = [
-            &[names.as_str(), "--output", "out", "--force-overwrite", "--csv", "--input"],
-            inputs.as_slice(),
-        ];
-        let ran = place.verb("recipe", &args.concat());
-        assert_eq!(ran.code, Some(0), "{inputs:?}: {}", ran.all());
-        let summary: Value = serde_json::from_str(&place.read("out/summary.json")).expect("JSON");
-        assert_ended(&summary);
-        println!("{}\n{}", inputs.join(" "), ran.stdout);
-    }
 }

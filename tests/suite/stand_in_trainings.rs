@@ -1,5 +1,5 @@
 //! Stand-ins of training programs as real processes: what each prints is read by the reader of training logs, every step of
-//! it; and python3 is the machine's own where it is asked for anything else.
+//! it.
 
 use crate::bed::{StandIns, codes};
 use recipes::source::training_log::{Dialect, TrainingLog, read};
@@ -73,23 +73,4 @@ fn what_each_training_prints_is_read_with_every_step() {
             assert_eq!((others.of_steps, others.garbled), (0, 0), "{line}: rank {rank}");
         }
     }
-}
-
-#[test]
-fn python3_is_the_machine_s_own_where_it_is_no_training() {
-    if !Path::new("/usr/bin/python3").exists() {
-        eprintln!("left out: no python3 on this machine");
-        return;
-    }
-    let bed = StandIns::new("n1", "");
-    let output = |words: &[&str]| {
-        let mut command = bed.command(bed.programs().join("python3"));
-        let output = command.args(words).output().expect("it starts");
-        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
-    };
-    assert_eq!(output(&["-c", "import sys; print(6 * 7); sys.exit(3)"]), (Some(3), "42\n".to_owned()));
-    let script = bed.state().join("other.py");
-    fs::write(&script, "import sys\nprint(sys.argv[1])\n").expect("written");
-    let path = script.display().to_string();
-    assert_eq!(output(&[&path, "train.py"]), (Some(0), "train.py\n".to_owned()));
 }

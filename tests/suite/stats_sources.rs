@@ -195,39 +195,3 @@ fn an_nsys_that_fails_or_makes_nothing_is_told_and_leaves_what_was_there() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("nsys cannot be run: `bin/nsys`"), "{}", ran.stderr);
 }
-
-#[test]
-fn every_report_over_every_real_export_is_a_table_or_skipped() {
-    let folder = crate::project::root().join("../shared/corpus/nsys");
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("skipped: no corpus beside the project");
-        return;
-    };
-    let mut files: Vec<String> = entries
-        .flatten()
-        .map(|entry| entry.path().display().to_string())
-        .filter(|path| path.ends_with(".sqlite"))
-        .collect();
-    files.sort();
-    assert!(files.len() > 3, "{files:?}");
-    let names: Vec<&str> = recipes::report::LIST.iter().map(|report| report.name).collect();
-    let place = Place::new();
-    for file in &files {
-        for (format, unit) in [("csv", "nsec"), ("json", "usec"), ("column", "seconds")] {
-            let ran = place.stats(&["-q", "-r", &names.join(","), "-f", format, "--timeunit", unit, file]);
-            assert_eq!(ran.code, Some(0), "{file}: {}", ran.stderr);
-            let skipped = ran.stderr.lines().filter(|line| line.starts_with("SKIPPED: ")).count();
-            let tables = match format {
-                "csv" => ran.stdout.split("\n\n").count(),
-                "json" => ran
-                    .stdout
-                    .lines()
-                    .filter(|line| serde_json::from_str::<serde_json::Value>(line).is_ok())
-                    .count(),
-                _ => ran.stdout.lines().filter(|line| line.starts_with(" ** ")).count(),
-            };
-            assert_eq!(tables + skipped, names.len(), "{file}, {format}: {}", ran.stderr);
-            assert!(!ran.stdout.contains("NaN") && !ran.stderr.contains("error"), "{file}: {}", ran.stderr);
-        }
-    }
-}

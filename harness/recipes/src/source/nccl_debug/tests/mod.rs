@@ -2,7 +2,6 @@
 
 mod broken;
 mod checks;
-mod corpus;
 mod lanes;
 mod lines;
 mod scripts;

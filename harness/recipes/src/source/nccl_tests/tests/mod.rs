@@ -1,7 +1,6 @@
 //! What is read from each form of output, held against fixtures made for it.
 
 mod broken;
-mod corpus;
 mod failing;
 mod forms;
 mod roundtrip;

@@ -1,13 +1,27 @@
 //! Real exports of reports that nobody here wrote, where they lie beside the project: the time of each kernel is what a
 //! second, independent implementation makes of the same files.
 
+use crate::corpus::export;
+use crate::fact::Fact;
 use recipes::figures::Stats;
 use recipes::recipe::cuda_gpu_kern_sum::{CLASSES, class_of, durations};
 use recipes::source::nsys_export::Export;
 use recipes::steps::{Asked, Source, of_trace};
 use recipes::trace::Trace;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+
+pub const FACTS: &[Fact] = &[
+    (
+        "the_time_of_each_kernel_is_that_of_a_second_implementation",
+        the_time_of_each_kernel_is_that_of_a_second_implementation,
+    ),
+    ("an_export_without_kernels_has_none", an_export_without_kernels_has_none),
+    ("the_kernels_of_a_training_step_have_their_classes", the_kernels_of_a_training_step_have_their_classes),
+    (
+        "the_order_of_kernels_tells_the_steps_of_a_run_whose_ranges_do_not",
+        the_order_of_kernels_tells_the_steps_of_a_run_whose_ranges_do_not,
+    ),
+];
 
 /// File, kernel, total, runs, mean, median, least, most, deviation: in nanoseconds, rounded to a tenth.
 type Figures = (&'static str, &'static str, u128, u64, f64, f64, u64, u64, f64);
@@ -32,20 +46,10 @@ const FIGURES: &[Figures] = &[
     ("saxpy-mpi-schema-2.9.1", "saxpy", 88573480, 5, 17714696.0, 17713960.0, 17700808, 17733416, 12992.1),
 ];
 
-fn file(name: &str) -> Option<PathBuf> {
-    let path = crate::project::root().parent()?.join("shared/corpus/nsys").join(format!("{name}.sqlite"));
-    if !path.exists() {
-        println!("skipped: no corpus beside the project");
-        return None;
-    }
-    Some(path)
-}
-
-#[test]
 fn the_time_of_each_kernel_is_that_of_a_second_implementation() {
     let files: BTreeSet<&str> = FIGURES.iter().map(|figures| figures.0).collect();
     for name in files {
-        let Some(path) = file(name) else { return };
+        let path = export(name);
         let export = Export::open(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
         let kernels = durations(&export).expect(name).unwrap_or_else(|why| panic!("{name}: {why}"));
         let expected: Vec<&Figures> = FIGURES.iter().filter(|figures| figures.0 == name).collect();
@@ -67,16 +71,14 @@ fn the_time_of_each_kernel_is_that_of_a_second_implementation() {
     }
 }
 
-#[test]
 fn an_export_without_kernels_has_none() {
-    let Some(path) = file("rtx4060-no-kernel-table") else { return };
+    let path = export("rtx4060-no-kernel-table");
     let export = Export::open(&path).expect("opens");
     assert!(durations(&export).expect("read").expect("sound").is_empty());
 }
 
-#[test]
 fn the_kernels_of_a_training_step_have_their_classes() {
-    let Some(path) = file("h100-2gpu-mfu-before") else { return };
+    let path = export("h100-2gpu-mfu-before");
     let export = Export::open(&path).expect("opens");
     let kernels = durations(&export).expect("read").expect("sound");
     let classes: BTreeSet<&str> = kernels.keys().map(|name| class_of(name)).collect();
@@ -91,7 +93,6 @@ fn the_kernels_of_a_training_step_have_their_classes() {
     assert_eq!(time("nccl"), 25_401_752);
 }
 
-#[test]
 fn the_order_of_kernels_tells_the_steps_of_a_run_whose_ranges_do_not() {
     // By counting: on the busiest stream the first kernel ran 17 times, so that 16 steps have an end; the ranges of this
     // run are numbered by calls. The other run is a loop of one kernel behind another one.
@@ -99,7 +100,7 @@ fn the_order_of_kernels_tells_the_steps_of_a_run_whose_ranges_do_not() {
         ("h100-2gpu-mfu-before", "nvjet_tst_192x208_64x4_1x1_h_bz_coopB_bias_TNT", 16),
         ("gh200-jacobi", "jacobi_kernel", 999),
     ] {
-        let Some(path) = file(name) else { return };
+        let path = export(name);
         let trace = Trace::open(&path).expect("opens");
         let found = of_trace(&trace, &Asked::default()).expect("read").expect("steps");
         let ended = found.steps.iter().filter(|step| step.has_end && step.is_whole()).count();

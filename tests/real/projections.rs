@@ -1,7 +1,8 @@
 //! How ranges stand in one another and how they are projected, against tables of a real training run that another
-//! implementation wrote, where these lie beside the project: of its ranges nothing but begin, end, name, process, thread
+//! implementation wrote: of its ranges nothing but begin, end, name, process, thread
 //! and number is taken, and all else is rebuilt.
 
+use crate::fact::Fact;
 use lzma_rust2::XzReader;
 use recipes::recipe::of_reports::{self, Input, Survey};
 use recipes::report::{Arguments, find};
@@ -14,6 +15,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+pub const FACTS: &[Fact] = &[
+    ("places_of_ranges_are_rebuilt_without_a_difference", places_of_ranges_are_rebuilt_without_a_difference),
+    (
+        "projections_have_the_rows_names_times_places_and_order_of_the_published_table",
+        projections_have_the_rows_names_times_places_and_order_of_the_published_table,
+    ),
+    (
+        "published_projections_lie_within_those_of_their_parents",
+        published_projections_lie_within_those_of_their_parents,
+    ),
+];
 
 const PROCESSES: [(&str, usize, usize); 2] =
     [("jax-pax-fsdp4-proc0", 27_891, 14_305), ("jax-pax-fsdp4-proc2", 27_885, 14_299)];
@@ -46,13 +59,8 @@ static PROJECTED: TableSpec = TableSpec {
 /// One line of theirs, by heading.
 type Row = BTreeMap<String, String>;
 
-fn folder(name: &str) -> Option<PathBuf> {
-    let path = crate::project::root().parent()?.join("shared/corpus/nsys-recipes").join(name);
-    if !path.exists() {
-        println!("skipped: no corpus beside the project");
-        return None;
-    }
-    Some(path)
+fn folder(name: &str) -> PathBuf {
+    crate::corpus::file(&format!("nsys-recipes/{name}"))
 }
 
 fn ranges(folder: &Path) -> Vec<Row> {
@@ -202,10 +210,9 @@ fn cell(sheet: &Sheet, column: &str, row: usize) -> String {
     }
 }
 
-#[test]
 fn places_of_ranges_are_rebuilt_without_a_difference() {
     for (name, count, _) in PROCESSES {
-        let Some(folder) = folder(name) else { return };
+        let folder = folder(name);
         let ranges = ranges(&folder);
         assert_eq!(ranges.len(), count, "{name}");
         let place = tempfile::tempdir().expect("a folder");
@@ -231,10 +238,9 @@ fn places_of_ranges_are_rebuilt_without_a_difference() {
     }
 }
 
-#[test]
 fn projections_have_the_rows_names_times_places_and_order_of_the_published_table() {
     for (name, _, count) in PROCESSES {
-        let Some(folder) = folder(name) else { return };
+        let folder = folder(name);
         let projected = projected(&folder);
         assert_eq!(projected.len(), count, "{name}");
         let place = tempfile::tempdir().expect("a folder");
@@ -260,10 +266,9 @@ fn projections_have_the_rows_names_times_places_and_order_of_the_published_table
 }
 
 /// What holds of their projected times, which cannot be computed again without their operations.
-#[test]
 fn published_projections_lie_within_those_of_their_parents() {
     for (name, ..) in PROCESSES {
-        let Some(folder) = folder(name) else { return };
+        let folder = folder(name);
         let projected = projected(&folder);
         let span = |row: &Row| {
             let start = number(row, "Projected Start");

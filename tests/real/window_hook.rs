@@ -1,6 +1,7 @@
 //! The hook of a window under a real python: where it starts and stops the profiler, in which process, and that no failure
 //! of it changes the training. A stand-in for torch writes down what is asked of it; a real one is tried where python has it.
 
+use crate::fact::Fact;
 use harness::script::PROFILE_SH;
 use harness::window::{HOOK_FILE, HOOK_PY};
 use std::fs;
@@ -8,6 +9,45 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
+
+pub const FACTS: &[Fact] = &[
+    (
+        "of_four_processes_in_one_session_the_lowest_starts_once_before_step_3_and_stops_once_behind_step_5",
+        of_four_processes_in_one_session_the_lowest_starts_once_before_step_3_and_stops_once_behind_step_5,
+    ),
+    ("of_four_sessions_each_has_its_own_start_and_stop", of_four_sessions_each_has_its_own_start_and_stop),
+    (
+        "processes_that_nobody_tells_apart_settle_who_opens_the_window",
+        processes_that_nobody_tells_apart_settle_who_opens_the_window,
+    ),
+    ("an_iteration_counts_once_whatever_steps_in_it", an_iteration_counts_once_whatever_steps_in_it),
+    (
+        "a_window_can_begin_with_the_first_step_and_end_with_the_last",
+        a_window_can_begin_with_the_first_step_and_end_with_the_last,
+    ),
+    (
+        "a_window_that_the_training_never_comes_to_or_never_leaves_is_told",
+        a_window_that_the_training_never_comes_to_or_never_leaves_is_told,
+    ),
+    ("no_failure_of_the_hook_changes_the_training", no_failure_of_the_hook_changes_the_training),
+    (
+        "what_no_window_can_be_made_of_leaves_the_training_alone",
+        what_no_window_can_be_made_of_leaves_the_training_alone,
+    ),
+    (
+        "a_torch_that_is_another_one_is_told_and_left_alone",
+        a_torch_that_is_another_one_is_told_and_left_alone,
+    ),
+    (
+        "the_module_that_the_hook_hides_is_imported_and_is_the_one_that_others_find",
+        the_module_that_the_hook_hides_is_imported_and_is_the_one_that_others_find,
+    ),
+];
+
+pub const WITH_TORCH: &[Fact] = &[(
+    "real_optimizers_are_counted_where_a_real_torch_is_there",
+    real_optimizers_are_counted_where_a_real_torch_is_there,
+)];
 
 /// Runs what it is to profile, and reports.
 const NSYS: &str = r#"#!/bin/bash
@@ -34,20 +74,6 @@ for rank in range(4):
     ranks.append(subprocess.Popen([sys.executable, "train.py"], env=environment))
 sys.exit(max(rank.wait() for rank in ranks))
 "#;
-
-/// Nothing, and a word of it, where this machine has no python.
-fn python() -> Option<PathBuf> {
-    let found = Command::new("python3").arg("--version").stdout(Stdio::null()).status();
-    if found.is_ok_and(|status| status.success()) {
-        return Some(PathBuf::from("python3"));
-    }
-    assert!(
-        std::env::var_os("HARNESS_TESTS_ALL").is_none(),
-        "no python3 on this machine: `tests/setup` installs it"
-    );
-    eprintln!("left out: no python3 on this machine");
-    None
-}
 
 struct Node {
     folder: TempDir,
@@ -153,9 +179,7 @@ fn unwatched() -> Vec<String> {
     (0..10).flat_map(|step| [format!("begin {step}"), format!("ended {step}")]).collect()
 }
 
-#[test]
 fn of_four_processes_in_one_session_the_lowest_starts_once_before_step_3_and_stops_once_behind_step_5() {
-    let Some(_) = python() else { return };
     let node = Node::new();
     let (code, stderr) = node.run("python3 torchrun.py", &[]);
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
@@ -170,9 +194,7 @@ fn of_four_processes_in_one_session_the_lowest_starts_once_before_step_3_and_sto
     assert_eq!(ranges, ["range harness step 3", "range harness step 4", "range harness step 5"]);
 }
 
-#[test]
 fn of_four_sessions_each_has_its_own_start_and_stop() {
-    let Some(_) = python() else { return };
     let node = Node::new();
     std::thread::scope(|scope| {
         for rank in 0..4 {
@@ -194,9 +216,7 @@ fn of_four_sessions_each_has_its_own_start_and_stop() {
     }
 }
 
-#[test]
 fn processes_that_nobody_tells_apart_settle_who_opens_the_window() {
-    let Some(_) = python() else { return };
     let node = Node::new();
     assert_eq!(node.run("python3 train.py", &[("HOW", "spawned")]), (Some(0), String::new()));
     let started = (0..4).filter(|me| calls(&node.said(*me)) == watched()).count();
@@ -204,9 +224,7 @@ fn processes_that_nobody_tells_apart_settle_who_opens_the_window() {
     assert_eq!((started, others), (1, 3));
 }
 
-#[test]
 fn an_iteration_counts_once_whatever_steps_in_it() {
-    let Some(_) = python() else { return };
     for how in ["one", "two", "idle", "now and then", "scaler"] {
         let node = Node::new();
         assert_eq!(node.run("python3 train.py", &[("HOW", how)]), (Some(0), String::new()), "{how}");
@@ -217,9 +235,7 @@ fn an_iteration_counts_once_whatever_steps_in_it() {
     }
 }
 
-#[test]
 fn a_window_can_begin_with_the_first_step_and_end_with_the_last() {
-    let Some(_) = python() else { return };
     let node = Node::new();
     node.run_within("hook:0..9", "python3 train.py", &[]);
     let said = node.said(0);
@@ -228,9 +244,7 @@ fn a_window_can_begin_with_the_first_step_and_end_with_the_last() {
     assert_eq!(node.mark(0).map(|mark| (mark.opened, mark.closed)), Some((Some(0), Some(9))));
 }
 
-#[test]
 fn a_window_that_the_training_never_comes_to_or_never_leaves_is_told() {
-    let Some(_) = python() else { return };
     let node = Node::new();
     assert_eq!(node.run_within("hook:50..55", "python3 train.py", &[]).0, Some(0));
     assert_eq!(node.said(0), unwatched());
@@ -243,9 +257,7 @@ fn a_window_that_the_training_never_comes_to_or_never_leaves_is_told() {
 /// What fails, the environment that makes it fail, and what is told of it.
 type Failure<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
 
-#[test]
 fn no_failure_of_the_hook_changes_the_training() {
-    let Some(_) = python() else { return };
     let hidden = tempfile::tempdir().expect("a folder");
     fs::write(hidden.path().join("sitecustomize.py"), "raise RuntimeError('as it always was')\n")
         .expect("written");
@@ -282,9 +294,7 @@ fn no_failure_of_the_hook_changes_the_training() {
     }
 }
 
-#[test]
 fn what_no_window_can_be_made_of_leaves_the_training_alone() {
-    let Some(_) = python() else { return };
     for window in ["hook:", "hook:a..b", "hook:5..3", "hook:-1..3"] {
         let node = Node::new();
         let (code, stderr) = node.run_within(window, "python3 train.py", &[]);
@@ -294,9 +304,7 @@ fn what_no_window_can_be_made_of_leaves_the_training_alone() {
     }
 }
 
-#[test]
 fn a_torch_that_is_another_one_is_told_and_left_alone() {
-    let Some(_) = python() else { return };
     let node = Node::new();
     let optimizer = node.job().join("torch/optim/optimizer.py");
     let text = fs::read_to_string(&optimizer).expect("there").replace("class Optimizer:", "class Base:");
@@ -309,9 +317,7 @@ fn a_torch_that_is_another_one_is_told_and_left_alone() {
     assert!(stderr.contains("torch.optim.optimizer is not as expected"), "{stderr}");
 }
 
-#[test]
 fn the_module_that_the_hook_hides_is_imported_and_is_the_one_that_others_find() {
-    let Some(_) = python() else { return };
     let node = Node::new();
     let hidden = node.folder.path().join("hidden");
     fs::create_dir(&hidden).expect("made");
@@ -325,17 +331,8 @@ fn the_module_that_the_hook_hides_is_imported_and_is_the_one_that_others_find() 
     assert_eq!(calls(&node.said(0)), watched());
 }
 
-/// With `HARNESS_PYTHON_WITH_TORCH`, the path of a python that can import torch.
-#[test]
 fn real_optimizers_are_counted_where_a_real_torch_is_there() {
-    let named = std::env::var("HARNESS_PYTHON_WITH_TORCH").ok();
-    let python = named.clone().unwrap_or_else(|| "python3".to_owned());
-    let imports = Command::new(&python).args(["-c", "import torch"]).stderr(Stdio::null()).status();
-    if !imports.is_ok_and(|status| status.success()) {
-        assert!(named.is_none(), "no torch in: {python}");
-        eprintln!("left out: no python here that imports torch");
-        return;
-    }
+    let python = crate::needs::python_with_torch();
     let node = Node::new();
     fs::remove_dir_all(node.job().join("torch")).expect("removed");
     let train = "import torch\nmodel = torch.nn.Linear(4, 4)\noptimizer = torch.optim.AdamW(model.parameters())\n\

@@ -1,7 +1,8 @@
-//! The tables of statistics against a second implementation, which was written from the published definitions alone and
-//! lies beside the project: of real exports, and of generated ones in both forms. It needs Python with pandas and is
-//! skipped where that is not there.
+//! The tables of statistics against `tests/oracle`, a second implementation that was written from the published definitions
+//! alone: of real exports, and of generated ones in both forms.
 
+use crate::corpus;
+use crate::fact::Fact;
 use recipes::report::{Arguments, find};
 use recipes::sheet::{Headings, List, Quantity, Sheet, TimeUnit, Values};
 use recipes::trace::Trace;
@@ -9,6 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+pub const MADE: &[Fact] = &[("tables_of_generated_exports_agree", tables_of_generated_exports_agree)];
+pub const OWN: &[Fact] = &[(
+    "a_table_is_read_with_its_quotes_and_every_difference_is_seen",
+    a_table_is_read_with_its_quotes_and_every_difference_is_seen,
+)];
+
+pub const COLLECTED: &[Fact] = &[("tables_of_real_exports_agree", tables_of_real_exports_agree)];
 
 /// Every report that both know.
 const REPORTS: [&str; 16] = [
@@ -46,7 +55,7 @@ const EMPTY: [(&str, &str); 1] = [("cuda_kern_exec_sum", "QStdDev (ns)")];
 const DRIVER: &str = r#"
 import pathlib, sqlite3, sys, warnings
 sys.dont_write_bytecode = True
-oracle, out, reports, given = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3].split(","), sys.argv[4:]
+oracle, out, reports, made, given = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3].split(","), sys.argv[4], sys.argv[5:]
 sys.path.insert(0, oracle)
 warnings.simplefilter("ignore")
 import numpy as np, pandas as pd
@@ -84,7 +93,7 @@ def disturb(path, seed):
         if len(table):
             table.to_parquet(folder / f"{name}.parquet", index=False)
 
-for seed, devices, kernels in ((1, 1, 2000), (2, 2, 3000), (3, 8, 2500), (4, 4, 1200), (5, 3, 40)):
+for seed, devices, kernels in ((1, 1, 2000), (2, 2, 3000), (3, 8, 2500), (4, 4, 1200), (5, 3, 40)) if made else ():
     path = out / f"seed-{seed}.sqlite"
     sys.argv = ["gen_synth", str(path), "--kernels", str(kernels), "--devices", str(devices),
                 "--seed", str(seed), "--rank", str(seed - 1), "--nvtx", "--mpi"]
@@ -109,41 +118,44 @@ for path in given:
 /// What it fails at, and why: it is no word against ours.
 const FAILS: [(&str, &str, &str); 0] = [];
 
-#[test]
-fn two_implementations_agree_on_real_exports_and_on_generated_ones() {
-    let Some((python, oracle)) = second_implementation() else { return };
+fn tables_of_real_exports_agree() {
     let folder = tempfile::tempdir().expect("a folder");
-    let corpus = crate::project::root().parent().map(|parent| parent.join("shared/corpus/nsys"));
-    let mut exports: Vec<PathBuf> = corpus
-        .iter()
-        .filter_map(|corpus| fs::read_dir(corpus).ok())
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|of| of == "sqlite"))
-        .collect();
-    exports.sort();
-    let ran = Command::new(&python)
-        .args(["-c", DRIVER])
-        .arg(&oracle)
-        .arg(folder.path())
-        .arg(REPORTS.join(","))
-        .args(&exports)
-        .output()
-        .expect("it starts");
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    run("", folder.path(), &corpus::exports());
+    let (tables, _) = compare(&corpus::exports(), folder.path());
+    assert!(tables >= 30, "{tables}");
+}
+
+fn tables_of_generated_exports_agree() {
+    let folder = tempfile::tempdir().expect("a folder");
+    run("made", folder.path(), &[]);
     let made = fs::read_dir(folder.path()).expect("there").flatten().map(|entry| entry.path());
     let mut made: Vec<PathBuf> =
         made.filter(|path| path.extension().is_none_or(|of| of == "sqlite")).collect();
     made.sort();
     assert_eq!(made.len(), 10, "five exports in two forms: {made:?}");
+    let (tables, seen) = compare(&made, folder.path());
+    assert_eq!(seen.len(), REPORTS.len() - usize::from(!seen.contains("osrt_sum")), "{seen:?}");
+    assert!(tables >= 10 * 15, "{tables}");
+}
+
+/// The second implementation over these exports, and over those that it makes where `made` says so.
+fn run(made: &str, folder: &Path, exports: &[PathBuf]) {
+    let mut command = Command::new(crate::needs::pandas());
+    command.args(["-c", DRIVER]).arg(crate::project::root().join("tests/oracle"));
+    command.arg(folder).arg(REPORTS.join(",")).arg(made).args(exports);
+    let ran = command.output().expect("it starts");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+/// How many tables were compared, and of which reports.
+fn compare(exports: &[PathBuf], folder: &Path) -> (usize, BTreeSet<&'static str>) {
     let (mut apart, mut tables, mut seen) = (Vec::new(), 0, BTreeSet::new());
-    for path in exports.iter().chain(&made) {
+    for path in exports {
         for report in REPORTS {
             let stem = path.file_stem().expect("a name").to_string_lossy();
             let stem = stem.trim_end_matches("_pqtdir");
-            let theirs = folder.path().join(format!("{stem}.{report}.csv"));
-            let failed = folder.path().join(format!("{stem}.{report}.failed"));
+            let theirs = folder.join(format!("{stem}.{report}.csv"));
+            let failed = folder.join(format!("{stem}.{report}.failed"));
             if let Ok(why) = fs::read_to_string(&failed) {
                 let known = FAILS.iter().any(|(of, at, _)| *of == stem && *at == report);
                 assert!(known, "{stem}: {report}: {why}");
@@ -161,31 +173,7 @@ fn two_implementations_agree_on_real_exports_and_on_generated_ones() {
         }
     }
     assert!(apart.is_empty(), "{} differences:\n{}", apart.len(), apart[..apart.len().min(40)].join("\n"));
-    assert_eq!(seen.len(), REPORTS.len() - usize::from(!seen.contains("osrt_sum")), "{seen:?}");
-    assert!(tables >= 10 * 15, "{tables}");
-    println!("tables compared: {tables}");
-}
-
-/// Its Python and its folder, where both are there.
-fn second_implementation() -> Option<(PathBuf, PathBuf)> {
-    let skip = |why: &str| {
-        println!("skipped: {why}");
-        None
-    };
-    let oracle = crate::project::root().parent()?.join("shared/oracle");
-    if !oracle.join("refstats.py").exists() {
-        return skip("no second implementation beside the project");
-    }
-    let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".oracle-venv"));
-    let venv = std::env::var_os("ORACLE_VENV").map(PathBuf::from).or(home);
-    let Some(python) = venv.map(|venv| venv.join("bin/python")).filter(|python| python.exists()) else {
-        return skip("no Python for the second implementation; its `setup.sh` makes one in `~/.oracle-venv`");
-    };
-    let asked = Command::new(&python).args(["-c", "import numpy, pandas, pyarrow"]).output();
-    match asked {
-        Ok(asked) if asked.status.success() => Some((python, oracle)),
-        _ => skip("Python has no numpy, pandas or pyarrow"),
-    }
+    (tables, seen)
 }
 
 fn ours(path: &Path, report: &str) -> Option<Sheet> {
@@ -346,8 +334,7 @@ fn rows(columns: &[Vec<Cell>], height: usize) -> Vec<Vec<Cell>> {
     rows
 }
 
-#[test]
-fn a_table_is_read_with_its_quotes_and_every_difference_is_told() {
+fn a_table_is_read_with_its_quotes_and_every_difference_is_seen() {
     let table = Table::read("Name,\"Avg (ns)\"\n\"a \"\"b\"\", c\",1.5\nd,\n");
     assert_eq!(table.columns["Name"], ["a \"b\", c", "d"]);
     assert_eq!((table.height, table.columns["Avg (ns)"][1].as_str()), (2, ""));

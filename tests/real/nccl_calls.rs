@@ -1,18 +1,22 @@
 //! Calls of NCCL in a real report that nobody here wrote, where it lies beside the project, held against questions to its
 //! tables: which launch lies in which end of a group is asked row by row, and no code of the recipes is used for it.
 
+use crate::fact::Fact;
 use recipes::nccl::{Function, NcclCalls};
 use recipes::trace::Trace;
 use rusqlite::{Connection, OpenFlags};
 use std::path::PathBuf;
 
-fn file() -> Option<PathBuf> {
-    let path = crate::project::root().parent()?.join("shared/corpus/nsys/h100-2gpu-mfu-before.sqlite");
-    if !path.exists() {
-        println!("skipped: no corpus beside the project");
-        return None;
-    }
-    Some(path)
+pub const FACTS: &[Fact] = &[
+    (
+        "sends_and_receives_of_a_real_report_share_what_their_group_launched",
+        sends_and_receives_of_a_real_report_share_what_their_group_launched,
+    ),
+    ("what_a_real_report_did_not_record_is_not_recorded", what_a_real_report_did_not_record_is_not_recorded),
+];
+
+fn file() -> PathBuf {
+    crate::corpus::export("h100-2gpu-mfu-before")
 }
 
 fn asked(path: &PathBuf) -> Connection {
@@ -30,9 +34,8 @@ fn numbers(db: &Connection, question: &str) -> Vec<Vec<i64>> {
 const NAMED: &str =
     "FROM NVTX_EVENTS e JOIN StringIds s ON s.id = e.textId WHERE e.eventType = 59 AND s.value";
 
-#[test]
 fn sends_and_receives_of_a_real_report_share_what_their_group_launched() {
-    let Some(path) = file() else { return };
+    let path = file();
     let db = asked(&path);
     let trace = Trace::open(&path).expect("opens");
     let nccl = NcclCalls::read(&trace).expect("sound").expect("calls");
@@ -91,9 +94,8 @@ fn sends_and_receives_of_a_real_report_share_what_their_group_launched() {
     assert!(nccl.kernels.iter().all(|kernel| nccl.name(kernel) == "ncclDevKernel_SendRecv"));
 }
 
-#[test]
 fn what_a_real_report_did_not_record_is_not_recorded() {
-    let Some(path) = file() else { return };
+    let path = file();
     let payloads = "SELECT count(jsonText) + count(jsonTextId) + count(binaryData) FROM NVTX_EVENTS";
     assert_eq!(numbers(&asked(&path), payloads), [[0]]);
     let trace = Trace::open(&path).expect("opens");
