@@ -38,7 +38,8 @@ pub fn export(report: &RankReport, folder: &Path) -> Option<InputFile> {
 
 /// The steps that were asked for, with what the nodes tell of each session's window. A mark that cannot be read tells nothing.
 pub fn window(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Option<Asked> {
-    let steps = planned.profile.as_ref()?.window.as_ref()?.steps;
+    let window = planned.profile.as_ref()?.window.as_ref()?;
+    let (steps, planned_steps) = (window.steps, window.ends_after.map(|last| last + 1));
     let accounts = collected
         .files
         .iter()
@@ -48,7 +49,7 @@ pub fn window(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Opt
         let account = account::read(&String::from_utf8_lossy(&text)).ok()?;
         Some((account.rank, mark::read(&account.window?).ok()?))
     });
-    Some(Asked { first: steps.first, last: steps.last, marks: marks.collect() })
+    Some(Asked { first: steps.first, last: steps.last, marks: marks.collect(), planned_steps })
 }
 
 /// What nsys complained of among the workload's lines.

@@ -65,6 +65,16 @@ def _arm():
             self.stepped = set()
             self.stranger = None
             self.inside = {}
+            # Backward passes so far; those and the parameters at the last call of each optimizer; those at the end of the last step.
+            self.passes = self.repeats = 0
+            self.is_blind = False
+            self.passes_at = {}
+            self.passes_before = 0
+            # Those of the last three steps.
+            self.passes_of = []
+            # Parameters that each optimizer owns, and how often smaller ones stepped while the largest did not.
+            self.sizes = {}
+            self.waited = 0
             self.range = None
             # Only then it is known how many steps there were: a process that is killed tells no number.
             self.is_over = False
@@ -161,16 +171,91 @@ def _arm():
             def forget(_):
                 for known in (self.expected, self.stepped):
                     known.discard(key)
-                self.alive.pop(key, None)
+                for known in (self.alive, self.passes_at, self.sizes):
+                    known.pop(key, None)
 
             self.alive[key] = weakref.ref(optimizer, forget)
+            self.sizes[key] = self.size(optimizer)
             if self.first == 0 and self.opened is None and self.steps == 0 and self.claims():
                 self.open()
+
+        def size(self, optimizer):
+            """How many parameters it owns; 0 where that cannot be known yet."""
+            try:
+                groups = getattr(optimizer, "param_groups", ())
+                return sum(getattr(one, "numel", lambda: 1)() for group in groups for one in group["params"])
+            except Exception:
+                return 0
+
+        def went_back(self):
+            """A backward pass begins. Steps before the first one only made the state of an optimizer."""
+            if self.passes == 0 and self.is_warm_up():
+                self.restart()
+            self.passes += 1
+            self.repeats = 0
+
+        def is_warm_up(self):
+            # PyTorch's own recipe warms up 11 iterations at most, before it captures a graph.
+            return 0 < self.steps <= 11 and self.opened is None
+
+        def restart(self):
+            self.steps = 0
+            self.expected = set()
+            self.stepped = set()
+            self.passes_of = []
+            self.passes_before = self.passes
+
+        def waits(self):
+            """Whether a larger optimizer ends this iteration: some step several times for each step of another. One that does
+            not come at all is not waited for."""
+
+            def largest(keys):
+                return max((self.sizes.get(key, 0) for key in keys), default=0)
+
+            self.waited += 1
+            return self.waited <= 16 and largest(self.expected - self.stepped) > largest(self.stepped)
+
+        def skipped(self):
+            """Steps that a loss scaler of the program's own left out. Their backward passes are counted with those of the step that
+            follows: it has a multiple of what the steps on either side have, or of the next two where it is the first."""
+            self.passes_of = self.passes_of[-2:] + [self.passes - self.passes_before]
+            self.passes_before = self.passes
+            if len(self.passes_of) < 3 or self.passes_of[2] == 0:
+                return 0
+            before, between, last = self.passes_of
+            many = 0
+            if before == last:
+                many = between
+            elif between == last and self.steps == 3:
+                many = before
+            return many // last - 1 if many > last and many % last == 0 else 0
+
+        def is_part(self, key, optimizer):
+            """Whether it goes on with the step that it made last: no backward pass lies between them. DeepSpeed steps so for each
+            group of parameters, which it swaps in. The same ones many times over are steps whose passes cannot be seen, as in
+            a graph that is replayed."""
+            groups = getattr(optimizer, "param_groups", ())
+            now = (self.passes, tuple(id(one) for group in groups for one in group["params"][:1]))
+            before = self.passes_at.get(key)
+            self.passes_at[key] = now
+            if self.is_blind or not self.passes or before is None or before[0] != now[0]:
+                return False
+            if before[1] != now[1] or self.repeats < 64:
+                self.repeats += before[1] == now[1]
+                return True
+            self.is_blind = True
+            self.steps += self.repeats
+            return False
 
         def stepped_by(self, optimizer):
             """An optimizer has stepped. Of several that step in one iteration the last one ends it."""
             key = id(optimizer)
+            if self.is_part(key, optimizer):
+                return
             if not self.expected:
+                if self.is_warm_up():
+                    # All that stepped so far are gone.
+                    self.restart()
                 self.expected = set(self.alive) | {key}
             if key not in self.expected:
                 # One that steps now and then belongs to the iterations of the others; one that steps alone has taken over.
@@ -180,16 +265,21 @@ def _arm():
                 self.expected = {key}
                 self.stepped = set()
                 self.steps += 1
+            elif key in self.stepped and self.waits():
+                return
             elif key in self.stepped:
                 # It steps again, and the others did not come: they are no part of an iteration, and one ended before.
                 self.expected = set(self.stepped)
                 self.stepped = set()
-                self.steps += 1
+                self.steps += self.waited
+            self.waited = 0 if not self.stepped else self.waited
             self.stranger = None
             self.stepped.add(key)
             if self.expected <= self.stepped:
                 self.stepped = set()
+                self.waited = 0
                 self.steps += 1
+                self.steps += self.skipped()
                 self.ended()
 
         def ended(self):
@@ -248,6 +338,7 @@ def _arm():
 
     created = guarded(window.created)
     stepped = guarded(window.stepped_by)
+    went_back = guarded(lambda _: window.went_back())
 
     def wrap_step(owner):
         """Counts calls of `step` of a class; those that a call makes in turn are part of it."""
@@ -318,7 +409,27 @@ def _arm():
 
         scaler.step = step
 
+    def wrap_autograd(module):
+        """Counts backward passes; one within another is part of it, as that of an activation that is computed twice."""
+        import functools
+
+        plain = module.backward
+
+        @functools.wraps(plain)
+        def backward(*args, **kwargs):
+            if window.inside.get(module):
+                return plain(*args, **kwargs)
+            went_back(None)
+            window.inside[module] = True
+            try:
+                return plain(*args, **kwargs)
+            finally:
+                window.inside.pop(module, None)
+
+        module.backward = backward
+
     wrappers = {
+        "torch.autograd": wrap_autograd,
         "torch.optim.optimizer": wrap_optimizer,
         "torch.amp.grad_scaler": wrap_scaler,
         "torch.cuda.amp.grad_scaler": wrap_scaler,

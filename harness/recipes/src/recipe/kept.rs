@@ -108,7 +108,7 @@ mod tests {
             rank: Some(*rank),
         };
         let files = reports.iter().map(file).collect();
-        let window = Some(Asked { first: 0, last: 5, marks: BTreeMap::new() });
+        let window = Some(Asked { first: 0, last: 5, marks: BTreeMap::new(), planned_steps: None });
         let kept = Arc::new(kept);
         JobInput { files, window, kept, ..job(Workload::Command, &[], |rank| format!("n{rank}"), 3) }
     }

@@ -1,6 +1,6 @@
 class Optimizer:
     def __init__(self, parameters=()):
-        self.parameters = list(parameters)
+        self.param_groups = [{"params": list(parameters)}]
 
     def step(self, closure=None):
         raise NotImplementedError

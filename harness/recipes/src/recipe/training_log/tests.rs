@@ -21,7 +21,7 @@ fn ran(facts: TrainingFacts, stdout: &str, stderr: &str) -> Output {
 
 /// One of which these steps were to be watched.
 pub fn of_window((first, last): (u64, u64), facts: TrainingFacts, stdout: &str) -> Output {
-    with(Some(Asked { first, last, marks: BTreeMap::new() }), facts, stdout, "")
+    with(Some(Asked { first, last, marks: BTreeMap::new(), planned_steps: None }), facts, stdout, "")
 }
 
 fn with(window: Option<Asked>, facts: TrainingFacts, stdout: &str, stderr: &str) -> Output {

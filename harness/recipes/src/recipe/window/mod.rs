@@ -7,7 +7,7 @@ mod tests;
 
 use self::measured::{EFA_PER_STEP, EFA_UNKNOWN, REACHED, STEP_TIME, Span, Spans, UNTIMED};
 use super::cuda_gpu_kern_sum::loss;
-use super::{Doubt, FileRole, InputFile, JobInput, LIST, Output, RecipeSpec};
+use super::{Doubt, FileRole, InputFile, JobInput, LIST, Output, RecipeSpec, Workload};
 use crate::finding::Finding;
 use crate::metric::{Blames, Dim, Dims, MetricSpec};
 use crate::source::nsys_export::ExportError;
@@ -18,6 +18,9 @@ use crate::trace::nvtx::Ranges;
 use crate::unit::{Better, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+
+const NOT_AS_ASKED: &str = "window-not-as-asked";
+const MISCOUNTED: &str = "window-miscounted";
 
 const OF_RANK: &[Dim] = &[Dim::Rank, Dim::Node];
 
@@ -69,6 +72,9 @@ pub struct Asked {
     pub first: u64,
     pub last: u64,
     pub marks: BTreeMap<u32, Mark>,
+    /// How many steps the program's command line allows, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_steps: Option<u64>,
 }
 
 impl Asked {
@@ -136,8 +142,10 @@ fn run(job: &JobInput) -> Output {
         for (spec, value) in [(STEPS, seen.steps), (FIRST, seen.first), (LAST, seen.last)] {
             output.metrics.extend(value.map(|value| spec.of(dims.clone(), value as f64)));
         }
+        let wrong = wrong.map(|why| (NOT_AS_ASKED, why));
+        let wrong = wrong.or_else(|| miscounted(job, asked, mark).map(|why| (MISCOUNTED, why)));
         match (wrong, shown.span) {
-            (Some(why), _) => doubt(&mut output, file, node, why),
+            (Some((cause, why)), _) => doubt(&mut output, file, node, cause, why),
             (None, Some(span)) => drop(spans.entry(node.clone()).or_default().insert(rank, span)),
             (None, None) => {
                 let why =
@@ -292,15 +300,34 @@ fn wrong(asked: &Asked, mark: Option<&Mark>, shown: &Shown, seen: &Seen) -> Resu
     }))
 }
 
+/// Why the hook's numbers are not those of the program. Its ranges and its marker have one counter, so that neither shows an error
+/// of the other; only the planned number of steps does.
+fn miscounted(job: &JobInput, asked: &Asked, mark: Option<&Mark>) -> Option<String> {
+    let counted = mark.filter(|mark| mark.way == "hook")?.steps?;
+    let of_suite = match &job.workload {
+        Workload::Training { facts, .. } => facts.steps.map(u64::from),
+        _ => None,
+    };
+    // Where the suite and the command line differ, either may be the one that the program kept to.
+    let planned = of_suite.or(asked.planned_steps)?;
+    let is_planned = counted == planned || asked.planned_steps == Some(counted);
+    (!is_planned).then(|| {
+        format!(
+            "the hook counted {counted} steps, planned are {planned}: its steps are not those of the training; watch the \
+             log instead (`way = \"watch\"`), or correct the planned steps"
+        )
+    })
+}
+
 /// What was measured in another window is no measure of this one, and who asked for the wrong steps has no bad node.
-fn doubt(output: &mut Output, file: &InputFile, node: &str, why: String) {
+fn doubt(output: &mut Output, file: &InputFile, node: &str, cause: &'static str, why: String) {
     let of_reports = LIST.iter().filter(|recipe| !recipe.tables.is_empty()).flat_map(|recipe| recipe.metrics);
     let metrics = of_reports.map(|metric| metric.name.to_owned()).filter(|name| name != OPENED.name);
-    let finding: Finding = file.tells("window-not-as-asked", why);
+    let finding: Finding = file.tells(cause, why);
     output.doubts.push(Doubt {
         metrics: metrics.collect(),
         dims: Dims::new().with(Dim::Node, node),
-        cause: "window-not-as-asked".to_owned(),
+        cause: cause.to_owned(),
         why: finding.message.clone(),
     });
     output.findings.push(finding);

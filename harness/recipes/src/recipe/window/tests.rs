@@ -10,7 +10,7 @@ fn job(made: &Made, asked: (u64, u64), mark: Option<Mark>) -> JobInput {
     let node = |rank| format!("n{rank}");
     let mut job = crate::recipe::testing::job(Workload::Command, &[made.path()], node, 1);
     let marks = mark.into_iter().map(|mark| (0, mark)).collect();
-    job.window = Some(Asked { first: asked.0, last: asked.1, marks });
+    job.window = Some(Asked { first: asked.0, last: asked.1, marks, planned_steps: None });
     job
 }
 
@@ -237,4 +237,31 @@ fn where_no_window_was_asked_for_there_is_nothing_to_say() {
     let made = ranges("step", 3..=5);
     let output = run(&crate::recipe::testing::job(Workload::Command, &[made.path()], node, 1));
     assert!(output.metrics.is_empty() && output.findings.is_empty());
+}
+
+#[test]
+fn a_hook_that_counted_other_steps_than_planned_leaves_the_window_inconclusive() {
+    let hooked = ranges(MARKS, 3..=5);
+    let count = |way: &str, counted, of_suite, planned_steps| {
+        let mut job = job(&hooked, (3, 5), mark(way, Some(3), Some(5), counted));
+        job.workload = Workload::Training {
+            facts: TrainingFacts { steps: of_suite, ..TrainingFacts::default() },
+            ranks: 1,
+        };
+        job.window.as_mut().expect("a window").planned_steps = planned_steps;
+        run(&job)
+    };
+    for (of_suite, planned) in [(Some(10), None), (None, Some(10)), (Some(10), Some(10))] {
+        for counted in [40, 11, 7] {
+            let output = count("hook", counted, of_suite, planned);
+            assert_eq!(told(&output), (vec!["window-miscounted"], vec!["window-miscounted"]), "{counted}");
+            let message = &output.findings[0].message;
+            assert!(message.contains(&format!("counted {counted} steps, planned are 10")), "{message}");
+        }
+        assert_eq!(told(&count("hook", 10, of_suite, planned)).1, [""; 0]);
+        // A watcher reads the program's own numbers.
+        assert_eq!(told(&count("watch", 11, of_suite, planned)).1, [""; 0]);
+    }
+    assert_eq!(told(&count("hook", 40, None, None)).1, [""; 0], "nothing to compare with");
+    assert_eq!(told(&count("hook", 20, Some(10), Some(20))).1, [""; 0], "the command line says so");
 }
