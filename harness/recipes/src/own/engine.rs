@@ -6,7 +6,7 @@ use super::{Columns, frames};
 use polars::prelude::*;
 use polars::sql::SQLContext;
 use serde::{Deserialize, Serialize};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// What a query may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,8 +110,20 @@ pub(super) fn columns(query: &Prepared, tables: &[(String, Columns)]) -> Result<
     frames::columns_of(&result)
 }
 
-/// The rows stand in an order that does not depend on how they were come by.
+/// The engine goes down an expression by calling itself: room for the longest that a query may have.
+const STACK: usize = 64 << 20;
+
 fn run(query: &Prepared, tables: Vec<(String, DataFrame)>) -> Result<DataFrame, String> {
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().stack_size(STACK);
+        let thread = builder.spawn_scoped(scope, || execute(query, tables));
+        let thread = thread.map_err(|error| format!("no thread for the query: {error}"))?;
+        thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}
+
+/// The rows stand in an order that does not depend on how they were come by.
+fn execute(query: &Prepared, tables: Vec<(String, DataFrame)>) -> Result<DataFrame, String> {
     let mut context = SQLContext::new();
     for (name, table) in tables {
         context.register(&name, table.lazy());
