@@ -24,6 +24,8 @@ pub enum Body {
     List { mark: u8, slashes: usize },
     /// The lines of a private key, to the one that ends it.
     Key { ending: bool },
+    /// Lines of nothing but base64.
+    Base64Lines,
 }
 
 /// How far behind a line's end a mark may stand that closes what goes over lines.
@@ -44,6 +46,8 @@ impl Body {
             Body::Key { .. } => return self.eats_key(rest),
             Body::Block { indent } => return block(rest, *indent),
             Body::List { mark, slashes } => return list(rest, *mark, *slashes),
+            Body::Base64Lines if rest.starts_with(b"Private-MAC") => true,
+            Body::Base64Lines if escapes::line_break(rest) > 0 => return escapes::line_break(rest),
             Body::Quoted { mark, slashes: 0 } if first == b'\n' => {
                 !rest.iter().take(CLOSES_WITHIN).take_while(|byte| **byte != 0).any(|byte| byte == mark)
             }
@@ -51,6 +55,7 @@ impl Body {
             Body::Of(class) => !class(first),
             Body::Quoted { mark, slashes } => return quoted(rest, *mark, *slashes),
             Body::Line => false,
+            Body::Base64Lines => !(first.is_ascii_alphanumeric() || b"+/=".contains(&first)),
             Body::Header => ends_text(rest),
             Body::Cell => ends_text(rest) || wall(rest) > 0,
             Body::Plain { in_list } => {
@@ -91,6 +96,7 @@ impl Body {
             }
             // A line's end in an escaped text.
             (false, [b'\\', b'n' | b'r' | b't' | b'\\', ..]) => 2,
+            (false, [b'"' | b'\\', ..]) => next_record(rest),
             (false, [first @ (b'[' | b'(' | b'<'), ..]) => prefix(rest, *first),
             (false, [first, ..]) => {
                 usize::from(first.is_ascii_alphanumeric() || b"+/=:,-._ \n\r\t".contains(first))
@@ -134,8 +140,41 @@ fn list(rest: &[u8], mark: u8, slashes: usize) -> usize {
     if quote(&rest[at..]) == Some((slashes, mark)) { at + slashes + 1 } else { 0 }
 }
 
+/// What stands between the text of one record of JSON and that of the next, where each line of a text is a record.
+fn next_record(rest: &[u8]) -> usize {
+    const MOST: usize = 256;
+    let Some((slashes, mark)) = quote(rest) else { return 0 };
+    let breaks = (slashes + 1..rest.len().min(MOST)).find(|at| escapes::line_break(&rest[*at..]) > 0);
+    let Some(mut at) = breaks else { return 0 };
+    at += escapes::line_break(&rest[at..]);
+    if rest.get(at) != Some(&b'{') || quote(&rest[at + 1..]) != Some((slashes, mark)) {
+        return 0;
+    }
+    at += slashes + 2;
+    at += rest[at..]
+        .iter()
+        .take(MOST)
+        .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_')
+        .count();
+    // Its name ends, and the text begins.
+    for separator in [Some(b':'), None] {
+        if quote(&rest[at..]) != Some((slashes, mark)) {
+            return 0;
+        }
+        at += slashes + 1;
+        if let Some(separator) = separator {
+            if rest.get(at) != Some(&separator) {
+                return 0;
+            }
+            at += 1;
+            at += rest[at..].iter().take(4).take_while(|byte| **byte == b' ').count();
+        }
+    }
+    at
+}
+
 /// What a launcher puts before a line, in brackets.
-fn prefix(rest: &[u8], opening: u8) -> usize {
+pub fn prefix(rest: &[u8], opening: u8) -> usize {
     let closing = match opening {
         b'[' => b']',
         b'(' => b')',

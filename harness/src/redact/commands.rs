@@ -17,9 +17,10 @@ pub fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
     let is_attached = more.first().is_some_and(u8::is_ascii_alphanumeric);
     let is_given = words.any(|word| match (word, *is_user) {
         (b"curl", true) => true,
-        (b"sshpass" | b"login", false) => true,
+        (b"redis-cli", false) => *flag == "-a",
+        (b"sshpass" | b"login", false) => *flag == "-p",
         // A blank behind theirs means that they ask for it.
-        (b"mysql" | b"mysqldump" | b"mysqladmin" | b"mariadb", false) => is_attached,
+        (b"mysql" | b"mysqldump" | b"mysqladmin" | b"mariadb", false) => *flag == "-p" && is_attached,
         _ => false,
     });
     if !is_given {
@@ -46,7 +47,8 @@ pub fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
     }
     let is_port = seen.len() < 6 && seen.iter().all(u8::is_ascii_digit);
     let what = format!("{flag} ...");
-    (!tells_nothing(seen) && !is_port).then(|| Found {
+    let is_flag = seen.starts_with(b"--");
+    (!tells_nothing(seen) && !is_port && !is_flag).then(|| Found {
         keep: flag.len() + at,
         skip: 0,
         body: Some(body),
@@ -55,7 +57,8 @@ pub fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
 }
 
 /// Flags, and whether a user stands before the password. `--password` is known by its name.
-const FLAGS: [(&str, bool); 4] = [("-p", false), ("-u", true), ("--user", true), ("--proxy-user", true)];
+const FLAGS: [(&str, bool); 5] =
+    [("-p", false), ("-a", false), ("-u", true), ("--user", true), ("--proxy-user", true)];
 
 /// `password X` behind `login NAME` or `machine NAME`.
 pub fn netrc(before: &[u8], rest: &[u8]) -> Option<Found> {

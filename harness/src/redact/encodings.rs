@@ -1,5 +1,5 @@
-//! Known values as other programs encode them: base64 (also behind something else, as in `user:VALUE`), hexadecimal, and
-//! with percent signs as in addresses.
+//! Known values as other programs encode them: base64 (also behind something else, as in `user:VALUE`), hexadecimal,
+//! with percent signs as in addresses, and with backslashes as shells and languages do.
 
 pub fn of(value: &str) -> Vec<String> {
     let mut forms: Vec<String> = (0..3).map(|before| base64(value.as_bytes(), before)).collect();
@@ -11,9 +11,16 @@ pub fn of(value: &str) -> Vec<String> {
         forms[0].push(last);
     }
     forms.extend(forms.clone().iter().map(|form| form.replace('+', "-").replace('/', "_")));
-    let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
-    forms.push(hex.to_ascii_uppercase());
-    forms.push(hex);
+    for (before, between) in [("", ""), ("", " "), ("", ":"), (r"\x", r"\x"), (r"\\x", r"\\x"), ("%", "%")] {
+        let each: Vec<String> = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+        forms.push(format!("{before}{}", each.join(between)));
+        let each: Vec<String> = value.bytes().map(|byte| format!("{byte:02X}")).collect();
+        forms.push(format!("{before}{}", each.join(between)));
+    }
+    for form in backslashes(value) {
+        forms.push(form.replace('\\', r"\\").replace('"', "\\\""));
+        forms.push(form);
+    }
     for stays in ["-_.~", "-_.~/"] {
         let percent = |lower: bool| -> String {
             let one = |byte: u8| match char::from(byte) {
@@ -31,6 +38,40 @@ pub fn of(value: &str) -> Vec<String> {
         }
     }
     forms
+}
+
+/// In letters of ASCII alone, as JSON is written by Python.
+pub fn ascii(text: &str) -> String {
+    let one = |c: char| match c {
+        c if c.is_ascii() => c.to_string(),
+        c => c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
+    };
+    text.chars().map(one).collect()
+}
+
+/// Bytes of Python and `$'...'` of bash, with either mark around them; and words of a shell.
+fn backslashes(value: &str) -> Vec<String> {
+    let bytes = |marks: &str, is_octal: bool| -> String {
+        let one = |byte: u8| match byte {
+            b'\\' => r"\\".to_owned(),
+            b'\n' => r"\n".to_owned(),
+            b'\t' => r"\t".to_owned(),
+            b' '..=b'~' if marks.contains(char::from(byte)) => format!("\\{}", char::from(byte)),
+            b' '..=b'~' => char::from(byte).to_string(),
+            _ if is_octal => format!("\\{byte:03o}"),
+            _ => format!("\\x{byte:02x}"),
+        };
+        value.bytes().map(one).collect()
+    };
+    let stays = |c: char| !c.is_ascii() || c.is_ascii_alphanumeric() || "%+-./:=@_~#".contains(c);
+    let one = |c: char| if stays(c) { c.to_string() } else { format!("\\{c}") };
+    vec![
+        bytes("'", false),
+        bytes("", false),
+        bytes("'", true),
+        bytes("", true),
+        value.chars().map(one).collect(),
+    ]
 }
 
 /// The digits that depend on nothing but the value, where so many bytes stand before it in a group of three.

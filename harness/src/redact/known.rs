@@ -1,7 +1,8 @@
 //! Values that are known to be secret, in all the forms in which an artefact may hold them. Where they come from is told
 //! in `secrets.rs`.
 
-use super::encodings;
+use super::body::prefix;
+use super::{encodings, escapes};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone)]
@@ -20,6 +21,12 @@ impl Default for Known {
 
 /// Shorter lines of a value may stand anywhere.
 const LEAST: usize = 6;
+/// Shorter forms stand by accident at the end of one line and the beginning of the next.
+const LEAST_PARTED: usize = 8;
+/// So much may stand within a form at most that is none of it.
+const MOST_BETWEEN: usize = 256;
+/// More than is looked at to see what stands there.
+const SLACK: usize = 128;
 
 impl Known {
     pub fn add(&mut self, name: &str, value: &str) {
@@ -46,8 +53,7 @@ impl Known {
             return None;
         }
         let forms = self.forms.get(&first)?;
-        let (form, name) = forms.iter().find(|(form, _)| rest.starts_with(form))?;
-        Some((form.len(), name))
+        forms.iter().find_map(|(form, name)| Some((length(form, rest)?, name.as_str())))
     }
 
     /// Whether any of them begins so.
@@ -56,7 +62,40 @@ impl Known {
     }
 
     pub fn longest(&self) -> usize {
-        self.longest
+        if self.longest == 0 { 0 } else { self.longest + MOST_BETWEEN + SLACK }
+    }
+}
+
+/// How far a form goes that begins here, whatever colours stand within it and wherever its lines were broken.
+fn length(form: &[u8], rest: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    let mut begins_line = false;
+    for byte in form {
+        while rest.get(at) != Some(byte) {
+            let more = between(rest.get(at..)?, begins_line);
+            if more == 0 || form.len() < LEAST_PARTED || at + more > form.len() + MOST_BETWEEN {
+                return None;
+            }
+            begins_line |= escapes::line_break(&rest[at..]) > 0;
+            at += more;
+        }
+        begins_line &= *byte == b' ';
+        at += 1;
+    }
+    Some(at)
+}
+
+/// The length of what shows nothing: a terminal's escape, a line's end, and what a launcher puts before a line.
+fn between(rest: &[u8], begins_line: bool) -> usize {
+    match rest {
+        [0x1b | b'\\' | b'\r' | b'\n', ..] => escapes::length(rest).max(escapes::line_break(rest)),
+        [b' ' | b'\t' | b':', ..] if begins_line => 1,
+        [first @ (b'[' | b'(' | b'<'), ..] if begins_line => prefix(rest, *first),
+        [b'0'..=b'9', ..] if begins_line => {
+            let digits = rest.iter().take(8).take_while(|byte| byte.is_ascii_digit()).count();
+            if rest[digits..].starts_with(b": ") { digits + 2 } else { 0 }
+        }
+        _ => 0,
     }
 }
 
@@ -72,6 +111,7 @@ fn forms(value: &str) -> Vec<Vec<u8>> {
         value.to_owned(),
         value.replace('\'', r"'\''"),
         value.escape_debug().to_string(),
+        encodings::ascii(&json(&value.to_owned())),
         xml.replace('"', "&quot;"),
         xml.replace('"', "&quot;").replace('\'', "&apos;"),
         xml.replace('"', "&quot;").replace('\'', "&#39;"),
@@ -84,5 +124,7 @@ fn forms(value: &str) -> Vec<Vec<u8>> {
         forms.dedup();
     }
     forms.extend(encodings::of(value));
+    forms.sort();
+    forms.dedup();
     forms.into_iter().map(String::into_bytes).collect()
 }

@@ -17,7 +17,7 @@ pub struct Found {
 }
 
 /// Beginnings of values that are secret by themselves, and how many characters follow at least.
-const VALUES: [(&str, usize); 25] = [
+const VALUES: [(&str, usize); 30] = [
     ("ghp_", 20),
     ("gho_", 20),
     ("ghu_", 20),
@@ -43,6 +43,11 @@ const VALUES: [(&str, usize); 25] = [
     ("pypi-", 30),
     ("glsa_", 20),
     ("rk_live_", 16),
+    ("SG.", 20),
+    ("dop_v1_", 20),
+    ("glrt-", 16),
+    ("gldt-", 16),
+    ("AGE-SECRET-KEY-1", 30),
 ];
 /// Ids of keys of AWS: exactly so many capitals and digits follow.
 const KEY_IDS: [&str; 2] = ["AKIA", "ASIA"];
@@ -76,7 +81,7 @@ pub fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
 /// Whether anything can begin at a byte, by what stands before it.
 pub fn may_begin(before: &[u8], byte: u8) -> bool {
     matches!(byte, b'-' | b':')
-        || (byte.is_ascii_alphabetic()
+        || ((byte.is_ascii_alphabetic() || byte == b'_')
             && (!before.last().copied().is_some_and(is_word) || escapes::ends_in_escape(before)))
 }
 
@@ -110,7 +115,9 @@ fn value(rest: &[u8]) -> Option<Found> {
         // Words of a language have no digits.
         let seen = count(more, in_value, 64);
         if seen >= least && more[..seen].iter().any(u8::is_ascii_digit) {
-            let (skip, body) = (prefix.len(), Some(Body::Of(in_value)));
+            // Behind a dot there may be more of them.
+            let class = if prefix.ends_with('.') { in_token } else { in_value };
+            let (skip, body) = (prefix.len(), Some(Body::Of(class)));
             return Some(Found { keep: 0, skip, body, what: format!("{prefix}...") });
         }
     }
@@ -118,6 +125,12 @@ fn value(rest: &[u8]) -> Option<Found> {
         let (keep, body) = (address.len(), Some(Body::Of(in_token)));
         let is_one = count(&rest[keep..], in_token, 8) == 8;
         return is_one.then(|| Found { keep, skip: 0, body, what: format!("{address}...") });
+    }
+    if let Some(more) = rest.strip_prefix(b"Private-Lines: ") {
+        let keep = rest.len() - more.len() + count(more, |byte| byte.is_ascii_digit(), 4);
+        let is_one = escapes::line_break(&rest[keep..]) > 0;
+        let body = Some(Body::Base64Lines);
+        return is_one.then(|| Found { keep, skip: 0, body, what: "a private key".to_owned() });
     }
     // A web token: two parts that begin as JSON does, and its signature.
     let part = |bytes: &[u8]| count(bytes, in_value, 512);
@@ -180,13 +193,14 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     let in_name = |byte: u8| is_word(byte) || byte == b'-' || byte == b'.';
     let length = count(&rest[escape..], in_name, LONGEST_NAME + 1);
     let name_end = escape + length;
-    let ends_name = |byte: &u8| byte.is_ascii_control() || b"=:\"'\\ |\xe2".contains(byte);
+    let ends_name = |byte: &u8| byte.is_ascii_control() || b"=:\"'\\ |\xe2>".contains(byte);
     if length == 0 || length > LONGEST_NAME || !rest.get(name_end).is_some_and(ends_name) {
         return None;
     }
     let name = std::str::from_utf8(&rest[escape..name_end]).ok()?;
     let signs = || is_parameter(before) && is_signature(name);
-    let may_count = is_secret_name(name).or_else(|| signs().then_some(false))?;
+    let is_login = ["auth", "_auth"].contains(&name);
+    let may_count = is_secret_name(name).or_else(|| (is_login || signs()).then_some(false))?;
     let mut before = before;
     while let Some(plain) = escapes::before_escape(before) {
         before = plain;
@@ -207,8 +221,16 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
             at += 1 + usize::from(matches!(rest.get(at + 1), Some(b'=' | b'>')));
             by
         }
+        b'>' if before.ends_with(b"<") => {
+            at += 1;
+            b'>'
+        }
+        _ if names_pair(before) && paired(&rest[at..]).is_some() => {
+            at += paired(&rest[at..])?;
+            b'='
+        }
         // The next word of a line, or of a list.
-        b',' if is_closed && (is_flag || is_set_by_function(before)) => {
+        b',' if is_closed && (is_flag || is_called_with(before, name)) => {
             at += 1;
             b' '
         }
@@ -230,6 +252,7 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
         (Some((slashes, mark)), _) => (Body::Quoted { mark, slashes }, slashes + 1),
         (None, Some((indent, _))) => (Body::Block { indent }, 0),
         (None, None) if by == b'|' => (Body::Cell, 0),
+        (None, None) if by == b'>' => (Body::Of(in_element), 0),
         (None, None) => (unquoted(before, by, is_header(name)), 0),
     };
     at += opens;
@@ -249,8 +272,11 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     if below.is_some() && opens == 0 && (seen.contains(&b':') || seen.starts_with(b"-")) {
         return None;
     }
+    if is_login && !signs() && !is_encoded(seen) {
+        return None;
+    }
     // After a colon a word of prose may stand.
-    let is_prose = matches!(by, b':' | b'|') && opens == 0 && name.eq_ignore_ascii_case("token");
+    let is_prose = matches!(by, b':' | b'|' | b'>') && opens == 0 && name.eq_ignore_ascii_case("token");
     if is_prose && (seen.len() < 8 || !seen.iter().any(u8::is_ascii_digit)) {
         return None;
     }
@@ -287,16 +313,60 @@ fn is_parameter(before: &[u8]) -> bool {
 
 /// Whether a shell's command stands before a name, which takes the name and the value as two words.
 fn is_set_by_command(before: &[u8]) -> bool {
-    [b"setenv ".as_slice(), b"ENV ", b"set -x ", b"set -gx "].iter().any(|command| before.ends_with(command))
+    [b"setenv ".as_slice(), b"ENV ", b"set -x ", b"set -gx ", b"configure set "]
+        .iter()
+        .any(|command| before.ends_with(command))
 }
 
-/// `setenv("NAME", "value")` of a module file, at the name.
-fn is_set_by_function(before: &[u8]) -> bool {
-    let Some(mut before) = before.strip_suffix(b"\"") else { return false };
+/// `setenv("NAME", "value")` of a module file, or a pair `('NAME', 'value')`, at the name.
+fn is_called_with(before: &[u8], name: &str) -> bool {
+    let Some((b'"' | b'\'', mut before)) = before.split_last() else { return false };
     while let Some(plain) = before.strip_suffix(b"\\") {
         before = plain;
     }
-    before.ends_with(b"setenv(")
+    let is_variable = !name.bytes().any(|byte| byte.is_ascii_lowercase());
+    before.ends_with(b"setenv(") || (is_variable && before.ends_with(b"("))
+}
+
+/// Whether the next text is what something is called: `name: NAME`, `"name": "NAME"`, `name="NAME"`.
+fn names_pair(before: &[u8]) -> bool {
+    let ends = |text: &[u8], last: &[u8]| text.iter().rev().take_while(|byte| last.contains(byte)).count();
+    let before = &before[..before.len() - ends(before, b"\"'\\ ")];
+    let Some((b':' | b'=', before)) = before.split_last() else { return false };
+    let before = &before[..before.len() - ends(before, b"\"'\\ ")];
+    [b"name".as_slice(), b"Name", b"NAME", b"key", b"Key"].iter().any(|word| before.ends_with(word))
+}
+
+/// The length of `value:` behind such a name, with what stands between both.
+fn paired(rest: &[u8]) -> Option<usize> {
+    let mut at = count(rest, |byte| byte == b',', 1);
+    at += blank_lines(&rest[at..]);
+    at += quote(&rest[at..]).map_or(0, |(slashes, _)| slashes + 1);
+    let word = rest.get(at..at + VALUE.len())?;
+    if !word.eq_ignore_ascii_case(VALUE) {
+        return None;
+    }
+    at += VALUE.len();
+    at += quote(&rest[at..]).map_or(0, |(slashes, _)| slashes + 1);
+    at += count(&rest[at..], |byte| byte == b' ', 4);
+    matches!(rest.get(at), Some(b':' | b'=')).then_some(at + 1)
+}
+
+const VALUE: &[u8] = b"value";
+
+/// Bytes of the text of an element.
+fn in_element(byte: u8) -> bool {
+    !b"<\"\\".contains(&byte)
+}
+
+/// Whether a text may be base64 of something, and no word.
+fn is_encoded(text: &[u8]) -> bool {
+    let has = |class: fn(&u8) -> bool| text.iter().any(class);
+    text.len() >= 12
+        && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=-_".contains(byte))
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+        && has(|byte| byte.is_ascii_digit() || b"+/=".contains(byte))
 }
 
 /// The length of what parts two cells of a table.

@@ -1,0 +1,167 @@
+//! Secrets in the forms in which logs, scripts and settings hold them: those that are taken out wherever they stand, and
+//! the one list of those that are not. The redactor is tested with both by itself, and in a whole run.
+
+/// A text with a secret in it, and what must be seen nowhere.
+#[derive(Clone)]
+pub struct Form {
+    pub text: String,
+    pub secret: String,
+}
+
+fn form(text: impl Into<String>, secret: impl Into<String>) -> Form {
+    Form { text: text.into(), secret: secret.into() }
+}
+
+/// A value that the harness is given, with what has another form in JSON, in shells, in addresses and as bytes.
+pub const KNOWN: &str = "s\u{e4}cret/w0rd+9 x'7\"<Qz>4hK2";
+
+/// Each with another secret, made of letters and digits.
+fn secrets() -> impl Iterator<Item = String> {
+    (100..).map(|nth| format!("x1Y2q9W8e{nth}R6t5Z4"))
+}
+
+/// Forms that a value has which nobody knows, with `{X}` in its place, `{L}` for one of 60 characters and `{E}` for ESC.
+pub fn unknown() -> Vec<Form> {
+    UNKNOWN.iter().zip(secrets()).map(|(text, x)| form(fill(text, &x), x)).collect()
+}
+
+fn fill(text: &str, x: &str) -> String {
+    text.replace("{X}", x).replace("{L}", &x.repeat(4)).replace("{E}", "\u{1b}").replace("{P}", "PRIVATE KEY")
+}
+
+const UNKNOWN: &[&str] = &[
+    "Authorization: Bearer {X}",
+    "Authorization: Basic {X}\nnext",
+    "proxy-authorization: Basic {X}",
+    "authorization=Basic {X}",
+    "x-auth-token: A {X}",
+    "Set-Cookie: a=b; session={X}; Path=/",
+    "> Cookie: a=b; session={X}",
+    "curl -H 'Authorization: token {X}' https://host",
+    "{'Authorization': 'Bearer {X}'}",
+    "HF_TOKEN={E}[32m{X}{E}[0m",
+    "{E}[1mHF_TOKEN{E}[0m={E}[38;5;12m{X}{E}[0m",
+    "{E}[36mHF_TOKEN{E}[0m: '{E}[32m{X}{E}[0m'",
+    "{E}[32mhf_{L}",
+    "a\u{1}hf_{L}",
+    "{E}(Bghp_{L}",
+    "HF_TOKEN=\u{1}{X}",
+    "DB_PASSWORD='first line\n{X}'",
+    "DB_PASSWORD=\"first line\nsecond\n{X}\"\nNEXT=1",
+    "HF_TOKEN:\n  {X}\nnext: 1",
+    "  HF_TOKEN: |\n    {X}\n    {X}\n  next: 1",
+    "password: >-\n  {X}",
+    "machine host login me password {X}",
+    "machine host\n  login me\n  password {X}\n",
+    "docker login -u me -p {X} registry",
+    "docker login -p{X}",
+    "sshpass -p {X} ssh host",
+    "sshpass -p'{X}' ssh host",
+    "redis-cli -h host -a {X} ping",
+    "curl -s -u me:{X} https://host",
+    "curl --user me:{X} https://host",
+    "[\"curl\", \"-u\", \"me:{X}\"]",
+    "mysql -u me -p{X} db",
+    "PGPASSWORD={X}",
+    "MYSQL_PWD={X}",
+    "DB_PASS={X}",
+    "SSHPASS={X}",
+    "secretkey={X}",
+    "AccountName=a;AccountKey={X}==",
+    "HF_TOKEN2={X}",
+    "db_password1: {X}",
+    "https://host/a?sig={X}&b=1",
+    "https://host/a?b=1&X-Amz-Signature={X}",
+    "https://host/a?b=1&amp;Signature={X}",
+    "https://hooks.slack.com/services/T0001/B0001/{X}",
+    "npm_{L}",
+    "ya29.{L}",
+    "xapp-1-{X}",
+    "hvs.{L}",
+    "SG.{L}",
+    "dop_v1_{L}",
+    "AGE-SECRET-KEY-1{L}",
+    "{\"token\":[\"{X}\"]}",
+    "{\"token\": [\n  \"a\",\n  \"{X}\"\n]}",
+    "setenv HF_TOKEN {X}",
+    "set -gx HF_TOKEN {X}",
+    "aws configure set aws_secret_access_key {X}",
+    "declare -x HF_TOKEN=\"{X}\"",
+    "setenv(\"HF_TOKEN\", \"{X}\")",
+    "[('A', '1'), ('HF_TOKEN', '{X}')]",
+    "| HF_TOKEN | {X} |",
+    "\u{2502} HF_TOKEN \u{2502} {X} \u{2502}",
+    "<password>{X}</password>",
+    "env:\n  - name: HF_TOKEN\n    value: {X}\n",
+    "{\"name\": \"HF_TOKEN\", \"value\": \"{X}\"}",
+    "<property name=\"db.password\" value=\"{X}\"/>",
+    "{\"auths\": {\"host\": {\"auth\": \"{X}=\"}}}",
+    "//registry.host/:_auth={X}",
+    "{\"log\":\"-----BEGIN {P}-----\\n\",\"stream\":\"stdout\",\"time\":\"1\"}\n{\"log\":\"{X}\\n\",\"stream\":\"stdout\"}\n{\"log\":\"-----END {P}-----\\n\"}",
+    "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 2\n{L}\n{X}\nPrivate-MAC: 1",
+    "-----BEGIN {P}-----\n{L}\n{X}\n-----END {P}-----",
+    "[default0]:-----BEGIN {P}-----\n[default0]:{X}\n[default0]:-----END {P}-----",
+    "0: -----BEGIN RSA {P}-----\n0: {X}\n0: -----END RSA {P}-----",
+    "[1,0]<stdout>:-----BEGIN PGP {P} BLOCK-----\n[1,0]<stdout>:{X}\n[1,0]<stdout>:-----END PGP {P} BLOCK-----",
+];
+
+/// Forms of `KNOWN`, each with a part of it that stands in this form alone.
+pub fn known() -> Vec<Form> {
+    let hex =
+        |between: &str| KNOWN.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between);
+    let mut forms: Vec<Form> =
+        ENCODED.iter().map(|(text, secret)| form(text.replace("{E}", "\u{1b}"), *secret)).collect();
+    forms.extend([
+        form(KNOWN, "w0rd+9"),
+        form(format!("{KNOWN:?}"), "w0rd+9"),
+        form(hex(""), "773072642b39"),
+        form(hex("").to_uppercase(), "773072642B39"),
+        form(hex(" "), "77 30 72 64"),
+        form(hex(":").to_uppercase(), "77:30:72:64"),
+        form(format!("\\x{}", hex("\\x")), "\\x77\\x30\\x72"),
+        form(format!("%{}", hex("%").to_uppercase()), "%77%30%72"),
+    ]);
+    forms
+}
+
+const ENCODED: &[(&str, &str)] = &[
+    // base64(1) of the value itself, behind 1 and 2 more bytes, with the letters that addresses have, and wrapped.
+    ("c8OkY3JldC93MHJkKzkgeCc3IjxRej40aEsy", "3JldC93MHJk"),
+    ("YTpzw6RjcmV0L3cwcmQrOSB4JzciPFF6PjRoSzI=", "jcmV0L3cwcmQr"),
+    ("YXM6c8OkY3JldC93MHJkKzkgeCc3IjxRej40aEsy", "3JldC93MHJk"),
+    ("YTpzw6RjcmV0L3cwcmQrOSB4JzciPFF6PjRoSzI", "jcmV0L3cwcmQr"),
+    ("c8OkY3JldC93MHJk\nKzkgeCc3IjxRej40aEsy", "KzkgeCc3IjxR"),
+    // `json.dumps` and `repr` of Python, `printf %q` of bash, addresses and pages.
+    (r#"s\u00e4cret/w0rd+9 x'7\"<Qz>4hK2"#, "w0rd"),
+    (r#"b's\xc3\xa4cret/w0rd+9 x\'7"<Qz>4hK2'"#, "w0rd"),
+    (r#"$'s\303\244cret/w0rd+9 x\'7"<Qz>4hK2'"#, "w0rd"),
+    ("s\u{e4}cret/w0rd+9\\ x\\'7\\\"\\<Qz\\>4hK2", "w0rd"),
+    ("s%C3%A4cret%2Fw0rd%2B9%20x%277%22%3CQz%3E4hK2", "w0rd"),
+    ("s%c3%a4cret/w0rd%2b9+x%277%22%3cQz%3e4hK2", "w0rd"),
+    ("s\u{e4}cret/w0rd+9 x&#39;7&quot;&lt;Qz&gt;4hK2", "w0rd"),
+    // Wrapped at a column, also behind a launcher's prefix and an indent, and in colours.
+    ("s\u{e4}cret/w0rd+9\n x'7\"<Qz>4hK2", "w0rd"),
+    ("[default0]:s\u{e4}cret/w0\n[default0]:rd+9 x'7\"<Qz>4hK2", "cret/w0"),
+    ("s\u{e4}cret/w0\n      rd+9 x'7\"<Qz>4hK2", "rd+9"),
+    ("s\u{e4}cret{E}[0m/{E}[32mw0rd+9 x'7\"<Qz>4hK2", "w0rd"),
+];
+
+/// The forms that are knowingly not taken out. What is caught after all does not belong here.
+pub fn not_caught() -> Vec<Form> {
+    let mut forms: Vec<Form> =
+        NOT_CAUGHT.iter().zip(secrets().skip(500)).map(|(text, x)| form(fill(text, &x), x)).collect();
+    forms.push(form(KNOWN.chars().rev().collect::<String>(), "dr0w"));
+    // In two bytes a letter.
+    forms.push(form(KNOWN.chars().map(|c| format!("{c}\0")).collect::<String>(), "w\u{0}0\u{0}r\u{0}d"));
+    forms
+}
+
+const NOT_CAUGHT: &[&str] = &[
+    // A password with no name beside it, and the columns of .pgpass.
+    "{X}",
+    "host:5432:db:me:{X}",
+    // The rest of a token that nobody knows, behind the column at which a terminal wrapped it.
+    "hf_x1Y2q9W8e7R6t5Z4x1Y2q9W8\n{X}",
+    // A sentence.
+    "the password is {X}",
+];
