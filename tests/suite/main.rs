@@ -49,6 +49,7 @@ mod nccl_log_cases;
 mod nccl_logs;
 mod other_instances;
 mod own_recipes;
+mod planted_run;
 mod preflight;
 mod pretend_baselines;
 mod probe_script;

@@ -6,6 +6,7 @@ use super::preflight::{Stopped, asked_to_end, runtime};
 use super::reached::Reached;
 use crate::artefact::{LeftOut, Plan};
 use crate::reach::{Command, Host, Reach, ReachError};
+use crate::store;
 use futures::stream::{self, StreamExt};
 use std::time::Duration;
 
@@ -21,7 +22,9 @@ pub fn refused(plan: &Plan, reached: Option<&Reached>, args: &RunArgs) -> Result
     };
     let refused = runtime(false)?.block_on(async {
         reached.begin().await;
-        let asked = plan.nodes.iter().map(|node| refusal(reached.reach(), node));
+        let redactor = store::redactor();
+        let clean = reached.clean(&redactor);
+        let asked = plan.nodes.iter().map(|node| refusal(&clean, node));
         let all = stream::iter(asked).buffered((args.ssh_fanout as usize).max(1)).collect::<Vec<_>>();
         tokio::select! {
             biased;

@@ -7,7 +7,7 @@ use crate::clean::{self, Cleaned, Left};
 use crate::exit_code;
 use crate::reach::openssh;
 use crate::reach::process::ProcessReach;
-use crate::store::{Home, Named, Store, Stored, is_foreign};
+use crate::store::{self, Home, Named, Store, Stored, is_foreign};
 use clap::{ArgGroup, Parser};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -134,7 +134,8 @@ fn cleaned(home: &Home, plan: &Plan, store: &Store, args: &CleanArgs) -> Result<
             }
         };
         reached.begin().await;
-        let cleaned = clean::clean(plan, reached.reach(), ends).await;
+        let redactor = store::redactor();
+        let cleaned = clean::clean(plan, &reached.clean(&redactor), ends).await;
         reached.end().await;
         Ok(cleaned)
     })

@@ -1,7 +1,7 @@
 //! Before anything is launched: the nodes of a plan are probed, and those that cannot pass are left out of it by name. How
 //! nodes are probed, and which cannot pass, is `probe`'s business; what a plan without them is, `plan`'s.
 
-use super::reached::{Reached, simulated};
+use super::reached::{Reached, redactor, simulated};
 use super::run_suites::{faults, make_plan_as};
 use super::{RunArgs, no_answer};
 use crate::artefact::{LeftOut, Plan, Probe};
@@ -121,7 +121,9 @@ pub fn made(
             Some(reached) => {
                 reached.begin().await;
                 let clock = Clock::starting_at(store::wall_clock_s());
-                let made = probe::make(&probing(plan, inventory, reached.reach(), clock, &name, args)).await;
+                let redactor = redactor(inventory);
+                let clean = reached.clean(&redactor);
+                let made = probe::make(&probing(plan, inventory, &clean, clock, &name, args)).await;
                 if made.is_err() {
                     reached.end().await;
                 }

@@ -7,7 +7,9 @@ use crate::reach::login::AtLogin;
 use crate::reach::openssh::{OpenSsh, Way};
 use crate::reach::process::ProcessReach;
 use crate::reach::slurm_calls::{self, SlurmCalls};
+use crate::redact::{Clean, Redactor, Reference, Secrets, reference};
 use crate::sim::PretendReach;
+use crate::store;
 
 pub enum Reached {
     Processes(ProcessReach),
@@ -59,6 +61,11 @@ impl Reached {
         }
     }
 
+    /// The same without the secrets in what nodes print, which becomes part of messages.
+    pub fn clean<'a>(&'a self, redactor: &'a Redactor) -> Clean<'a> {
+        Clean { reach: self.reach(), redactor }
+    }
+
     /// Clears away what a harness that was killed left of its connections.
     pub async fn begin(&self) {
         if let Some(ssh) = self.ssh() {
@@ -84,6 +91,15 @@ impl Reached {
             Reached::Ssh(reach) => Some(reach),
         }
     }
+}
+
+/// What is known to be secret before there is a plan: by the environment, and by the variables that the inventory names.
+pub fn redactor(inventory: &Inventory) -> Redactor {
+    let named = inventory.environment.values().filter_map(|value| match reference(value) {
+        Reference::To(name) => Secrets::resolve([name], &|name| std::env::var(name).ok()).ok(),
+        _ => None,
+    });
+    named.fold(store::redactor(), |redactor, secrets| redactor.and(&secrets))
 }
 
 /// A simulated cluster, whose Slurm is called as a real one is.

@@ -1,7 +1,7 @@
 //! `harness inventory probe` and `diff`: what the nodes of an inventory are, asked of the nodes themselves.
 
 use crate::artefact::{Probe, ProbedNode};
-use crate::cli::reached::{Reached, simulated};
+use crate::cli::reached::{Reached, redactor, simulated};
 use crate::cli::{load, run_suites, usage};
 use crate::inventory::{Inventory, Kind};
 use crate::probe::{self as made_of, NotMade, Probing};
@@ -158,7 +158,8 @@ fn probed(home: &Home, args: &Asked) -> Result<Probe, i32> {
             let reached = reached.map_err(|why| run_suites::machinery(&why))?;
             reached.begin().await;
             let clock = Clock::starting_at(store::wall_clock_s());
-            let made = make(&inventory, &nodes, reached.reach(), clock, args).await;
+            let redactor = redactor(&inventory);
+            let made = make(&inventory, &nodes, &reached.clean(&redactor), clock, args).await;
             reached.end().await;
             Ok(made)
         }
