@@ -93,9 +93,16 @@ async fn recorded(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Option<Ended
 /// own code is 0 where it gave up waiting for a step that was aborted, for no task reported another.
 pub async fn with_step(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Ended {
     let Ended::Exited { code } = end else { return end };
-    // What cannot be read is missed when it is collected.
-    let stderr =
-        reach.get(&Host::Here, &format!("{}/{}", job.folder, files::STDERR)).await.unwrap_or_default();
+    let stderr = match reach.get(&Host::Here, &format!("{}/{}", job.folder, files::STDERR)).await {
+        Ok(bytes) => bytes,
+        // That is missed when it is collected.
+        Err(ReachError::NotFound { .. }) => return end,
+        // srun may have said there that the exit code is none of the workload's.
+        Err(error) if code == 0 => {
+            return Ended::Lost { why: format!("exit code 0, and stderr cannot be read: {error}") };
+        }
+        Err(_) => return end,
+    };
     let stderr = String::from_utf8_lossy(&stderr);
     if chatter::step_cancelled(&stderr) {
         Ended::Cancelled

@@ -66,7 +66,7 @@ fn wait<T>(future: Wait<'_, T>) -> T {
 }
 
 fn poll(answers: Vec<(&'static str, Told)>) -> Poll {
-    let (job, reach) = (job(), Begun(Scripted::new(answers), ""));
+    let (job, reach) = (job(), Begun(Scripted::new(answers), said("")));
     wait(Slurm::default().poll(&reach, &[(&job, "7")])).remove(0)
 }
 
@@ -121,12 +121,12 @@ fn a_job_whose_nodes_boot_or_whose_prolog_runs_has_not_started() {
     let job = job();
     let of = |reach: &dyn Reach| wait(slurm.poll(reach, &[(&job, "7")])).remove(0);
     assert!(matches!(of(&runs()), Poll::Starting { reason } if reason.contains("prolog")));
-    assert_eq!(of(&Begun(runs(), "")), Poll::Running);
+    assert_eq!(of(&Begun(runs(), said(""))), Poll::Running);
     assert_eq!(of(&runs()), Poll::Running, "a file that was seen once is not looked for again");
 }
 
 /// The same answers, of a job whose script has begun, and what its workload wrote to stderr.
-struct Begun(Scripted, &'static str);
+struct Begun(Scripted, Told);
 
 impl Reach for Begun {
     fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
@@ -138,7 +138,7 @@ impl Reach for Begun {
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
         match path.rsplit('/').next() {
             Some(files::BATCH_ERR) => Box::pin(async { Ok(Vec::new()) }),
-            Some(files::STDERR) => Box::pin(async { Ok(self.1.as_bytes().to_vec()) }),
+            Some(files::STDERR) => Box::pin(async { self.1.clone().map(|told| told.stdout) }),
             _ => self.0.get(host, path),
         }
     }
@@ -154,12 +154,17 @@ fn exit_code_0_is_no_success_where_srun_gave_up_on_its_step() {
             other => panic!("{other:?}"),
         }
     };
+    let wrote = |text: &str| end_of(said(text));
     let cancelled = "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n\
                      srun: error: Timed out waiting for job step to complete\n";
-    assert_eq!(end_of(cancelled), Ended::Cancelled);
+    assert_eq!(wrote(cancelled), Ended::Cancelled);
     let given_up = "srun: error: Timed out waiting for job step to complete\n";
-    assert!(matches!(end_of(given_up), Ended::Lost { why } if why.contains("Timed out waiting")));
-    assert_eq!(end_of("warning: slow\n"), Ended::Exited { code: 0 });
+    assert!(matches!(wrote(given_up), Ended::Lost { why } if why.contains("Timed out waiting")));
+    assert_eq!(wrote("warning: slow\n"), Ended::Exited { code: 0 });
+    // Too large, a link, or no longer to be reached: it may say so, or not.
+    let unreadable = ReachError::Failed { what: "cannot read `stderr`".into(), why: "it is a link".into() };
+    let lost = "exit code 0, and stderr cannot be read: cannot read `stderr`: it is a link";
+    assert_eq!(end_of(Err(unreadable)), Ended::Lost { why: lost.to_owned() });
 }
 
 #[test]
