@@ -11,9 +11,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-/// Of a path, so many last names are made by jobs: the folder and the file. What is above may be linked by an
-/// administrator.
-const OWN_NAMES: usize = 2;
+/// Of a path, so many last names are the run's own: its folder, those of the case and of the job, and the file. What is
+/// above may be linked by an administrator.
+const OWN_NAMES: usize = 4;
+/// One more lies below the job's folder.
+const TABLES: &str = "_pqtdir";
 /// What a file may have at most: it is held in memory.
 const LIMIT: u64 = 1 << 30;
 /// The same of reports of profilers and their tables.
@@ -71,7 +73,8 @@ pub fn remove(path: &str) -> io::Result<()> {
 fn open_folder(path: &Path) -> io::Result<(File, OsString)> {
     let mut above = PathBuf::from(path);
     let mut own = Vec::new();
-    while own.len() < OWN_NAMES {
+    let names = own_names(path);
+    while own.len() < names {
         match above.components().next_back() {
             Some(Component::Normal(name)) => own.push(name.to_owned()),
             Some(Component::ParentDir) => return Err(io::Error::other("`..` stands in its path")),
@@ -96,6 +99,21 @@ fn open_folder(path: &Path) -> io::Result<(File, OsString)> {
         };
     }
     Ok((opened, name))
+}
+
+/// How many of the last names of a path are the run's own.
+pub fn own_names(path: &Path) -> usize {
+    let folder = path.parent().map(|folder| folder.as_os_str().to_string_lossy());
+    OWN_NAMES + usize::from(folder.is_some_and(|folder| folder.ends_with(TABLES)))
+}
+
+/// A path of a file where links may stand, and its own names behind that.
+pub fn split(path: &str) -> (&str, &str) {
+    let mut ends = path.rmatch_indices('/').map(|(at, _)| at);
+    match ends.nth(own_names(Path::new(path)) - 1) {
+        Some(at) if at > 0 => (&path[..at], &path[at + 1..]),
+        _ => ("/", path.trim_start_matches('/')),
+    }
 }
 
 fn check(facts: &FileStat) -> io::Result<()> {

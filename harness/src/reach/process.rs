@@ -147,7 +147,16 @@ mod tests {
         std::fs::hard_link(path("other/stdout"), path("case/job/own/twice")).expect("linked");
         let large = std::fs::File::create(path("case/job/own/stderr")).expect("made");
         large.set_len(3 << 30).expect("grown");
+        std::fs::create_dir_all(path("real/case/job/a_pqtdir")).expect("made");
+        write("real/case/job/stdout");
+        write("real/case/job/a_pqtdir/a.parquet");
+        std::os::unix::fs::symlink(path("real"), path("run")).expect("linked");
+        std::fs::create_dir(path("swapped")).expect("made");
+        std::os::unix::fs::symlink(path("real/case"), path("swapped/case")).expect("linked");
         for (name, why) in [
+            ("run/case/job/stdout", "link"),
+            ("run/case/job/a_pqtdir/a.parquet", "link"),
+            ("swapped/case/job/stdout", "link"),
             ("case/job/linked/stdout", "link"),
             ("case/job/own/link", "link"),
             ("case/job/own/twice", "2 names"),

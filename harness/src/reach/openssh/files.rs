@@ -163,8 +163,14 @@ async fn receive(session: &Arc<Session>, place: Place<'_>, came: &mut Came) -> R
     let mut fs = channel.sftp.fs();
     // A link may lead to any file of the user; a device may have no end, and a pipe is waited for.
     let lies = channel.step(place, "cannot read", fs.symlink_metadata(place.path)).await?;
-    drop(fs);
     readable(&lies, place.path).map_err(refused)?;
+    let (above, own) = left_file::split(place.path);
+    let begins = channel.step(place, "cannot read", fs.canonicalize(above)).await?;
+    let found = channel.step(place, "cannot read", fs.canonicalize(place.path)).await?;
+    drop(fs);
+    if found != begins.join(own) {
+        return Err(refused(format!("it lies elsewhere, behind a link: `{}`", found.display())));
+    }
     let mut file = channel.step(place, "cannot read", channel.sftp.open(place.path)).await?;
     let facts = channel.step(place, "cannot read", file.metadata()).await?;
     readable(&facts, place.path).map_err(refused)?;
@@ -357,13 +363,15 @@ impl Channel {
     }
 }
 
-/// The digest of a file as its host reads it.
+/// The digest of a file as its host reads it. One with a second name may be a file from elsewhere; sftp does not say so.
 async fn digest(reach: &OpenSsh, node: &Node, place: Place<'_>) -> Result<String, ReachError> {
-    let argv = ["sh", "-c", "sha256sum < \"$1\"", "sh", place.path];
+    let text = "names=$(stat -c %h -- \"$1\") || exit 1\n\
+                if [ \"$names\" != 1 ]; then echo \"it has $names names, so it may be a file from elsewhere\" >&2; exit 1; fi\n\
+                sha256sum < \"$1\"";
+    let argv = ["sh", "-c", text, "sh", place.path];
     let answer = reach.exec_on(&node.name, &Command::new(argv, DIGEST_LIMIT)).await?;
     if !answer.succeeded() {
-        let why = format!("{}: {}", answer.status, answer.complaint());
-        return Err(place.failed("cannot take the digest of", why));
+        return Err(place.failed("cannot read", answer.complaint()));
     }
     Ok(answer.stdout_text().split(' ').next().unwrap_or_default().to_owned())
 }
