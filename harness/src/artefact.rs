@@ -483,6 +483,9 @@ pub struct MissingFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
     pub why: String,
+    /// It lies there, and was not taken: a link, a device, too large, or it cannot be read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
 }
 
 /// `cases/<case>/reports.json`: the reports that were brought home whole, once the case was judged.

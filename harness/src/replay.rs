@@ -240,6 +240,7 @@ fn none_collected(case: &PlannedCase) -> Collected {
             part: file.part.clone(),
             rank: file.rank,
             why: "the stored run did not account for it; try `--from collect`".to_owned(),
+            refused: false,
         }));
     }
     Collected { format: FORMAT, files: Vec::new(), missing, changed: Vec::new(), simulated: Vec::new() }

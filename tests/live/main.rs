@@ -8,6 +8,7 @@
 #[allow(dead_code)]
 mod bed;
 mod fact;
+mod hostile;
 mod mpi;
 #[path = "../pages/mod.rs"]
 mod pages;
@@ -40,7 +41,10 @@ fn main() {
         if by_name { [ssh::nightly(), slurm::nightly()].into_iter().flatten().collect() } else { Vec::new() };
     let waiting = libtest_mimic::run(
         &waiting,
-        [same::tests(), slurm::tests(), ssh::waiting(), nightly].into_iter().flatten().collect(),
+        [same::tests(), hostile::tests(), slurm::tests(), ssh::waiting(), nightly]
+            .into_iter()
+            .flatten()
+            .collect(),
     );
     table::print();
     if own.has_failed() {

@@ -9,7 +9,7 @@ pub mod hosts;
 mod left;
 mod probe;
 mod refusing;
-mod suites;
+pub mod suites;
 mod worn;
 
 use crate::fact::trials;

@@ -34,7 +34,8 @@ pub fn assert_found_nowhere(run: &Path, core: &str) {
                 all.borrow_mut().extend_from_slice(text);
                 None
             };
-            recipes::source::nsys_export::cleaned(&bytes, &look).expect("a table");
+            // What only begins like a table is looked at as it is.
+            let _ = recipes::source::nsys_export::cleaned(&bytes, &look);
             bytes.extend(all.into_inner());
         }
         let text = String::from_utf8_lossy(&bytes);

@@ -145,6 +145,7 @@ mod tests {
             part: None,
             rank: None,
             why: why.into(),
+            refused: false,
         }
     }
 

@@ -66,9 +66,14 @@ pub async fn collect(
                         reports::tables(rank, &bytes, &folder, before, store, &mut collected).await?;
                     }
                 }
-                Err(why) => {
-                    if expected.kind.is_required() {
-                        collected.missing.push(missing(&planned.name, expected, why));
+                Err(Lack { why, refused }) => {
+                    // What was refused lies on its node still, and not here.
+                    let was = before.and_then(|before| refused_before(before, planned, expected));
+                    if let Some(was) = was {
+                        collected.missing.push(was.clone());
+                    } else if refused || expected.kind.is_required() {
+                        let lost = missing(&planned.name, expected, why);
+                        collected.missing.push(MissingFile { refused, ..lost });
                     }
                 }
             }
@@ -77,7 +82,22 @@ pub async fn collect(
     Ok(collected)
 }
 
-type Fetched<'a> = (&'a PlannedJob, Folder<'a>, Vec<(&'a ExpectedFile, Result<Vec<u8>, String>)>);
+type Fetched<'a> = (&'a PlannedJob, Folder<'a>, Vec<(&'a ExpectedFile, Result<Vec<u8>, Lack>)>);
+
+/// Why a file is not here.
+struct Lack {
+    why: String,
+    refused: bool,
+}
+
+fn refused_before<'a>(
+    before: &'a Collected,
+    planned: &PlannedJob,
+    expected: &ExpectedFile,
+) -> Option<&'a MissingFile> {
+    let is_it = |was: &&MissingFile| was.refused && was.job == planned.name && was.name == expected.name;
+    before.missing.iter().find(is_it)
+}
 
 /// What a job left, or why it is not here.
 async fn fetch<'a>(planned: &'a PlannedJob, jobs: &CaseJobs, folder: Folder<'a>) -> Fetched<'a> {
@@ -85,9 +105,12 @@ async fn fetch<'a>(planned: &'a PlannedJob, jobs: &CaseJobs, folder: Folder<'a>)
     let mut files = Vec::with_capacity(planned.expected.len());
     for expected in &planned.expected {
         let file = match record.map(never_ran) {
-            Some(None) => folder.get(&expected.name).await.map_err(|error| why(&error)),
-            Some(Some(reason)) => Err(reason),
-            None => Err("the job has no record".to_owned()),
+            Some(None) => folder.get(&expected.name).await.map_err(|error| Lack {
+                why: why(&error),
+                refused: matches!(error, ReachError::Failed { .. }),
+            }),
+            Some(Some(why)) => Err(Lack { why, refused: false }),
+            None => Err(Lack { why: "the job has no record".to_owned(), refused: false }),
         };
         files.push((expected, file));
     }
@@ -132,6 +155,7 @@ fn missing(job: &str, expected: &ExpectedFile, why: String) -> MissingFile {
         part: expected.part.clone(),
         rank: expected.rank,
         why,
+        refused: false,
     }
 }
 

@@ -62,6 +62,7 @@ fn case() -> PlannedCase {
                 expected("broken", FileKind::NcclTests),
                 expected("no-log", FileKind::Log),
                 expected("empty-err", FileKind::Stderr),
+                expected("broken-err", FileKind::Stderr),
             ],
             estimate_s: 1,
             limit_s: 1,
@@ -85,6 +86,7 @@ fn collect_with(end: Ended) -> Collected {
         ("/f/empty", b""),
         ("/f/broken", b"broken"),
         ("/f/empty-err", b""),
+        ("/f/broken-err", b"broken"),
     ]));
     let jobs = CaseJobs {
         format: FORMAT,
@@ -119,7 +121,15 @@ fn what_is_absent_empty_or_unreadable_is_named_and_what_may_be_absent_is_not() {
     assert_eq!(collected.files[0].sha256, sha256(b"hello"));
     let missing: Vec<(&str, &str)> =
         collected.missing.iter().map(|file| (file.name.as_str(), file.why.as_str())).collect();
-    assert_eq!(missing, [("empty", "empty"), ("gone", "not there"), ("broken", "cannot read: disk")]);
+    let wanted = [
+        ("empty", "empty"),
+        ("gone", "not there"),
+        ("broken", "cannot read: disk"),
+        ("broken-err", "cannot read: disk"),
+    ];
+    assert_eq!(missing, wanted);
+    let refused = collected.missing.iter().filter(|file| file.refused).map(|file| file.name.as_str());
+    assert_eq!(refused.collect::<Vec<_>>(), ["broken", "broken-err"]);
 }
 
 #[test]

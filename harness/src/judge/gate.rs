@@ -43,12 +43,29 @@ pub fn gates<'a>(data: &'a CaseData) -> BTreeMap<&'a str, Gate> {
         .map(|planned| {
             let record = data.jobs.jobs.iter().find(|record| record.name == planned.name);
             let gate = match record {
-                Some(record) => gate(data, &record.end, data.analysis.jobs.get(&planned.name)),
+                Some(record) => match gate(data, &record.end, data.analysis.jobs.get(&planned.name)) {
+                    Gate::Open => refused(data, &planned.name).unwrap_or(Gate::Open),
+                    shut => shut,
+                },
                 None => error("not-run", "the job has no record", "run it again"),
             };
             (planned.name.as_str(), gate)
         })
         .collect()
+}
+
+/// A job whose output lies there and was not taken did what no job does, or wrote more than can be read: nothing that it
+/// seems to have measured counts.
+fn refused(data: &CaseData, job: &str) -> Option<Gate> {
+    // Reports of profilers have an audit of their own.
+    let is_output = |kind| {
+        use FileKind::{ProfileAccount, ProfileReport, ProfileTable};
+        !matches!(kind, ProfileAccount | ProfileReport | ProfileTable)
+    };
+    let mut missing = data.collected.missing.iter();
+    let file = missing.find(|file| file.refused && file.job == job && is_output(file.kind))?;
+    let next = "look at the file on its node: a job's output is a plain file below the limit";
+    Some(error("output-refused", &format!("{}: {}", file.name, file.why), next))
 }
 
 fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {

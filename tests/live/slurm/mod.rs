@@ -4,7 +4,7 @@
 mod accepted;
 mod analysis;
 mod analysis_left;
-mod bench;
+pub mod bench;
 mod configuring;
 mod discover;
 mod failures;

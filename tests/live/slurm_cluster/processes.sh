@@ -5,10 +5,12 @@
 # Sets $at to the moment at which a process began, in ticks since the machine's start; to nothing where there is none,
 # or only what nobody has reaped yet.
 begun_at() {
-  local line words
+  local text= words
   at=
-  { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 0
-  read -ra words <<<"${line##*) }"
+  # A process name may hold a line break: the whole file is read, to its end, which `read` takes for a failure.
+  { IFS= read -r -d '' text <"/proc/$1/stat"; } 2>/dev/null || true
+  [[ -n $text ]] || return 0
+  read -ra words <<<"${text##*) }"
   [[ ${words[0]} == Z ]] || at=${words[19]}
 }
 

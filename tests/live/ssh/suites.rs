@@ -244,7 +244,7 @@ fn what_a_killed_run_started_ends_by_its_lease() {
 }
 
 /// The most memory that a process has had.
-fn peak_kib(status: &str) -> Option<u64> {
+pub fn peak_kib(status: &str) -> Option<u64> {
     let text = fs::read_to_string(status).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix(" kB")?.trim().parse().ok()

@@ -47,6 +47,7 @@ fn missing(job: &str, node: Option<&str>) -> MissingFile {
         part: None,
         rank: None,
         why: "not there".into(),
+        refused: false,
     }
 }
 

@@ -468,6 +468,7 @@ fn why_a_number_is_missing_is_told() {
         part: None,
         rank: None,
         why: "not there".into(),
+        refused: false,
     };
     // A capture that is missing says nothing about a bandwidth.
     world.collected.missing.push(missing(FileKind::Counters));

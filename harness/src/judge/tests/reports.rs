@@ -43,6 +43,7 @@ fn what_is_wrong_with_other_files_is_no_cause_of_a_missing_share() {
         part: None,
         rank: None,
         why: "not there".into(),
+        refused: false,
     });
     let verdict = world.one();
     assert_eq!((verdict.status, verdict.cause.as_deref()), (Status::Inconclusive, Some("not-measured")));

@@ -87,6 +87,7 @@ fn collected(missing: &[(FileKind, &str)], files: &[(FileKind, &str)]) -> Collec
         part: None,
         rank: Some(3),
         why: "not there".into(),
+        refused: false,
     };
     Collected {
         format: FORMAT,
