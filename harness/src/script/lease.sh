@@ -156,7 +156,7 @@ uptime() {
 
 # The process that stays as long as the job does, in a session of its own.
 keep() {
-  local lease=$1 child code reason=itself looked=0 renewed=yes leave=
+  local lease=$1 child code reason=itself looked=0 renewed=yes leave= gone=0
   cd "$folder" || exit 1
   trap 'renewed=yes' USR1
   trap 'leave=asked' TERM INT HUP
@@ -186,7 +186,11 @@ keep() {
   # What the script has left behind in its group ends too.
   put_down "$child"
   if [[ $reason == itself && -e $state/asked ]]; then reason=asked; fi
-  until write status "ended $code $reason"; do sleep 5; done
+  # A full disk may have room again. A folder that stays away was taken away: nobody will read it there.
+  until write status "ended $code $reason"; do
+    if [[ -d $state ]]; then gone=0; elif ((++gone > 6)); then exit 1; fi
+    sleep 5
+  done
 }
 
 main "$@"
