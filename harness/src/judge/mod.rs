@@ -370,13 +370,15 @@ fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
             "on {nodes}: look at the link of the NIC and at its counters, then run the nic-pairs case"
         ),
         (_, "nic.rate") => {
-            "run the pair again with another partner; if it stays low, replace the node".to_owned()
+            "`harness isolate` with this suite and inventory names the part and its code; where two partners saw it low, replace it"
+                .to_owned()
         }
         (_, "nccl.wrong") => {
             format!("take {nodes} out of service: its results cannot be trusted; run the gpu-each case")
         }
         (_, "straggler.late" | "straggler.late_share") => format!(
-            "on {nodes}: look at clocks and temperature of the GPU that the finding names, and at what else runs there"
+            "on {nodes}, the rank that the finding names: kernels as long as others' point at its process (CPU, data loader, \
+             storage, garbage collection), longer ones at its GPU (clocks, temperature)"
         ),
         (_, "gpu.exposed_comm_share") => {
             "run `harness recipe nccl_gpu_overlap_trace` on the case's reports: it tells which collectives run alone".to_owned()
@@ -390,7 +392,7 @@ fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
                 .to_owned()
         }
         (_, name) if name.starts_with("nccl.") => {
-            "look at the nic-pairs and gpu-each cases first: they tell which part is slow".to_owned()
+            "the cases nic-pairs and gpu-each of `nccl-p5` tell which part is slow; `harness isolate` finds it".to_owned()
         }
         (_, name) if name.starts_with("nic.") => {
             format!("on {nodes}: look at the counters before and after, and at the switch port")
@@ -398,7 +400,14 @@ fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
         (_, name) if name.starts_with("kernel.") => {
             "look at `kernel.time` of the case in metrics.parquet, and at the report itself".to_owned()
         }
-        _ => "look at the evidence".to_owned(),
+        (_, "command.exit_code") => "look at stdout and stderr of the job, in `raw` of the case".to_owned(),
+        (_, name) if name.starts_with("train.") => {
+            "run `harness logs steps` on stdout of the job, in `raw` of the case".to_owned()
+        }
+        (_, name) if name.starts_with("node.efa") => {
+            format!("run suite `nccl-p5`, case `nic-pairs`, on {nodes}: it measures each NIC by itself")
+        }
+        _ => "look at the files of the evidence line".to_owned(),
     }
 }
 

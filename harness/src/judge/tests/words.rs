@@ -30,16 +30,18 @@ fn what_to_try_next_depends_on_what_is_out_of_bounds() {
         (Status::Inconclusive, "nic.present", "accept a baseline"),
         (Status::Fail, "nic.present", "lspci"),
         (Status::Fail, "nic.share", "look at the link of the NIC"),
-        (Status::Fail, "nic.rate", "with another partner"),
+        (Status::Fail, "nic.rate", "harness isolate"),
         (Status::Fail, "nccl.wrong", "take n[1-2] out of service"),
-        (Status::Fail, "nccl.busbw", "nic-pairs and gpu-each cases first"),
+        (Status::Fail, "nccl.busbw", "cases nic-pairs and gpu-each"),
         (Status::Fail, "nic.rx_drops", "at the switch port"),
         (Status::Fail, "kernel.share", "look at `kernel.time`"),
-        (Status::Fail, "straggler.late", "the GPU that the finding names"),
-        (Status::Fail, "straggler.late_share", "the GPU that the finding names"),
+        (Status::Fail, "straggler.late", "data loader"),
+        (Status::Fail, "straggler.late_share", "data loader"),
         (Status::Fail, "gpu.exposed_comm_share", "recipe nccl_gpu_overlap_trace"),
         (Status::Fail, "step.time_cv", "recipe steps"),
-        (Status::Fail, "command.exit_code", "look at the evidence"),
+        (Status::Fail, "command.exit_code", "stderr of the job"),
+        (Status::Fail, "train.mfu", "harness logs steps"),
+        (Status::Fail, "node.efa_tx", "nic-pairs"),
     ] {
         let next = next_step(&assertion(metric, at_least(1.0)), status);
         assert!(next.contains(told), "{status} {metric}: {next}");

@@ -145,7 +145,14 @@ fn failing(
                 ("nsys-old", format!("{why}; install it there, or say `nsys_version` in the inventory"))
             }
             _ => {
-                ("nsys-missing", format!("no such program: `{why}`; install nsys there, or set `paths.nsys`"))
+                let searched = match why.as_str() {
+                    "find" => "PATH, CUDA, /opt/nvidia and beside the shared folder".to_owned(),
+                    path => format!("`{path}`"),
+                };
+                (
+                    "nsys-missing",
+                    format!("nsys not found in {searched}; install it there, or set `paths.nsys`"),
+                )
             }
         });
     }
