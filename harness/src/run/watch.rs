@@ -73,7 +73,7 @@ impl Runner<'_> {
             Poll::Waiting { reason, never } => {
                 live.last_reason = reason.clone();
                 if never && live.ending.is_none() {
-                    let reason = with_request(reason, &job.planned);
+                    let reason = with_request(reason, job.planned);
                     live.ending = Some((Ended::QueueStuck { reason }, now, false));
                 }
             }

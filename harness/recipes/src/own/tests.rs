@@ -130,7 +130,7 @@ fn chains_without_end_are_refused_at_their_place() {
     assert!(parse(&unions(50)).is_ok());
     refused(&unions(1_000), "at most 200 operators in a row");
     let groups = vec!["(1 + 1)"; 190].join(" + ");
-    let many = vec![groups.as_str(); 3].join(", ");
+    let many = [groups.as_str(); 3].join(", ");
     refused(&format!("SELECT {many} FROM CUDA_KERNEL"), "at most 1000 operators in all");
 }
 

@@ -86,7 +86,8 @@ const LOSS_FALLING: MetricSpec = of_job(
     "1 where the loss falls beyond doubt over the whole run, 0 where it does not",
     Unit::Count,
     Better::Higher,
-);
+)
+.blaming(Blames::Nobody);
 const GRAD_NORM: MetricSpec =
     of_job("train.grad_norm", "the last norm of gradients that is a number", Unit::Count, Better::Neither);
 const STEPS: MetricSpec =

@@ -60,6 +60,10 @@ fn sizes(run: &NcclRun) -> Option<Finding> {
         return None;
     }
     let seen: BTreeSet<u64> = run.rows.iter().map(|row| row.size_bytes).collect();
+    // Where memory is short nccl-tests leave out the largest sizes, and say so behind the head.
+    if rows == seen.len() && seen.iter().eq(expected.iter().take(rows)) {
+        return None;
+    }
     // Operations with a part per rank round sizes down, and then no size can be named.
     let is_exact = seen.iter().all(|size| expected.contains(size));
     let missing = expected.iter().find(|size| !seen.contains(size)).filter(|_| is_exact);

@@ -130,7 +130,7 @@ proptest! {
 fn parts() -> (String, Vec<String>, String) {
     let lines: Vec<&str> = WHOLE.split_inclusive('\n').collect();
     let rows = |line: &&str| line.contains(" float ");
-    let first = lines.iter().position(|line| rows(line)).expect("a row");
+    let first = lines.iter().position(rows).expect("a row");
     (
         lines[..first].concat(),
         lines[first..first + 3].iter().map(|it| (*it).to_owned()).collect(),
