@@ -90,3 +90,27 @@ fn a_red_run_stays_red_where_its_junit_file_cannot_be_written() {
     let ran = project.harness(&["--suite", "nccl-p5", "-q", "nic-pairs", "--junit", "/proc/nope/x.xml"]);
     assert_eq!(ran.code, Some(3), "{}", ran.all());
 }
+
+#[test]
+fn a_rehearsal_whose_fault_nothing_can_see_is_not_begun() {
+    let project = Project::new();
+    for (fault, why) in [
+        ("gpu-missing@3", "add --probe"),
+        ("gpu-busy@3", "add --probe"),
+        ("driver-differs", "add --probe"),
+        ("clock-offset=5", "profiled cases"),
+        ("clock-drift=50", "profiled cases"),
+        ("window-shut", "profiled cases"),
+    ] {
+        let fault = format!("p5-004:{fault}");
+        let ran = project.harness(&["--suite", "nccl-p5", "-q", "--sim-fault", &fault, "nic-pairs"]);
+        assert_eq!(ran.code, Some(3), "{fault}: {}", ran.all());
+        let line = ran.stderr.lines().find(|line| line.contains(&fault)).unwrap_or_default();
+        assert!(line.contains(why), "{fault}: {}", ran.all());
+    }
+    assert_eq!(project.runs(), 0);
+    let fault = "p5-004:gpu-missing@3";
+    let ran = project.harness(&["--suite", "nccl-p5", "-q", "--probe", "--sim-fault", fault, "nic-pairs"]);
+    assert!(!ran.stderr.contains("only a probe"), "{}", ran.all());
+    assert_eq!(project.runs(), 1);
+}

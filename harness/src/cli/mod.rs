@@ -20,6 +20,7 @@ mod preflight;
 mod provision;
 mod reached;
 mod recipe;
+mod rehearsal;
 mod replay;
 mod rerun;
 mod resume;

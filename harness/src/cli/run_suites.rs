@@ -4,6 +4,7 @@ use super::access;
 use super::isolate::after;
 use super::preflight::{self, Again, Stopped};
 use super::reached::{Reached, simulated};
+use super::rehearsal;
 use super::{RunArgs, home, load, no_home, settings, usage};
 use crate::artefact::{Plan, Summary};
 use crate::envlint;
@@ -50,6 +51,15 @@ pub fn run(args: RunArgs) -> i32 {
             return exit_code::USAGE;
         }
     };
+    if !args.libtest.list && !args.dry_run {
+        let unseen = rehearsal::unseen(&plan, &faults(&plan.sim_faults).unwrap_or_default(), &args);
+        if !unseen.is_empty() {
+            return unseen
+                .iter()
+                .map(|why| machinery(why))
+                .fold(exit_code::COULD_NOT_TELL, exit_code::graver);
+        }
+    }
     go(&home, plan, &inventory, &args, &Again { args: &args, choose: &|plan| plan })
 }
 
