@@ -448,7 +448,6 @@ fn expect_failure(verdicts: &mut [Verdict], reason: &str) {
     }
 }
 
-/// The worst of a case's verdicts. A case without any has shown nothing.
 /// How a case ended on the nodes that took part, for those that come after it; an error where none did.
 pub fn end_of_those_that_took_part(verdicts: &[Verdict], quarantined: &BTreeSet<&str>) -> CaseEnd {
     let is_gone = |verdict: &Verdict| {
@@ -463,6 +462,7 @@ pub fn end_of_those_that_took_part(verdicts: &[Verdict], quarantined: &BTreeSet<
     }
 }
 
+/// The worst of a case's verdicts. A case without any has shown nothing.
 fn end_of(verdicts: &[Verdict]) -> CaseEnd {
     let any = |status: &[Status]| verdicts.iter().any(|verdict| status.contains(&verdict.status));
     if any(&[Status::Fail, Status::UnexpectedPass]) {

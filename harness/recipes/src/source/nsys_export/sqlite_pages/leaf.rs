@@ -104,13 +104,13 @@ impl<'a, 'w> Reader<'a, 'w> {
         }
     }
 
-    /// What is left of the shares, in the order of the wanted columns, when as many rows were read as there should be.
     /// So that of several things that are wrong the one in the first row is told.
     pub fn row_by_row(mut self) -> Self {
         self.shapes = None;
         self
     }
 
+    /// What is left of the shares, in the order of the wanted columns, when as many rows were read as there should be.
     pub fn finish(self) -> Result<Vec<Filled>, Trouble> {
         if self.rows != self.expected {
             return Err(Trouble::Miscounted);
