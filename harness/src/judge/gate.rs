@@ -498,6 +498,11 @@ pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdi
             {
                 return None;
             }
+            // Neither what was refused nor a panic of ours says anything about a node.
+            let of_ours = |cause: &str| ["output-refused", "internal-error"].contains(&cause);
+            if matches!(gate, Some(Gate::Error { cause, .. } | Gate::Inconclusive { cause, .. }) if of_ours(cause)) {
+                return None;
+            }
             let bad = match gate {
                 Some(Gate::Error { cause, message, .. }) => {
                     let (node, evidence) = blamed

@@ -23,10 +23,18 @@ struct Host<'a> {
 impl Host<'_> {
     /// Whether the name is torn from that of another host, or holds it.
     fn is_torn_from(&self, other: &Host) -> bool {
-        let is_part = self.name.contains(other.name) || other.name.ends_with(self.name);
+        let is_part = holds(self.name, other.name) || other.name.ends_with(self.name);
         let is_rare = self.lines == 1 || self.lines.saturating_mul(RARE) <= other.lines;
-        is_part && is_rare && (!self.has_begun || self.pids.is_subset(&other.pids))
+        is_part && is_rare && !self.has_warned && (!self.has_begun || self.pids.is_subset(&other.pids))
     }
+}
+
+/// Whether a name holds another as torn lines do: `nodnode-a` holds `node-a`, and `node-10` is no torn `node-1`.
+fn holds(name: &str, other: &str) -> bool {
+    name.match_indices(other).any(|(at, _)| {
+        let goes_on = name[at + other.len()..].starts_with(|next: char| next.is_ascii_digit());
+        !(goes_on && other.ends_with(|last: char| last.is_ascii_digit()))
+    })
 }
 
 /// Names that are of no host, and whose lines they are where that is known.

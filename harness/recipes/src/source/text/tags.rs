@@ -25,7 +25,11 @@ pub(super) fn find(text: &str, from: usize) -> Option<Tag<'_>> {
 fn tag(text: &str, at: usize) -> Option<Tag<'_>> {
     let (front, rest) = text.split_at_checked(at)?;
     let end = ENDS.iter().find(|end| rest.starts_with(**end))?;
-    let who = front.strip_suffix(']').and_then(|front| front.rsplit_once('[')).map(|(_, who)| who);
+    let who = front.strip_suffix(']').and_then(|front| {
+        // No further back than a tag is long: a line may have thousands of ends of tags.
+        let begin = front.as_bytes().iter().rev().take(LONGEST + 1).position(|byte| *byte == b'[')?;
+        front.get(front.len() - begin..)
+    });
     let who = who.filter(|who| {
         let rank = who.rsplit_once(',').map(|(_, rank)| rank);
         let is_rank = rank.is_some_and(|rank| !rank.is_empty() && rank.bytes().all(|it| it.is_ascii_digit()));

@@ -170,6 +170,10 @@ fn times_as_slow(one: &Series, other: &Series) -> Option<f64> {
             ratios.extend(ratio(step, same));
         }
     }
+    // A log that was cut has no say about all steps.
+    if ratios.len() * 2 <= one.steps.len().max(other.steps.len()) {
+        return None;
+    }
     ratios.sort_by(f64::total_cmp);
     ratios.get(ratios.len() / 2).copied()
 }
