@@ -116,7 +116,7 @@ impl Cluster {
         loop {
             let queue = self.ask(&["squeue", "--noheader", "--format=job %i %j %T %N"]);
             let left = self.script("left", &[]);
-            if from.elapsed() > Duration::from_secs(20) || queue.is_empty() && left.is_empty() {
+            if from.elapsed() > Duration::from_secs(60) || queue.is_empty() && left.is_empty() {
                 return format!("{queue}\n{left}").trim().to_owned();
             }
             std::thread::sleep(Duration::from_millis(100));
