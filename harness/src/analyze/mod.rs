@@ -121,16 +121,19 @@ fn of_job(job: OfJob<'_>, kept: &Arc<Kept>) -> (Vec<Metric>, JobAnalysis) {
     (rows, result)
 }
 
+/// The cause of a job whose files ended a recipe by a panic.
+pub const INTERNAL_ERROR: &str = "internal-error";
+
 /// What a job left ended a recipe or a library within it: that job says nothing, and the others stand.
 fn not_analysed(planned: &PlannedJob, why: &str) -> JobAnalysis {
     let message = format!("internal error while the job's files were read: {}", why.escape_debug());
-    let mut finding = Finding::new("internal-error", &message);
+    let mut finding = Finding::new(INTERNAL_ERROR, &message);
     if let [node] = planned.nodes.as_slice() {
         finding = finding.node(node);
     }
     JobAnalysis {
         findings: vec![finding],
-        not_comparable: Some(NotComparable { cause: "internal-error".to_owned(), why: message }),
+        not_comparable: Some(NotComparable { cause: INTERNAL_ERROR.to_owned(), why: message }),
         ..JobAnalysis::default()
     }
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Parser)]
 #[command(
     name = "harness sweep",
-    about = "Run drawn suites with drawn faults on pretend clusters, and look for a broken invariant."
+    about = "Run random suites with random faults on simulated clusters, and look for a broken invariant."
 )]
 pub struct SweepArgs {
     /// How many seeds

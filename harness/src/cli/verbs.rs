@@ -28,11 +28,11 @@ Verbs (the first argument; filters of assertion names come behind the flags):
   logs mpi FILE...      print what logs of MPI messages tell
   logs nccl FILE...     print the calls, communicators and networks that logs of NCCL tell of
   logs nccl-tests FILE  print what was read from the output of nccl-tests
-  logs steps FILE       print the steps of a training, as its log tells them
+  logs steps FILE       print the steps that a training log reports
   provision nsys        put an nsys that you have as a package onto a shared folder
   recipe NAME INPUT...  tables that recipes make of many profiler reports together
   stats INPUT...        tables of statistics of profiler reports
-  sweep                 drawn suites with drawn faults on pretend clusters, one per seed
+  sweep                 random suites with random faults on simulated clusters, one per seed
 
 Settings (--set KEY=VALUE, or --set CASE.KEY=VALUE):
 ";

@@ -149,7 +149,7 @@ fn add(line: &mut Line, odd: &Oddity) {
     let is_all = line.evidence.starts_with("NICs whose link is not active") && !line.evidence.contains("; ");
     if odd.code == "HRN-NIC-DOWN" && line.code == "HRN-NODE-UNFIT" && is_all {
         (line.code, line.part, line.evidence) = (odd.code, odd.part.clone(), odd.told.clone());
-    } else if odd.code == "HRN-NET-DOWNGRADED" && line.code == "HRN-PORT-SLOW" {
+    } else if odd.slows_all_nics && line.code == "HRN-PORT-SLOW" {
         // Why all of its NICs are slow: nothing has to be replaced.
         (line.code, line.part) = (odd.code, odd.part.clone());
         line.evidence = format!("{}; {}", odd.told, line.evidence);

@@ -270,3 +270,18 @@ fn a_line_is_code_severity_node_part_and_evidence() {
     let lines: Vec<String> = evidence.lines.iter().map(ToString::to_string).collect();
     assert_eq!(lines, ["HRN-NIC-SLOW replace n3 rdmap79s0: 4.8 GB/s"]);
 }
+
+#[test]
+fn only_what_slows_all_nics_explains_a_slow_port() {
+    let slow_port = |code: &str| {
+        let mut finding = Finding::new(code, "said so");
+        finding.node = Some("n2".into());
+        let culprits = vec![culprit("n2", "fabric", "all 32 NICs at 6 GB/s, healthy: 12")];
+        let seen = Seen { culprits, findings: vec![finding], ..Seen::default() };
+        of_seen(&seen).lines.remove(0).code
+    };
+    assert_eq!(slow_port("nccl-not-gdrdma"), "HRN-NET-DOWNGRADED");
+    assert_eq!(slow_port("nccl-network-socket"), "HRN-NET-DOWNGRADED");
+    assert_eq!(slow_port("nccl-nvls-differs"), "HRN-PORT-SLOW");
+    assert_eq!(slow_port("nccl-provider"), "HRN-PORT-SLOW");
+}

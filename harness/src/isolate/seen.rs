@@ -46,6 +46,8 @@ pub struct Oddity {
     pub told: String,
     /// Metrics that show the same thing.
     pub shown_by: &'static [&'static str],
+    /// Whether it is reason enough for all of the node's NICs to be slow.
+    pub slows_all_nics: bool,
 }
 
 const BY_LOG: &[&str] = &["nccl_log.not_gdrdma", "nccl_log.provider_efa", "nccl_log.nvls"];
@@ -71,20 +73,22 @@ impl Seen {
                 part: timeouts.nic.clone(),
                 told: format!("{} retransmissions timed out while its jobs ran", timeouts.events),
                 shown_by: BY_COUNTERS,
+                slows_all_nics: false,
             });
         }
         for finding in &self.findings {
+            // Data goes through the host's memory, or by TCP; a provider or NVLS that differs slows no NIC.
+            let slows_all_nics = ["nccl-not-gdrdma", "nccl-network-socket"].contains(&finding.code.as_str());
             let is_downgrade =
-                ["nccl-not-gdrdma", "nccl-network-socket", "nccl-provider", "nccl-nvls-differs"];
-            if let Some(node) =
-                finding.node.as_ref().filter(|_| is_downgrade.contains(&finding.code.as_str()))
-            {
+                slows_all_nics || ["nccl-provider", "nccl-nvls-differs"].contains(&finding.code.as_str());
+            if let Some(node) = finding.node.as_ref().filter(|_| is_downgrade) {
                 odd.push(Oddity {
                     code: "HRN-NET-DOWNGRADED",
                     node: node.split('.').next().unwrap_or(node).to_owned(),
                     part: "node".to_owned(),
                     told: finding.message.clone(),
                     shown_by: BY_LOG,
+                    slows_all_nics,
                 });
             }
         }
@@ -107,29 +111,21 @@ fn of_probe(probe: &Probe) -> Vec<Oddity> {
         for down in names(node, "nics_down") {
             let part = down.split([' ', ':']).next().unwrap_or("nic").to_owned();
             let told = format!("its link is not active: {down}");
-            odd.push(Oddity { code: "HRN-NIC-DOWN", node: node.node.clone(), part, told, shown_by: &[] });
+            odd.push(of_probed("HRN-NIC-DOWN", &node.node, &part, told));
         }
         if let Some(newest) = names(node, "xid").last() {
-            odd.push(Oddity {
-                code: "HRN-GPU-XID",
-                node: node.node.clone(),
-                part: "node".to_owned(),
-                told: format!("the driver told of a fault before the run: {newest}"),
-                shown_by: &[],
-            });
+            let told = format!("the driver reported a fault before the run: {newest}");
+            odd.push(of_probed("HRN-GPU-XID", &node.node, "node", told));
         }
     }
     for unlike in crate::probe::against_majority(probe).differences {
-        odd.push(Oddity {
-            code: "HRN-NODE-DIFFERS",
-            node: unlike.node,
-            part: "node".to_owned(),
-            told: format!(
-                "its {} is `{}`, that of most nodes: `{}`",
-                unlike.fact, unlike.told, unlike.expected
-            ),
-            shown_by: &[],
-        });
+        let told =
+            format!("its {} is `{}`, that of most nodes: `{}`", unlike.fact, unlike.told, unlike.expected);
+        odd.push(of_probed("HRN-NODE-DIFFERS", &unlike.node, "node", told));
     }
     odd
+}
+
+fn of_probed(code: &'static str, node: &str, part: &str, told: String) -> Oddity {
+    Oddity { code, node: node.to_owned(), part: part.to_owned(), told, shown_by: &[], slows_all_nics: false }
 }

@@ -101,12 +101,12 @@ fn of_whole(node: &str, whole: &Whole, of_kind: &[Part], devices: Devices) -> Op
         false => format!("{} of {all} {what}", names.len()),
     };
     let evidence = match rates(of_kind) {
+        _ if whole.about != "slow" => format!("{count}: {}", whole.about),
         Some(rates) => format!("{count} at {rates}"),
-        None if whole.about == "slow" => {
+        None => {
             let first = of_kind.first()?;
             format!("{count}, first {}: {}", first.part, first.evidence)
         }
-        None => format!("{count}: {}", whole.about),
     };
     Some(Part {
         node: node.to_owned(),
@@ -143,16 +143,20 @@ const ALIKE: f64 = 1.25;
 /// Leaves out what a whole of the same node has in it, as where several cases name parts; and a node whose GPUs are slow
 /// alike and whose NICs are, too, is slow as a whole.
 pub fn absorb(parts: Vec<Part>) -> Vec<Part> {
-    let wholes: BTreeMap<(String, &str), String> = parts
-        .iter()
-        .filter(|part| WHOLES.iter().any(|whole| part.part == whole.part))
-        .filter_map(|part| Some(((part.node.clone(), part.code?), part.evidence.clone())))
-        .collect();
-    let whole = |node: &str, code: &'static str| wholes.get(&(node.to_owned(), code));
+    // By node and code, with all evidence.
+    let mut wholes: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for part in parts.iter().filter(|part| WHOLES.iter().any(|whole| part.part == whole.part)) {
+        if let Some(code) = part.code {
+            wholes.entry((&part.node, code)).or_default().push(&part.evidence);
+        }
+    }
     let in_a_whole = |part: &Part| {
+        let whole = |code| wholes.get(&(part.node.as_str(), code));
         let kind = WHOLES.iter().find(|kind| Some(kind.of) == part.code && kind.part != part.part);
-        kind.is_some_and(|kind| whole(&part.node, kind.code).is_some())
-            || (part.code == Some("HRN-PORT-SLOW") && whole(&part.node, "HRN-NODE-SLOW").is_some())
+        // A node can be broken for other reasons, too: they say nothing of this GPU.
+        let is_of = |kind: &Whole, said: &str| kind.code != "HRN-NODE-BROKEN" || said.contains(kind.about);
+        kind.is_some_and(|kind| whole(kind.code).is_some_and(|all| all.iter().any(|said| is_of(kind, said))))
+            || (part.code == Some("HRN-PORT-SLOW") && whole("HRN-NODE-SLOW").is_some())
     };
     let (left_out, mut kept): (Vec<Part>, Vec<Part>) = parts.iter().cloned().partition(in_a_whole);
     for part in kept.iter_mut().filter(|part| part.code == Some("HRN-NODE-SLOW")) {
@@ -225,6 +229,20 @@ mod tests {
 
     fn bare(part: Part) -> Part {
         Part { rate: None, ..part }
+    }
+
+    #[test]
+    fn a_gpu_with_wrong_results_stays_beside_another_fault_of_its_node() {
+        let gpu = parts("HRN-GPU-WRONG", "gpu", 1, 0.0).remove(0);
+        let node = |said: &str| Part {
+            part: "node".into(),
+            code: Some("HRN-NODE-BROKEN"),
+            evidence: said.into(),
+            ..gpu.clone()
+        };
+        let beside = |said| absorb(vec![node(said), gpu.clone()]).len();
+        assert_eq!(beside("all 8 GPUs: wrong results"), 1);
+        assert_eq!(beside("the job hung"), 2);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! failure: what was not measured is no bad number.
 
 use super::CaseData;
+use crate::analyze::INTERNAL_ERROR;
 use crate::artefact::{
     BELOW_FLOOR, Bad, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, JudgedBy, PlannedAssertion,
     PlannedJob, Status, Verdict, WorkKind, WorkloadFacts,
@@ -32,9 +33,21 @@ pub enum Gate {
     },
 }
 
+impl Gate {
+    fn cause(&self) -> Option<&str> {
+        match self {
+            Gate::Open => None,
+            Gate::Error { cause, .. } | Gate::Inconclusive { cause, .. } => Some(cause),
+        }
+    }
+}
+
 const TOOL_MISSING: &str = "tool-missing";
 const TOOL_REFUSED: &str = "tool-refused";
-const OF_TOOLS: [&str; 2] = [TOOL_MISSING, TOOL_REFUSED];
+const OUTPUT_REFUSED: &str = "output-refused";
+/// Causes that say nothing about a node: tools that are not installed or not as they must be, files that were refused,
+/// panics of the harness.
+const OF_NO_NODE: [&str; 4] = [TOOL_MISSING, TOOL_REFUSED, OUTPUT_REFUSED, INTERNAL_ERROR];
 
 pub fn gates<'a>(data: &'a CaseData) -> BTreeMap<&'a str, Gate> {
     data.case
@@ -65,7 +78,7 @@ fn refused(data: &CaseData, job: &str) -> Option<Gate> {
     let mut missing = data.collected.missing.iter();
     let file = missing.find(|file| file.refused && file.job == job && is_output(file.kind))?;
     let next = "look at the file on its node: a job's output is a plain file below the limit";
-    Some(error("output-refused", &format!("{}: {}", file.name, file.why), next))
+    Some(error(OUTPUT_REFUSED, &format!("{}: {}", file.name, file.why), next))
 }
 
 fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
@@ -468,10 +481,11 @@ pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdi
         | Ended::FolderFailed { .. }
         | Ended::AllocationOver { .. }
         | Ended::Deadline => false,
-        // What sbatch refuses has come to no node.
-        Ended::LaunchFailed { .. } | Ended::QueueStuck { .. } | Ended::LeftOut { .. } => {
-            record.blamed.is_some()
-        }
+        // What sbatch refuses has come to no node; how a job that was lost has ended, nobody knows.
+        Ended::LaunchFailed { .. }
+        | Ended::QueueStuck { .. }
+        | Ended::LeftOut { .. }
+        | Ended::Lost { .. } => record.blamed.is_some(),
         _ => true,
     };
     data.case
@@ -482,9 +496,8 @@ pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdi
             if !ran(record) {
                 return None;
             }
-            // A tool that is not installed, or not as it must be, is no node's fault.
             let gate = gates.get(planned.name.as_str());
-            if matches!(gate, Some(Gate::Inconclusive { cause, .. }) if OF_TOOLS.contains(&cause.as_str())) {
+            if gate.and_then(Gate::cause).is_some_and(|cause| OF_NO_NODE.contains(&cause)) {
                 return None;
             }
             let failure =
@@ -496,11 +509,6 @@ pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdi
             if !matches!(record.end, Ended::Exited { code: 0 })
                 && failure.is_some_and(|failure| is_nobodys(&failure.cause))
             {
-                return None;
-            }
-            // Neither what was refused nor a panic of ours says anything about a node.
-            let of_ours = |cause: &str| ["output-refused", "internal-error"].contains(&cause);
-            if matches!(gate, Some(Gate::Error { cause, .. } | Gate::Inconclusive { cause, .. }) if of_ours(cause)) {
                 return None;
             }
             let bad = match gate {

@@ -16,6 +16,8 @@ use std::path::{Component, Path, PathBuf};
 const OWN_NAMES: usize = 4;
 /// One more lies below the job's folder.
 const TABLES: &str = "_pqtdir";
+/// Two are those of an analysis, whose folder lies beside those of runs.
+const ANALYSIS: &str = "analysis-";
 /// What a file may have at most: it is held in memory.
 const LIMIT: u64 = 1 << 30;
 /// The same of reports of profilers and their tables.
@@ -103,8 +105,8 @@ fn open_folder(path: &Path) -> io::Result<(File, OsString)> {
 
 /// How many of the last names of a path are the run's own.
 pub fn own_names(path: &Path) -> usize {
-    let folder = path.parent().map(|folder| folder.as_os_str().to_string_lossy());
-    OWN_NAMES + usize::from(folder.is_some_and(|folder| folder.ends_with(TABLES)))
+    let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    if folder.starts_with(ANALYSIS) { 2 } else { OWN_NAMES + usize::from(folder.ends_with(TABLES)) }
 }
 
 /// A path of a file where links may stand, and its own names behind that.

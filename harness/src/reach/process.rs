@@ -151,10 +151,18 @@ mod tests {
         write("real/case/job/stdout");
         write("real/case/job/a_pqtdir/a.parquet");
         std::os::unix::fs::symlink(path("real"), path("run")).expect("linked");
+        // The shared folder itself may be one, and below it lie runs and analyses.
+        std::fs::create_dir_all(path("real/analysis-r.aB3dE9gh")).expect("made");
+        write("real/analysis-r.aB3dE9gh/part1");
+        let part = path("run/analysis-r.aB3dE9gh/part1");
+        assert_eq!(ProcessReach.get(&Host::Here, &part).await, Ok(b"text".to_vec()));
+        std::os::unix::fs::symlink(path("real/case"), path("real/analysis-r.linked00")).expect("linked");
+        write("real/case/part1");
         std::fs::create_dir(path("swapped")).expect("made");
         std::os::unix::fs::symlink(path("real/case"), path("swapped/case")).expect("linked");
         for (name, why) in [
             ("run/case/job/stdout", "link"),
+            ("real/analysis-r.linked00/part1", "link"),
             ("run/case/job/a_pqtdir/a.parquet", "link"),
             ("swapped/case/job/stdout", "link"),
             ("case/job/linked/stdout", "link"),

@@ -123,6 +123,12 @@ fn read_file(job: &JobInput, file: &InputFile, op: Op, ranks: Option<u32>, dims:
         let message = format!("{} tables in one output: the ranks did not form one job", with_rows.len());
         not_comparable(output, WRONG_RANKS, format!("{}: {message}", file.shown));
     }
+    if !with_rows.is_empty() {
+        for finding in read.runs.iter().filter(|run| run.rows.is_empty()).flat_map(source::closing) {
+            not_comparable(output, "garbled", format!("{}: {}", file.shown, finding.message));
+            output.findings.push(about(file, finding));
+        }
+    }
     for run in with_rows {
         compare(run, file, op, ranks, output);
         for finding in source::recompute(run, ranks) {
@@ -341,6 +347,10 @@ mod tests {
         run(&job)
     }
 
+    fn without_rows(text: &str) -> String {
+        text.lines().filter(|line| line.starts_with('#')).map(|line| format!("{line}\n")).collect()
+    }
+
     fn cause(text: &str) -> Option<String> {
         output_of(text).not_comparable.map(|not| not.cause)
     }
@@ -377,6 +387,7 @@ mod tests {
             (one_rank, Some("wrong-ranks")),
             (format!("{WHOLE}{WHOLE}"), Some("wrong-ranks")),
             (WHOLE.replace("all_reduce_perf", "all_gather_perf"), Some("wrong-ranks")),
+            (format!("{WHOLE}{}", without_rows(WHOLE)), Some("garbled")),
         ];
         for (text, expected) in table {
             assert_eq!(cause(&text).as_deref(), expected, "{text}");

@@ -23,7 +23,7 @@ use voice::Voice;
 const CODES: &str = "\
 Draining: nothing is drained unasked. --drain takes nodes out of Slurm's queue whose culprits are of severity replace,
 reboot or reset, never suspects, each for the reason `[harness] CODE PART: EVIDENCE, run ID`. What somebody else said of
-a node stands, and is told. It asks before it drains; without a terminal --yes is needed. No more nodes than one, or 2 % of
+a node stands, and isolate prints it. It asks before it drains; without a terminal --yes is needed. No more nodes than one, or 2 % of
 the inventory's, 8 at most, are drained by the harness at the same time: where more would be, none is, and --drain-at-most N
 allows N. A job that came to its time limit once drains none. --resume-drained runs --suite on each node that is drained for
 such a reason, together with an idle node, in a reservation that keeps others off it; it stays in the queue only where that

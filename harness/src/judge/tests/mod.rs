@@ -22,6 +22,7 @@ use crate::artefact::{
 };
 use recipes::metric::{Dims, Metric};
 use recipes::op::Op;
+use recipes::recipe::NotComparable;
 use recipes::unit::{Better, Unit};
 use std::sync::Arc;
 
@@ -441,6 +442,32 @@ fn a_missing_tool_is_inconclusive_and_says_what_to_install() {
     // The same code means nothing of the kind elsewhere.
     world.case.workload = World::new(at_least(1.0)).case.workload;
     assert_eq!(world.status(), Status::Error);
+}
+
+#[test]
+fn refused_files_panics_and_lost_jobs_say_nothing_about_a_node() {
+    let mut world = World::new(at_least(10.0));
+    world.collected.missing.push(MissingFile {
+        job: "j".into(),
+        name: "stdout".into(),
+        kind: FileKind::NcclTests,
+        node: None,
+        part: None,
+        rank: None,
+        why: "it is a link".into(),
+        refused: true,
+    });
+    assert_eq!(world.one().cause.as_deref(), Some("output-refused"));
+    assert_eq!(world.judged().outcomes.jobs, []);
+    let mut world = World::new(at_least(10.0));
+    world.analysis().not_comparable =
+        Some(NotComparable { cause: "internal-error".into(), why: "a panic".into() });
+    assert_eq!(world.one().cause.as_deref(), Some("internal-error"));
+    assert_eq!(world.judged().outcomes.jobs, []);
+    let mut world = World::new(at_least(10.0));
+    world.jobs.jobs[0].end = Ended::Lost { why: "no exit code".into() };
+    assert_eq!(world.one().cause.as_deref(), Some("lost"));
+    assert_eq!(world.judged().outcomes.jobs, []);
 }
 
 #[test]

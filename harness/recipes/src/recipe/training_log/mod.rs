@@ -230,7 +230,7 @@ fn read(job: &JobInput, output: &mut Output) -> Option<Chosen> {
     let most = accounts.iter().map(|it| it.longest).max();
     let Some(first) = accounts.iter().position(|it| Some(it.longest) == most) else {
         if is_read {
-            let why = format!("no line of {lines} tells a step; let the program log each step to its output");
+            let why = format!("no line of {lines} names a step; let the program write each step to stdout");
             output.findings.push(Finding::new("not-understood", why));
         }
         return None;

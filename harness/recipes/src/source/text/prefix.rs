@@ -136,7 +136,8 @@ fn likely<'a>(line: &'a str, begins: fn(&str) -> bool) -> Option<Prefix<'a>> {
         let rest = bare.get(tag.len() + separator.len()..)?;
         let tag = tag.trim_end();
         if (tag.is_empty() || is_word(tag)) && is_ours(rest) {
-            return prefix(tag.trim_start_matches('['), rest);
+            let tag = tag.trim_start_matches('[');
+            return prefix(if is_clock(tag) { "" } else { tag }, rest);
         }
     }
     // stern writes both names without anything between.
@@ -150,6 +151,17 @@ fn likely<'a>(line: &'a str, begins: fn(&str) -> bool) -> Option<Prefix<'a>> {
     let names = bare.get(..pod.len() + 1 + container.len())?;
     (is_name(pod) && is_name(container) && is_ours(rest)).then_some(())?;
     prefix(names, rest)
+}
+
+/// `12:30:01`, with a fraction or without: a time of day names no rank.
+fn is_clock(text: &str) -> bool {
+    let is_two = |part: &str| part.len() == 2 && is_number(part);
+    let mut parts = text.splitn(3, ':');
+    let (Some(hour), Some(minute), Some(second)) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    let (second, fraction) = second.split_once(['.', ',']).unwrap_or((second, "0"));
+    is_two(hour) && is_two(minute) && is_two(second) && is_number(fraction)
 }
 
 fn is_number(text: &str) -> bool {

@@ -378,3 +378,14 @@ fn a_labelled_rank_at_half_the_speed_is_named_whatever_the_order() {
     }
     assert_eq!(codes(&log(&(of("0", "1000.0") + &of("1", "1003.0")))), [""; 0]);
 }
+
+#[test]
+fn a_labelled_rank_with_few_of_the_steps_is_not_compared() {
+    let of = |who: &str, steps: u64, ms: &str| {
+        (1..=steps).map(|at| format!("{who}: {}", megatron(at, ms, "2.5"))).collect::<String>()
+    };
+    for text in [of("0", 6, "1000.0") + &of("1", 3, "2000.0"), of("1", 3, "2000.0") + &of("0", 6, "1000.0")] {
+        assert_eq!(codes(&log(&text)), [""; 0], "three of six steps say nothing of the job");
+    }
+    assert_eq!(codes(&log(&(of("0", 6, "1000.0") + &of("1", 4, "2000.0")))), ["training-ranks-disagree"]);
+}

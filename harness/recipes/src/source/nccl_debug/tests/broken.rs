@@ -192,3 +192,15 @@ fn torn_lines_make_no_hosts_and_no_processes() {
     let warned = log(&(whole + "node2:9:9 [0] NCCL WARN Cuda failure 'out of memory'\n"));
     assert_eq!(warned.hosts.len(), 3, "who warns is there");
 }
+
+#[test]
+fn a_host_whose_name_goes_on_with_a_digit_is_no_torn_one() {
+    let lines = "node-1:9:9 [0] NCCL INFO cudaDriverVersion 12020\n".repeat(100);
+    for line in ["NCCL INFO cudaDriverVersion 12020", "NCCL WARN Cuda failure 'out of memory'"] {
+        let found = log(&format!("{lines}node-10:9:9 [0] {line}\n"));
+        assert_eq!(found.hosts, ["node-1", "node-10"], "{line}");
+        assert!(!codes(&found).contains(&"nccl-torn"), "{line}");
+    }
+    let found = log(&format!("{lines}node-2node-1:9:9 [0] NCCL WARN Cuda failure 'out of memory'\n"));
+    assert!(found.hosts.iter().any(|host| host == "node-2node-1"), "who warns is there: {:?}", found.hosts);
+}
