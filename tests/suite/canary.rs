@@ -18,16 +18,49 @@ fn every_case_of_the_canary_ends_as_it_must_and_the_suite_exits_1() {
     assert!(cases.iter().all(|case| case["must_end"].is_string()), "each case says how it must end");
 }
 
+/// Faults that no case over Slurm on four nodes can show: the command that shows each, its exit code and what it prints.
+const ELSEWHERE: [(&str, &[&str], i32, &str); 6] = [
+    ("connection-drops", OVER_SSH, 0, "finding connection-drops: "),
+    ("host-unreachable", OVER_SSH, 3, "p5-002 cannot be reached"),
+    ("gpu-missing@3", PROBE, 1, "cannot pass: p5-002: GPUs"),
+    ("gpu-busy@3", PROBE, 1, "cannot pass: p5-002: busy"),
+    ("driver-differs", DIFF, 1, "p5-002"),
+    ("link-slow=0.5@p5-020", ISOLATE, 1, "HRN-LINK-SLOW"),
+];
+const OVER_SSH: &[&str] = &["--suite", "nccl-p5", "--inventory", "sim-ssh", "-q"];
+const PROBE: &[&str] = &["inventory", "probe"];
+const DIFF: &[&str] = &["inventory", "diff"];
+const ISOLATE: &[&str] = &["isolate", "--suite", "nccl-p5", "--inventory", "sim-32"];
+
+fn kind(form: &str) -> &str {
+    form.split(['=', '@']).next().unwrap_or(form)
+}
+
 #[test]
 fn the_canary_has_a_case_for_every_fault() {
     let text = std::fs::read_to_string(crate::project::root().join("suites/canary.toml")).expect("read");
+    let planted: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("sim_faults = "))
+        .flat_map(|line| {
+            line.split('"').filter_map(|fault| fault.split_once(':')).map(|(_, fault)| kind(fault))
+        })
+        .collect();
     for form in harness::sim::fault::Fault::FORMS {
-        let kind = form.split(['=', '@']).next().unwrap_or(form);
-        // Its inventory is reached by Slurm; what can go wrong over ssh alone is in `ssh.rs`.
-        if !harness::sim::fault::Fault::happens_via(kind, "slurm") {
-            continue;
-        }
-        assert!(text.contains(&format!(":{kind}")), "no case for `{kind}`");
+        let elsewhere = ELSEWHERE.iter().any(|(fault, ..)| kind(fault) == kind(form));
+        assert_ne!(planted.contains(&kind(form)), elsewhere, "in the canary or elsewhere: {form}");
+    }
+}
+
+#[test]
+fn what_no_case_of_the_canary_can_show_is_seen_elsewhere() {
+    let project = Project::new();
+    for (fault, args, code, shown) in ELSEWHERE {
+        let without = project.harness(args);
+        assert!(without.code == Some(0) && !without.stdout.contains(shown), "{fault}: {}", without.all());
+        let ran = project.harness(&[args, &["--sim-fault", &format!("p5-002:{fault}")]].concat());
+        assert_eq!(ran.code, Some(code), "{fault}: {}", ran.all());
+        assert!(ran.stdout.contains(shown), "{fault}: {}", ran.all());
     }
 }
 

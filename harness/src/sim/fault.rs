@@ -127,18 +127,8 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Ways to write a fault that only a probe sees.
-    pub const PROBED: [&'static str; 3] = ["gpu-missing@N", "gpu-busy@N", "driver-differs"];
-
-    /// Ways to write a fault that is in no single device.
-    pub const WIDE: [&'static str; 4] =
-        ["node-slow=F", "nvlink-slow=F", "port-slow=F", "link-slow=F@OTHER-NODE"];
-
-    /// Ways to write a fault that shows only where a job is run twice: once more after it was lost, or without the profiler.
-    pub const TWICE: [&'static str; 3] = ["node-fails-once", "preempted-once", "profiler-costs=F"];
-
-    /// Every other way to write a fault, for messages and the manual.
-    pub const FORMS: [&'static str; 33] = [
+    /// Every way to write a fault.
+    pub const FORMS: [&'static str; 43] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -172,6 +162,16 @@ impl Fault {
         "graph-launch",
         "clock-offset=MS",
         "clock-drift=PPM",
+        "node-slow=F",
+        "nvlink-slow=F",
+        "port-slow=F",
+        "link-slow=F@OTHER-NODE",
+        "node-fails-once",
+        "preempted-once",
+        "profiler-costs=F",
+        "gpu-missing@N",
+        "gpu-busy@N",
+        "driver-differs",
     ];
 
     /// The kind alone, as it begins in the written form.
@@ -266,10 +266,10 @@ impl Fault {
             Some((kind, value)) => (kind, Some(value)),
             None => (head, None),
         };
-        let forms = || Fault::FORMS.iter().chain(&Fault::PROBED).chain(&Fault::WIDE).chain(&Fault::TWICE);
-        let form = forms().find(|form| form.split(['=', '@']).next() == Some(kind));
+        let form = Fault::FORMS.iter().find(|form| form.split(['=', '@']).next() == Some(kind));
         let Some(form) = form else {
-            let kinds: Vec<&str> = forms().filter_map(|form| form.split(['=', '@']).next()).collect();
+            let kinds: Vec<&str> =
+                Fault::FORMS.iter().filter_map(|form| form.split(['=', '@']).next()).collect();
             let near = crate::suggest::nearest(kind, kinds.iter().copied());
             return Err(match near {
                 Some(near) => format!("unknown fault, did you mean `{near}`: `{kind}`"),
@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn every_written_form_is_read_and_written_back() {
-        for form in Fault::FORMS.iter().chain(&Fault::PROBED).chain(&Fault::WIDE).chain(&Fault::TWICE) {
+        for form in Fault::FORMS {
             let text = format!(
                 "p5-002:{}",
                 form.replace("=F", "=0.4")

@@ -87,12 +87,16 @@ pub fn draw(seed: u64) -> Drawn {
     Drawn { inventory, suite, faults, max_fail, limit_s }
 }
 
+/// Faults that show only to a probe, or between groups of nodes, of which a random cluster has none.
+const NOT_DRAWN: [&str; 4] = ["gpu-missing", "gpu-busy", "driver-differs", "link-slow"];
+
 fn faults(dice: &mut Dice, instance: &Instance, nodes: u64, via: &str) -> Vec<String> {
     // A third of the kinds, each with its own weight; some seeds have none at all.
     let mut weights: Vec<(&str, u64)> = Vec::new();
     for form in Fault::FORMS {
         let weight = if dice.chance(3) { dice.number(1, 5) } else { 0 };
-        if weight > 0 && Fault::happens_via(form.split(['=', '@']).next().unwrap_or(form), via) {
+        let kind = form.split(['=', '@']).next().unwrap_or(form);
+        if weight > 0 && Fault::happens_via(kind, via) && !NOT_DRAWN.contains(&kind) {
             weights.push((form, weight));
         }
     }
