@@ -47,6 +47,7 @@ pub mod inventory;
 pub mod isolate;
 pub mod judge;
 pub mod launch;
+mod limited;
 pub mod lint;
 pub mod logs;
 pub mod mistake;

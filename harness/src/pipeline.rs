@@ -207,7 +207,7 @@ pub struct Seen<'a> {
     pub unfit: &'a analyze::Unfit,
 }
 
-/// What the nodes of a cluster take from the reports of a case; nothing where none is to.
+/// What recipes take from the reports of a case: on the nodes of a cluster, or in limited processes of this machine.
 pub async fn kept(
     plan: &Plan,
     case: &PlannedCase,
@@ -215,13 +215,17 @@ pub async fn kept(
     on: Option<&Cluster>,
     store: &Store,
 ) -> Result<Arc<Kept>, StoreError> {
-    let Some(cluster) = on else { return Ok(Arc::default()) };
+    let folder = store.case(&case.name);
+    let inputs = || analyze::inputs(case, &plan.instance, seen.jobs, seen.collected, seen.unfit, &folder);
+    let Some(cluster) = on else {
+        let (inputs, recipes, own) = (inputs(), case.recipes.clone(), plan.recipes.clone());
+        let read = tokio::task::spawn_blocking(move || tasks::here::kept(inputs, &recipes, &own));
+        return read.await.map(Arc::new).map_err(|error| StoreError::other(&folder, &error));
+    };
     // Before there is anything of it that a process could leave behind.
     store.write_json(&store.folder().join("analyses.json"), &cluster.analyses())?;
-    let folder = store.case(&case.name);
-    let inputs = analyze::inputs(case, &plan.instance, seen.jobs, seen.collected, seen.unfit, &folder);
     let mut tell = |what: &str| eprintln!("note: {what}");
-    let kept = tasks::kept(cluster, &plan.run_id, inputs, &case.recipes, &plan.recipes, &mut tell).await;
+    let kept = tasks::kept(cluster, &plan.run_id, inputs(), &case.recipes, &plan.recipes, &mut tell).await;
     Ok(Arc::new(kept))
 }
 

@@ -5,6 +5,7 @@ use crate::little::id;
 use crate::project::{Project, Ran};
 use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 const SUITE: &str = r#"
 instance = "p5"
@@ -50,6 +51,24 @@ fn table(project: &Project, name: &str) -> PathBuf {
     found.swap_remove(0)
 }
 
+/// Another table in the place of one, with the digest that a hostile node tells of it.
+fn forge(project: &Project, name: &str, bytes: &[u8]) {
+    let path = table(project, name);
+    let was = fs::read(&path).expect("there");
+    let account =
+        path.parent().and_then(|export| export.parent()).expect("a folder").join("profile.rank0.txt");
+    let text = fs::read_to_string(&account).expect("there");
+    let of = |bytes: &[u8]| (harness::digest::sha256(bytes), bytes.len().to_string());
+    let ((old, old_length), (new, length)) = (of(&was), of(bytes));
+    let forged = |line: &str| match line.contains(&old) {
+        true => format!("{}\n", line.replace(&old, &new).replace(&old_length, &length)),
+        false => format!("{line}\n"),
+    };
+    assert!(text.contains(&old), "{text}");
+    fs::write(account, text.lines().map(forged).collect::<String>()).expect("written");
+    fs::write(path, bytes).expect("written");
+}
+
 #[track_caller]
 fn assert_reported(project: &Project, ran: &Ran) {
     assert_eq!(ran.code, Some(3), "{}", ran.all());
@@ -79,7 +98,7 @@ fn a_table_that_one_node_left_damaged_or_boundless_is_inconclusive_for_its_job_a
     let footer = whole.len() - 200;
     other[footer..footer + 100].fill(0x15);
     for bytes in [cut, other, boundless()] {
-        fs::write(&kernels, bytes).expect("written");
+        forge(&project, "CUPTI_ACTIVITY_KIND_KERNEL.parquet", &bytes);
         let ran = project.harness(&["-q", "--run", &parent, "--from", "collect"]);
         assert_reported(&project, &ran);
         assert!(!ran.stderr.contains("panicked"), "{}", ran.all());
@@ -97,6 +116,63 @@ fn a_panic_while_a_job_s_files_are_read_is_inconclusive_and_never_exit_101() {
     let verdict = fs::read_to_string(project.latest().join("cases/kernels/verdict.json")).expect("there");
     assert!(verdict.contains("internal error while the job's files were read: provoked"), "{verdict}");
     assert!(ran.stderr.contains("error: internal error at "), "{}", ran.all());
+}
+
+/// 20,000 rows with the same text of 1 MiB each.
+const DICTIONARY: &[u8] = include_bytes!("../planted/dictionary-of-20-gb.parquet");
+
+#[test]
+fn a_dictionary_of_20_gb_is_refused_and_never_unpacked() {
+    let project = project();
+    let parent = id(&project);
+    forge(&project, "StringIds.parquet", DICTIONARY);
+    let mut command = project.command(&["-q", "--run", &parent, "--from", "collect"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+    let watched = std::thread::spawn({
+        let id = child.id();
+        move || most_mib(id)
+    });
+    let ran = crate::project::ran(child.wait_with_output().expect("ends"));
+    assert_reported(&project, &ran);
+    assert!(ran.stdout.contains("it unpacks to more than 4096 MiB"), "{}", ran.all());
+    let most = watched.join().expect("watched");
+    assert!(most > 0 && most < 512, "{most} MiB");
+}
+
+/// The most that a process and those that it started had in memory at a time, each for itself.
+fn most_mib(id: u32) -> u64 {
+    let peak = |id: &str| -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.trim().strip_suffix("kB")?.trim().parse().ok()
+    };
+    let children = || -> Vec<String> {
+        let tasks = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+        let of_task = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+        of_task.flat_map(|ids| ids.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
+    };
+    let mut most = 0;
+    while let Some(own) = peak(&id.to_string()) {
+        most = children().iter().filter_map(|child| peak(child)).chain([own, most]).max().unwrap_or(most);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    most / 1024
+}
+
+/// Each process that reads a node's reports panics; the one that judges goes on.
+#[test]
+fn a_panic_in_the_process_that_reads_reports_is_inconclusive_with_its_reason() {
+    let project = project();
+    let parent = id(&project);
+    let mut command = project.command(&["-q", "--run", &parent, "--from", "analyze"]);
+    let ran =
+        crate::project::ran(command.env("HARNESS_TEST_PANIC_AT", "read-reports").output().expect("starts"));
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    let verdict = fs::read_to_string(project.latest().join("cases/kernels/verdict.json")).expect("there");
+    assert!(verdict.contains("not analysed: internal error while it was read: provoked"), "{verdict}");
+    assert!(verdict.contains("report-not-read"), "{verdict}");
+    assert!(!ran.stderr.contains("internal error"), "{}", ran.all());
+    assert!(!ran.stdout.contains("culprit"), "{}", ran.all());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::{accept, baseline, bundle, check, clean, compare, field_kit, history, inventory, isolate, logs};
 use super::{parse, provision, recipe, stats, sweep};
 use crate::recipe::own::worker;
+use crate::tasks::here;
 use crate::tasks::task;
 use crate::{lint, suggest};
 use clap::{CommandFactory, FromArgMatches, Parser};
@@ -59,9 +60,10 @@ const VERBS: &[(&str, Run)] = &[
     ("recipe", |args| verb::<recipe::RecipeArgs>(args, |args| recipe::run(&args))),
     ("stats", |args| verb::<stats::StatsArgs>(args, |args| stats::run(&args))),
     ("sweep", |args| verb::<sweep::SweepArgs>(args, |args| sweep::run(&args))),
-    // The harness starts itself by these two.
+    // The harness starts itself by these.
     (worker::VERB, |args| worker::serve(&words(&args))),
     (task::VERB, |args| task::serve(&words(&args))),
+    (here::VERB, |args| here::serve(&words(&args))),
 ];
 
 /// `harness lint`
@@ -108,8 +110,10 @@ pub fn find(args: &[OsString]) -> Found {
 }
 
 fn refused(word: &str) -> Found {
-    let public =
-        VERBS.iter().map(|(verb, _)| *verb).filter(|verb| ![worker::VERB, task::VERB].contains(verb));
+    let public = VERBS
+        .iter()
+        .map(|(verb, _)| *verb)
+        .filter(|verb| ![worker::VERB, task::VERB, here::VERB].contains(verb));
     let meant = match suggest::nearest(word, public) {
         Some(verb) => format!("did you mean `{verb}`?"),
         None => {

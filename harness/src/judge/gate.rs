@@ -10,7 +10,7 @@ use crate::artefact::{
 use crate::profile::audit::CAUSES as REPORT_CAUSES;
 use recipes::finding::Finding;
 use recipes::recipe::training_log::raised::{EXCEPTION, RENDEZVOUS};
-use recipes::recipe::{self, efa_traffic};
+use recipes::recipe::{self, NOT_READ, efa_traffic};
 use recipes::source::flow_log::Tool;
 use std::collections::BTreeMap;
 
@@ -46,8 +46,8 @@ const TOOL_MISSING: &str = "tool-missing";
 const TOOL_REFUSED: &str = "tool-refused";
 const OUTPUT_REFUSED: &str = "output-refused";
 /// Causes that say nothing about a node: tools that are not installed or not as they must be, files that were refused,
-/// panics of the harness.
-const OF_NO_NODE: [&str; 4] = [TOOL_MISSING, TOOL_REFUSED, OUTPUT_REFUSED, INTERNAL_ERROR];
+/// panics of the harness, reports that nobody read.
+const OF_NO_NODE: [&str; 5] = [TOOL_MISSING, TOOL_REFUSED, OUTPUT_REFUSED, INTERNAL_ERROR, NOT_READ];
 
 pub fn gates<'a>(data: &'a CaseData) -> BTreeMap<&'a str, Gate> {
     data.case
@@ -497,7 +497,9 @@ pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdi
                 return None;
             }
             let gate = gates.get(planned.name.as_str());
-            if gate.and_then(Gate::cause).is_some_and(|cause| OF_NO_NODE.contains(&cause)) {
+            let lack = unmeasured.get(planned.name.as_str());
+            let cause = gate.and_then(Gate::cause).or_else(|| lack.map(|lack| lack.cause.as_str()));
+            if cause.is_some_and(|cause| OF_NO_NODE.contains(&cause)) {
                 return None;
             }
             let failure =
@@ -521,7 +523,7 @@ pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdi
                 Some(Gate::Inconclusive { cause, message, .. }) => {
                     Some(Bad { cause: cause.clone(), node: None, evidence: message.clone() })
                 }
-                _ => unmeasured.get(planned.name.as_str()).map(|lack| Bad {
+                _ => lack.map(|lack| Bad {
                     cause: lack.cause.clone(),
                     node: lack.node.clone(),
                     evidence: lack.why.clone(),

@@ -4,6 +4,7 @@
 
 pub mod called;
 mod gather;
+pub mod here;
 mod of_jobs;
 mod of_reports;
 mod order;

@@ -23,7 +23,7 @@ pub(crate) mod testing;
 pub mod training_log;
 pub mod window;
 
-pub use kept::Kept;
+pub use kept::{Kept, NOT_READ};
 
 use crate::finding::Finding;
 use crate::metric::{Dim, Dims, Metric, MetricSpec};
@@ -84,7 +84,7 @@ pub fn metric(name: &str) -> Option<(&'static RecipeSpec, &'static MetricSpec)> 
 }
 
 /// One job as its recipes see it: what was declared of it, and the files it left.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct JobInput {
     pub case: String,
     pub job: String,
@@ -109,7 +109,7 @@ pub struct JobInput {
     pub kept: Arc<Kept>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub enum Workload {
     NcclTests { op: Op, sizes: Vec<u64>, ranks_per_communicator: Option<u32>, checked: bool },
     NicPairs { tool: String, op: String },
@@ -152,7 +152,7 @@ pub enum FileRole {
     Other,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct InputFile {
     pub role: FileRole,
     /// Where it lies now.

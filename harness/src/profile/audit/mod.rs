@@ -5,13 +5,15 @@ use super::account::{self, Account};
 use crate::artefact::{Collected, CollectedFile, FileKind, PlannedJob, PlannedProfile, ProfiledRank};
 use crate::window::mark;
 use recipes::finding::Finding;
+use recipes::recipe::NOT_READ;
 use std::collections::BTreeMap;
 
 /// Every cause for which a rank's report says nothing. The judge takes them for the cause of a missing number.
-pub const CAUSES: [&str; 11] = [
+pub const CAUSES: [&str; 12] = [
     "report-missing",
     "report-empty",
     "report-unreadable",
+    NOT_READ,
     "report-garbled",
     "outside-window",
     mark::NEVER_OPENED,

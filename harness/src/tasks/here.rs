@@ -1,0 +1,120 @@
+//! Reports of jobs are read on this machine, too, but not by the process that judges: a report that fills the memory, never ends
+//! or makes a library panic costs its own node's reports, and nothing else.
+
+use super::of_jobs::OfJobs;
+use super::shares;
+use crate::artefact::PlannedRecipe;
+use crate::limited::{self, Failed, Limits};
+use crate::panics;
+use crate::recipe::own;
+use recipes::recipe::{self, FileRole, JobInput, Kept};
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// The verb by which the program starts itself; no person types it.
+pub const VERB: &str = "read-reports";
+
+/// More processes have no more disk.
+const MOST_AT_ONCE: usize = 8;
+/// Reports of unknown nodes that one process reads.
+const TOGETHER: usize = 8;
+const SECONDS: u64 = 3600;
+/// What one process may take: its part of three quarters of the machine, within these.
+const LEAST_MEMORY: u64 = 4 << 30;
+const MOST_MEMORY: u64 = 16 << 30;
+/// What recipes take of reports is small beside them.
+const ANSWER: u64 = 1 << 30;
+
+#[derive(Serialize, Deserialize)]
+struct Question {
+    own: Vec<PlannedRecipe>,
+    work: OfJobs,
+    share: Vec<usize>,
+}
+
+/// What the recipes take of the reports of these jobs. Of a report that could not be read it holds why.
+pub fn kept(jobs: Vec<JobInput>, recipes: &[String], own: &[PlannedRecipe]) -> Kept {
+    let reads = |name: &&String| recipe::find(name).is_some_and(|recipe| !recipe.tables.is_empty());
+    let recipes: Vec<String> = recipes.iter().filter(reads).cloned().collect();
+    let questions: Vec<Question> = jobs.into_iter().flat_map(|job| of_job(job, &recipes, own)).collect();
+    let kept = Mutex::new(Kept::default());
+    if questions.is_empty() || recipes.is_empty() {
+        return Kept::default();
+    }
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let at_once = cores.min(MOST_AT_ONCE).min(questions.len());
+    let limits =
+        Limits { memory: memory(at_once), seconds: SECONDS, threads: cores / at_once, answer: ANSWER };
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                while let Some(question) = questions.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let answer = ask(question, &limits);
+                    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                    if let Err(why) = answer.and_then(|bytes| kept.add(&bytes)) {
+                        question.work.lose(&mut kept, &question.share, &why);
+                    }
+                }
+            });
+        }
+    });
+    kept.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One for the reports of each node.
+fn of_job(job: JobInput, recipes: &[String], own: &[PlannedRecipe]) -> Vec<Question> {
+    let nodes: Vec<Option<String>> =
+        job.files_of(FileRole::NsysExport).map(|report| report.node.clone()).collect();
+    let question = |share: Vec<usize>| {
+        let mut job = job.clone();
+        let mut number = 0..;
+        job.files.retain(|file| {
+            file.role != FileRole::NsysExport || number.next().is_some_and(|at| share.contains(&at))
+        });
+        Question {
+            own: own.to_vec(),
+            work: OfJobs::of(recipes, vec![job]),
+            share: (0..share.len()).collect(),
+        }
+    };
+    shares(&nodes, TOGETHER).into_iter().map(question).collect()
+}
+
+fn ask(question: &Question, limits: &Limits) -> Result<Vec<u8>, String> {
+    let bytes = serde_json::to_vec(question).map_err(|error| error.to_string())?;
+    limited::ask(VERB, bytes, limits).map_err(|failed| match failed {
+        Failed::NotStarted(error) => format!("no process to read it: {error}"),
+        Failed::Late => format!("not read within {} min", SECONDS / 60),
+        Failed::Memory => format!("reading it needs more memory than {} GiB", limits.memory >> 30),
+        Failed::Answer => format!("more than {} GiB came of it", ANSWER >> 30),
+        Failed::Said(line) => line,
+        Failed::Silent(status) => format!("the process that read it ended: {status}"),
+    })
+}
+
+/// Of the machine's memory; the least where that is not known.
+fn memory(at_once: usize) -> u64 {
+    let known = std::fs::read_to_string("/proc/meminfo").ok();
+    let total = known.as_deref().and_then(|text| text.strip_prefix("MemTotal:")?.split_whitespace().next());
+    let bytes = total.and_then(|kib| kib.parse::<u64>().ok()).map_or(0, |kib| kib.saturating_mul(1024));
+    (bytes / 4 * 3 / at_once as u64).clamp(LEAST_MEMORY, MOST_MEMORY)
+}
+
+pub fn serve(words: &[String]) -> i32 {
+    limited::serve(VERB, words, |question| {
+        let read = panics::caught(VERB, || read(question));
+        read.unwrap_or_else(|why| Err(format!("internal error while it was read: {}", why.escape_debug())))
+    })
+}
+
+fn read(question: &[u8]) -> Result<Vec<u8>, String> {
+    let Question { own, work, share } =
+        serde_json::from_slice(question).map_err(|error| error.to_string())?;
+    own::from_plan(&own)
+        .map_err(|mistakes| mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+    work.read(&share)
+}
