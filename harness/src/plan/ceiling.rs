@@ -4,6 +4,7 @@ use crate::artefact::{PlannedAssertion, PlannedJob};
 use crate::inventory::Instance;
 use crate::physics;
 use crate::suite::{Case, Placement, Workload};
+use std::collections::HashMap;
 
 pub fn state(assertions: &mut [PlannedAssertion], jobs: &[PlannedJob], case: &Case, instance: &Instance) {
     let Workload::NcclTests(tests) = &case.workload else { return };
@@ -11,13 +12,14 @@ pub fn state(assertions: &mut [PlannedAssertion], jobs: &[PlannedJob], case: &Ca
     if tests.split_mask.is_some() {
         return;
     }
+    let by_name: HashMap<&str, &PlannedJob> = jobs.iter().map(|job| (job.name.as_str(), job)).collect();
     for assertion in assertions {
         let ceiling = match assertion.metric.as_str() {
             "nccl.busbw" => physics::busbw_ceiling,
             "nccl.algbw" => physics::algbw_ceiling,
             _ => continue,
         };
-        let extents = jobs.iter().filter(|job| assertion.jobs.contains(&job.name)).map(|job| {
+        let extents = assertion.jobs.iter().filter_map(|name| by_name.get(name.as_str())).map(|job| {
             let ranks = if case.placement == Placement::EachGpu { 1 } else { job.ranks };
             ceiling(tests.op, ranks, job.nodes.len() as u32, tests.algorithm, instance)
         });
