@@ -388,6 +388,14 @@ fn the_workloads_own_cause_is_told() {
     let verdict = world.one();
     assert_eq!(verdict.cause.as_deref(), Some("nccl-error"));
     assert!(verdict.message.contains("line 7"), "{}", verdict.message);
+    let bad = world.judged().outcomes.jobs.remove(0).bad.expect("it failed");
+    assert_eq!((bad.cause.as_str(), bad.evidence.as_str()), ("nccl-error", "line 7"));
+    // What any of its nodes or the program itself may have caused speaks against no node.
+    for cause in ["rendezvous", "exception"] {
+        world.analysis().failure =
+            Some(WorkloadFailure { cause: cause.into(), node: None, evidence: "line 7".into() });
+        assert_eq!(world.judged().outcomes.jobs, [], "{cause}");
+    }
 }
 
 #[test]
@@ -613,6 +621,24 @@ fn a_gpu_that_ran_alone_is_named_by_its_own_numbers() {
     world.rows.push(row("nccl.busbw", 5.0, &[(Dim::Node, "n1"), (Dim::Gpu, "3")]));
     let culprits = world.judged().verdict.culprits;
     assert!(culprits[0].to_string().starts_with("culprit n1 gpu3: "), "{culprits:?}");
+}
+
+#[test]
+fn gpus_that_are_all_slow_are_shown_beside_the_middle_of_their_baseline() {
+    let baseline = Some(PlannedBaseline::Accepted(numbers(Some(90.0), Some(110.0))));
+    let mut world = World::new(PlannedBound { baseline, ..PlannedBound::default() });
+    let asked = world.case.assertions.remove(0);
+    for gpu in 0..8u64 {
+        let (name, part) = (format!("{}{gpu}", asked.name), Some(format!("gpu{gpu}")));
+        let dims = Dims::new().with(Dim::Node, "n1").with(Dim::Gpu, gpu);
+        let asked = PlannedAssertion { name, node: Some("n1".into()), part, dims, ..asked.clone() };
+        world.case.assertions.push(asked);
+        world.rows.push(row("nccl.busbw", 50.0, &[(Dim::Node, "n1"), (Dim::Gpu, &gpu.to_string())]));
+    }
+    let culprits = world.judged().verdict.culprits;
+    assert_eq!(culprits.len(), 1, "{culprits:?}");
+    let shown = culprits[0].to_string();
+    assert!(shown.contains("all 8 GPUs at 50.0 GB/s, healthy: 100 ("), "{shown}");
 }
 
 #[test]
