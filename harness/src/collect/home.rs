@@ -61,4 +61,18 @@ mod tests {
         let told = without_secrets(b"PAR1\0HF_TOKEN=abc\0", &redactor);
         assert_eq!(told, Redacted { bytes: b"PAR1\0HF_TOKEN=***\0".to_vec(), count: 1 });
     }
+
+    #[test]
+    fn a_table_is_written_without_its_secrets_and_kept_as_it_is_where_it_has_none() {
+        use recipes::tables::write::strings;
+        let table = |text: &str| strings(&[(1, text.to_owned()), (2, "b".to_owned())]).expect("a table");
+        let redactor = Redactor::default();
+        let told = without_secrets(&table("HF_TOKEN=abc"), &redactor);
+        assert_eq!(told.count, 1);
+        let finds = |text: &[u8]| nsys_export::cleaned(&told.bytes, &|seen| (seen == text).then(Vec::new));
+        assert_eq!(finds(b"HF_TOKEN=abc"), Ok(None));
+        assert!(finds(b"HF_TOKEN=[redacted]").is_ok_and(|found| found.is_some()));
+        let plain = table("a");
+        assert_eq!(without_secrets(&plain, &redactor), Redacted { bytes: plain, count: 0 });
+    }
 }

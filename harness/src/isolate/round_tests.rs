@@ -1,9 +1,12 @@
 //! Numbers of stored rounds, and the answers that they are: what is absent is never a value.
 
-use super::round::{OfCase, Tried, answers};
+use super::round::{OfCase, Probes, Tried, answers};
 use super::trial::{Aim, Found, Shape, Trial};
 use crate::artefact::{CaseJobs, Ended, FORMAT, JobRecord};
+use crate::inventory::{Instances, Inventory};
+use crate::suite::{Case, Suite, Workload};
 use recipes::metric::{Dim, Dims, Metric, Metrics};
+use recipes::op::Op;
 use recipes::unit::{Better, Unit};
 use std::collections::BTreeMap;
 
@@ -112,4 +115,58 @@ fn a_nic_is_as_fast_as_the_slower_of_its_two_ways_and_nothing_where_its_namesake
     // One way alone tells of no NIC, and most without a value speak against none.
     rows.retain(|row| row.dims.word(Dim::Job) == Some(jobs[0]));
     assert_eq!(found(Shape::Nics, &jobs, rows, WELL), Found::Unknown);
+}
+
+/// The cases by which parts of nodes are tried after a suite: on sets of nodes, on each GPU, on each NIC.
+fn cases(text: &str) -> (String, Vec<Case>) {
+    let suite = Suite::read(text, "suites/x.toml").expect("a suite");
+    let home = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a root");
+    let instances = Instances::load(home).expect("sound instances");
+    let text =
+        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\nreach = { via = \"slurm\" }\n";
+    let inventory = Inventory::read(text, "inventory/x.toml", &instances).expect("good");
+    let probes = Probes::of(&suite, &inventory, None).expect("a case over several nodes");
+    let nodes = ["p5-001", "p5-002"].map(str::to_owned);
+    let trials = [(Aim::Node(0), PAIR), (Aim::Gpus(0), Shape::Gpus), (Aim::Nics(0), Shape::Nics)]
+        .map(|(aim, shape)| Trial { aim, shape, nodes: vec![0, 1] });
+    let (suite, _, _) = probes.round(&nodes, &trials);
+    (probes.case, suite.cases)
+}
+
+#[test]
+fn the_case_that_loads_every_nic_and_the_suites_own_on_single_gpus_are_run_on_sets_of_nodes() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../suites/acceptance-p5.toml");
+    let (case, cases) = cases(&std::fs::read_to_string(file).expect("read"));
+    assert_eq!(case, "pair-all_gather");
+    let of = |case: &Case| match &case.workload {
+        Workload::NcclTests(tests) => (tests.op, tests.max_bytes),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(of(&cases[0]).0, Op::AllGather);
+    assert_eq!(of(&cases[1]), (Op::AllReduce, 4 << 30));
+}
+
+#[test]
+fn small_runs_are_without_a_profiler_and_nics_are_judged_by_their_rate() {
+    let (_, cases) = cases(
+        r#"
+        instance = "p5"
+        about = "who comes last"
+        [[case]]
+        name = "arrivals"
+        about = "every rank under nsys"
+        placement = "all"
+        workload = { kind = "nccl-tests", op = "all_reduce", from = "1MiB", to = "64MiB", factor = 4, iterations = 20 }
+        recipes = ["nccl_tests", "nccl_profile", "stragglers"]
+        limit_s = 600
+        profile = { ranks = "all" }
+        [[case.assert]]
+        metric = "straggler.late"
+        per = "node"
+        at_most = "500 us"
+        "#,
+    );
+    assert!(cases.iter().all(|case| case.profile.is_none()), "{cases:?}");
+    let metrics = cases.iter().map(|case| case.assertions[0].metric.as_str());
+    assert_eq!(metrics.collect::<Vec<_>>(), ["nccl.wrong", "nccl.wrong", "nic.rate"]);
 }

@@ -185,6 +185,22 @@ fn the_first_groups_are_as_large_as_the_root_of_all_and_divide_them() {
 }
 
 #[test]
+fn links_of_a_healthy_fleet_are_tried_by_each_two_quarters_of_its_groups_and_by_no_more() {
+    let fleet = p5(256, 16);
+    let mut model = Model::new(&fleet, Vec::new(), 0.01, 1);
+    let mut answers = Vec::new();
+    while let Next::Round(trials) = next(&fleet, &answers, 0) {
+        answers.extend(trials.iter().map(|trial| model.answer(trial)));
+    }
+    let aims: BTreeSet<&Aim> = answers.iter().map(|answer: &Answer| &answer.trial.aim).collect();
+    let sizes = aims.iter().filter_map(|aim| match aim {
+        Aim::Groups(groups) => Some(groups.len()),
+        _ => None,
+    });
+    assert_eq!(sizes.collect::<Vec<_>>(), [8; 6]);
+}
+
+#[test]
 fn what_it_will_cost_is_foretold() {
     let outlook = outlook(&p5(32, 4));
     assert!(
@@ -192,4 +208,26 @@ fn what_it_will_cost_is_foretold() {
         "{outlook:?}"
     );
     assert!(outlook.worst.runs < 32 * 31 / 2, "{outlook:?}");
+}
+
+#[test]
+fn a_weight_is_that_of_students_t_over_the_spread_of_the_controls() {
+    let answer = |aim, value: f64| Answer {
+        trial: Trial { aim, shape: trial::Shape::Inside, nodes: vec![0] },
+        found: Found::Values(vec![Some(value)]),
+    };
+    let offs: [f64; 5] = [-0.02, -0.01, 0.0, 0.01, 0.02];
+    let mut answers = offs.map(|off| answer(Aim::Control, 400.0 * off.exp())).to_vec();
+    answers.push(answer(Aim::Node(0), 200.0));
+    let weighed = Weighed::of(&answers);
+    // Four runs are assumed at 3 %, and five controls have four degrees of freedom.
+    let squares = 4.0 * 0.03 * 0.03 + offs.iter().map(|off| off * off).sum::<f64>();
+    let spread = (squares / 8.0).sqrt();
+    assert!((weighed.spread - spread).abs() < 1e-9, "{weighed:?}");
+    let t = 0.5f64.ln() / (spread * (1.0f64 + 1.0 / 5.0).sqrt());
+    let weight = 9.0 / 2.0 * (1.0 + t * t / 8.0).ln();
+    let found = weighed.weight(&Aim::Node(0), None).expect("a weight");
+    assert!((found.weight - weight).abs() < 1e-9, "{found:?}");
+    let looked_for = 1.0 - (-4.5 * spread).exp();
+    assert!((weighed.looked_for() - looked_for).abs() < 1e-9, "{weighed:?}");
 }

@@ -196,6 +196,7 @@ fn check(cause: &str, words: &[String], case: &PlannedCase) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::artefact::{Bad, WorkKind};
 
     struct Made(Vec<String>, Option<&'static str>, &'static str, Vec<String>, bool);
 
@@ -270,6 +271,21 @@ mod tests {
         ] {
             assert_eq!(shared(&jobs).is_some(), is_common, "{name}");
         }
+    }
+
+    #[test]
+    fn one_stored_job_is_a_failure_of_all_only_where_sbatch_refused_it_and_no_node_is_named() {
+        let stored = |cause: &str, node: Option<&str>| JobOutcome {
+            case: "c".into(),
+            kind: WorkKind::Collective,
+            job: "j".into(),
+            nodes: vec!["n1".into(), "n2".into()],
+            bad: Some(Bad { cause: cause.into(), node: node.map(str::to_owned), evidence: "x".into() }),
+            judged: BTreeMap::new(),
+        };
+        assert_eq!(of_outcomes(&[stored("launch-failed", None)]), Some("launch-failed"));
+        assert_eq!(of_outcomes(&[stored("launch-failed", Some("n1"))]), None);
+        assert_eq!(of_outcomes(&[stored("exit 1", None)]), None);
     }
 
     #[test]

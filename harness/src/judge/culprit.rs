@@ -471,6 +471,16 @@ mod tests {
     }
 
     #[test]
+    fn a_slow_job_is_explained_by_a_node_that_broke_another_job() {
+        let jobs = [
+            outcome(&["n2", "n3"], Some(("NODE_FAIL", Some("n2")))),
+            judged(&["n2", "n4"], "nccl.busbw", true),
+            judged(&["n2"], "nccl.busbw", false),
+        ];
+        assert_eq!(lines(&jobs), ["culprit n2 node"]);
+    }
+
+    #[test]
     fn a_metric_blames_only_whom_its_recipe_declares() {
         let three_of_four =
             |metric: &str| lines(&["n1", "n2", "n3", "n4"].map(|node| judged(&[node], metric, node != "n4")));

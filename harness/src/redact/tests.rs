@@ -48,6 +48,8 @@ fn values_are_known_by_their_names_wherever_they_stand() {
         ("x&password=abc&next", "x&password=[redacted]&next"),
         ("<a password=\"p&amp;q\" b=\"1\"/>", "<a password=\"[redacted]\" b=\"1\"/>"),
         ("MY_KEY=abc", "MY_KEY=[redacted]"),
+        ("DB_PASSWORD=:abc\n", "DB_PASSWORD=[redacted]\n"),
+        ("{\"password\u{1b}[0m\": \"abc\"}", "{\"password\u{1b}[0m\": \"[redacted]\"}"),
     ] {
         assert_eq!(redacted(text), wanted, "{text}");
         assert_eq!(redacted(wanted), wanted, "twice is once: {wanted}");
@@ -82,6 +84,8 @@ fn values_are_known_by_their_forms() {
     assert_eq!(redacted("https://me:pa55@host/x"), "https://me:[redacted]@host/x");
     let cut = format!("-----BEGIN {}-----\nMIIE\n\"next\"", "PRIVATE KEY");
     assert_eq!(redacted(&cut), "[redacted]\"next\"");
+    let of_putty = "Private-Lines: 2\nAAAA\nBBB=\nPrivate-MAC: 0a1b\n";
+    assert_eq!(redacted(of_putty), "Private-Lines: 2[redacted]Private-MAC: 0a1b\n");
 }
 
 #[test]
@@ -91,6 +95,7 @@ fn what_only_resembles_a_secret_stays() {
         "ms_per_token=12.5 pad_token_id: 0, \"max_token\": 4096,",
         "NCCL_SOMETHING_KEY=abc FI_UNIVERSE_KEY=7",
         "the bearer of bad news, a token: nothing",
+        "bearer-of-bad-news-2-days-ago, show password | grep abcd1234",
         "password=$PASSWORD token=${TOKEN} secret='' HF_TOKEN=env:HF_TOKEN",
         "\"token\": null, \"secret\": false",
         "task-0123456789012345678901234567890123456789",
@@ -128,6 +133,13 @@ fn a_known_value_is_found_in_every_form_in_which_artefacts_hold_it() {
     }
     assert_eq!(redactor.text(&format!("X_PASSWORD={value}, B=1")), "X_PASSWORD=[redacted]");
     assert_eq!(redactor.text(&format!("a X_PASSWORD={value}, B=1")), "a X_PASSWORD=[redacted] B=1");
+    // Each line of it for itself, and beyond what a launcher puts before a line.
+    let redactor = knowing(&[("X", "the first line\nand the second")]);
+    assert_eq!(redactor.text("[0] the first line\n[0] x\n"), "[0] [redacted]\n[0] x\n");
+    assert_eq!(redactor.text("b and the second c"), "b [redacted] c");
+    let redactor = knowing(&[("X", "one two three")]);
+    assert_eq!(redactor.text("a one\n [1,0]<stdout>: two three b"), "a [redacted] b");
+    assert_eq!(redactor.text("a one\n two :three b"), "a one\n two :three b");
 }
 
 #[test]
@@ -147,6 +159,29 @@ fn the_first_secret_is_told_by_its_line_and_what_it_is_known_by() {
     assert_eq!(redactor.first(long.as_bytes()), Some((20_001, "DB_PASSWORD".to_owned())));
     let value = serde_json::json!({"a": [1, {"b": "--token abc"}]});
     assert_eq!(redactor.first_within(&value), Some(("a.1.b".to_owned(), "token".to_owned())));
+}
+
+#[test]
+fn secrets_are_found_wherever_they_stand_in_an_artefact() {
+    use serde_json::json;
+    let redactor = Redactor::default();
+    for (value, wanted, path) in [
+        (json!({"password": "abc"}), json!({"password": "[redacted]"}), "password"),
+        (json!({"a": {"apiKey": ["abc", 1]}}), json!({"a": {"apiKey": ["[redacted]", 1]}}), "a.apiKey"),
+        (json!([1, [{"secret": "abc"}]]), json!([1, [{"secret": "[redacted]"}]]), "1.0.secret"),
+        (json!([["--token abc"]]), json!([["--token [redacted]"]]), "0.0"),
+    ] {
+        assert_eq!(redactor.first_within(&value).expect("a secret").0, path);
+        let mut clean = value;
+        redactor.value(&mut clean);
+        assert_eq!(clean, wanted);
+        assert_eq!(redactor.first_within(&clean), None, "{clean}");
+    }
+    for mut value in [json!({"password": ""}), json!({"max_token": "4096"}), json!({"token": "env:A"})] {
+        let before = value.clone();
+        redactor.value(&mut value);
+        assert_eq!(value, before);
+    }
 }
 
 #[test]

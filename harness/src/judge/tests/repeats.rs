@@ -68,6 +68,10 @@ fn repeats_that_lie_further_apart_than_declared_fail() {
     assert_eq!(verdict.status, Status::Fail);
     assert!(verdict.message.contains("its 3 runs within"), "{}", verdict.message);
     assert!(verdict.message.ends_with("and they lie 32.0 % apart"), "{}", verdict.message);
+    // Three runs are three comparisons, of each of ten numbers.
+    let limit = 100.0 * 0.02 * crate::bounds::factor(1, 30, f64::INFINITY);
+    assert_eq!(three(bound(), [100.0, 100.0, 100.0 + 0.999 * limit]).status(), Status::Pass);
+    assert_eq!(three(bound(), [100.0, 100.0, 100.0 + 1.001 * limit]).status(), Status::Fail);
 }
 
 #[test]

@@ -26,6 +26,12 @@ fn out_of_bounds_of_what_only_warns_is_reported_and_never_fails() {
         assert_eq!(found.len(), warnings);
         assert!(found.iter().all(|finding| finding.message.contains('3')), "{found:?}");
     }
+    // A second one of the same metric is counted.
+    let mut world = drops(true, 3.0);
+    world.case.assertions.push(world.case.assertions[1].clone());
+    let found = world.judged().verdict.findings;
+    let messages: Vec<&str> = found.iter().map(|finding| finding.message.as_str()).collect();
+    assert!(matches!(messages[..], [message] if message.ends_with("; and 1 more")), "{messages:?}");
 }
 
 #[test]
