@@ -46,6 +46,8 @@ pub struct WorldSettings {
     pub shell_env: BTreeMap<String, String>,
     /// What sbatch and srun print when they refuse every request: an account, a QOS, a partition, a lua script.
     pub sbatch_refuses: Option<String>,
+    /// The partition's MaxTime in minutes: what asks for more is never started.
+    pub max_minutes: Option<u32>,
     /// What the site's submit plugin gives every job in place of the name and the working folder that it asks for.
     pub job_name: Option<String>,
     pub job_folder: Option<String>,
@@ -83,6 +85,7 @@ impl Default for WorldSettings {
             most_submitted: None,
             shell_env: BTreeMap::new(),
             sbatch_refuses: None,
+            max_minutes: None,
             job_name: None,
             job_folder: None,
             mpi_start_fails: false,
@@ -135,6 +138,7 @@ pub(super) fn read(table: &Table<'_>) -> WorldSettings {
     }
     world.outlier_every = table.get("outlier_every").and_then(|value| value.small(2..=1_000_000));
     world.sbatch_refuses = table.get("sbatch_refuses").and_then(|value| value.words());
+    world.max_minutes = table.get("max_minutes").and_then(|value| value.small(1..=1_000_000));
     world.job_name = table.get("job_name").and_then(|value| value.words());
     world.job_folder = table.get("job_folder").and_then(|value| value.words());
     let failures: [(&'static str, &mut bool); 2] = [

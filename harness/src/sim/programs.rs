@@ -84,6 +84,10 @@ pub fn run(world: &mut World, argv: &[String]) -> Answer {
         }
         ["rm", "-f", "--", paths @ ..] => remove(world, paths),
         ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"] => sinfo(world),
+        ["sinfo", "--noheader", "--all", "--format=%P|%l"] => match world.cluster.world.max_minutes {
+            Some(minutes) => Answer::ok(format!("pretend*|{}:00\n", minutes)),
+            None => Answer::ok("pretend*|infinite\n"),
+        },
         ["srun", ..] => match probe::read_srun(&words) {
             Some((node, inner)) => {
                 let options = &words[..words.len() - inner.len()];
@@ -144,13 +148,21 @@ fn sbatch(world: &mut World, path: &str) -> Answer {
         name: directives.job_name.clone(),
         folder: directives.folder.clone(),
         limit_s: directives.minutes as f64 * 60.0,
-        waits_s: noise_of(&world.cluster, &course.case, &course.job, "queue").between(1.0, 4.0),
+        waits_s: match is_too_long(world, directives.minutes as f64) {
+            true => f64::INFINITY,
+            false => noise_of(&world.cluster, &course.case, &course.job, "queue").between(1.0, 4.0),
+        },
         first_id: world.first_id,
         turns: turns(&script).map(Turns::of),
         course,
     };
     let now_s = world.now_s;
     Answer::ok(format!("{}\n", world.slurm.submit(now_s, submission)))
+}
+
+/// Slurm takes it (EnforcePartLimits=NO) and lets it wait.
+fn is_too_long(world: &World, minutes: f64) -> bool {
+    world.cluster.world.max_minutes.is_some_and(|most| minutes > f64::from(most))
 }
 
 fn turns(script: &Script) -> Option<&script::Turns> {
@@ -280,6 +292,7 @@ fn state(world: &World, job: &Job) -> &'static str {
 
 fn reason(world: &World, job: &Job) -> String {
     match job.phase {
+        Phase::Pending if is_too_long(world, job.limit_s / 60.0) => "PartitionTimeLimit".to_owned(),
         Phase::Pending => world.slurm.reason(job),
         Phase::Over { how: How::Exit(code), .. } if code != 0 => "NonZeroExitCode".to_owned(),
         Phase::Over { how: How::TimeLimit, .. } => "TimeLimit".to_owned(),
@@ -376,7 +389,11 @@ fn srun(world: &mut World, options: &[&str], node: &str, argv: &[&str]) -> Optio
         let why = format!("srun: error: Unable to allocate resources: {NO_GRES}\n");
         return Some(Answer::failed(1, why));
     }
-    if world.slurm.is_busy(node) || world.slurm.is_down(node) {
+    let minutes = options.iter().find_map(|word| word.strip_prefix("--time=")?.parse().ok());
+    if is_too_long(world, minutes.unwrap_or_default())
+        || world.slurm.is_busy(node)
+        || world.slurm.is_down(node)
+    {
         return Some(Answer::failed(
             1,
             "srun: error: Unable to allocate resources: Requested nodes are busy\n",
