@@ -193,6 +193,37 @@ fn what_a_killed_harness_left_on_a_pretend_cluster_is_ended_there() {
     }
 }
 
+/// As a lua job_submit does, and `SBATCH_JOB_NAME` did.
+#[test]
+fn jobs_that_a_site_renames_and_moves_are_found_and_no_job_is_launched_twice() {
+    let project = Project::new();
+    project.write("suites/test.toml", &suite("sim-p5", "sleep", "\"500\""));
+    project.write(
+        "inventory/w.toml",
+        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n[reach]\nvia = \"slurm\"\n\
+         [world]\njob_name = \"mine\"\njob_folder = \"/home/somebody\"\n",
+    );
+    let mut found = 0;
+    for at in [9, 14, 19] {
+        let mut command = project.command(&["--suite", "test", "--inventory", "w"]);
+        command.env("PLANTED", "planted-1").env("HARNESS_TEST_KILL_AT_WRITE", at.to_string());
+        assert_eq!(command.output().expect("the harness starts").status.code(), None, "it was killed");
+        let told = clean(&project, &["--dry-run"]);
+        found += told.stdout.matches("job in the queue").count();
+        let cleaned = clean(&project, &[]);
+        assert_eq!(cleaned.code, Some(0), "{at}: {}", cleaned.all());
+        assert_eq!(clean(&project, &["--dry-run"]).code, Some(0), "{at}");
+    }
+    assert!(found > 3, "{found}");
+    // Where the answer to `sbatch` was lost with the process, the job is there all the same.
+    let mut command = project.command(&["--suite", "test", "--inventory", "w"]);
+    command.env("PLANTED", "planted-1").env("HARNESS_TEST_KILL_AT_WRITE", "9");
+    assert_eq!(command.output().expect("the harness starts").status.code(), None, "it was killed");
+    let resumed = project.command(&["--run", "latest", "--resume"]).env("PLANTED", "planted-1").output();
+    let resumed = crate::project::ran(resumed.expect("the harness starts"));
+    assert_eq!(resumed.code, Some(0), "{}", resumed.all());
+}
+
 #[test]
 fn a_run_that_is_none_and_words_that_do_not_go_together_are_refused() {
     let project = Project::new();

@@ -95,6 +95,20 @@ fn nodes_that_are_powered_down_boot_for_the_probe() {
     assert!(probed.stdout.contains("4 fit, 0 cannot pass, 0 not probed"), "{}", probed.all());
 }
 
+/// A partition for short jobs: Slurm takes what asks for longer, and never starts it.
+#[test]
+fn a_probe_asks_for_no_longer_than_the_partition_allows_and_jobs_that_do_are_told() {
+    let project = project("max_minutes = 1", "");
+    let probed = project.harness(&["inventory", "probe", "--inventory", "w"]);
+    assert_eq!(probed.code, Some(0), "{}", probed.all());
+    assert!(probed.stdout.contains("4 fit, 0 cannot pass, 0 not probed"), "{}", probed.all());
+    let ran = run(&project, &["--probe"]);
+    assert_eq!((ran.code, ran.blamed()), (Some(3), Vec::new()), "{}", ran.all());
+    assert!(!ran.all().contains("Requested nodes are busy"), "{}", ran.all());
+    let verdict = fs::read_to_string(project.latest().join("cases/each/verdict.json")).expect("a verdict");
+    assert!(verdict.contains("PartitionTimeLimit; asked for: "), "{verdict}");
+}
+
 #[test]
 fn slurm_is_found_where_a_login_shell_alone_has_it_on_its_path() {
     for reach in ["", "[paths]\nslurm = \"/opt/slurm/bin\""] {

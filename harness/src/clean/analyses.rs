@@ -49,7 +49,7 @@ async fn look(
         Ok(listed) => found.extend(
             listed
                 .into_iter()
-                .filter(|queued| called::is_array_of(run, &queued.name))
+                .filter(|queued| is_of(run, shared, &queued.name))
                 .map(|queued| left(QUEUE, What::Queued, queued.id)),
         ),
         Err(why) => {
@@ -65,6 +65,15 @@ async fn look(
         }
     }
     found
+}
+
+/// Whether name or script, as the queue lists them, is that of an array of the run: a submit plugin may rename it.
+fn is_of(run: &str, shared: &str, listed: &str) -> bool {
+    let name = listed.split('|').next().unwrap_or_default();
+    let script = listed.rsplit('|').next().unwrap_or_default();
+    let folder = script.strip_prefix(shared.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
+    let folder = folder.and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    called::is_array_of(run, name) || called::is_folder_of(run, folder)
 }
 
 /// Those of the user alone: another's may have any name.
@@ -108,7 +117,7 @@ mod tests {
                 let words: Vec<&str> = command.argv.iter().map(String::as_str).collect();
                 Ok(match words.as_slice() {
                     ["squeue", ..] if !self.queue_answers => Answer::failed(1, "Socket timed out"),
-                    ["squeue", "--noheader", "--me", ..] => Answer::ok(self.lines.borrow().concat()),
+                    ["squeue", "--noheader", "--all", "--me", ..] => Answer::ok(self.lines.borrow().concat()),
                     ["id", "-u"] => Answer::ok("1000\n"),
                     ["find", "/fsx/a b", .., "-uid", "1000", "-printf", _] => Answer::ok(
                         self.folders.borrow().iter().map(|name| format!("{name}\0")).collect::<String>(),
@@ -116,8 +125,7 @@ mod tests {
                     ["find", shared, ..] => Answer::failed(1, format!("{shared}: No such file or directory")),
                     ["scancel", ..] | ["rm", "-r", "-f", "--", _] => {
                         self.told.borrow_mut().push(words.join(" "));
-                        let gone = words.last().copied().unwrap_or_default();
-                        if self.heeds {
+                        for gone in words.iter().filter(|_| self.heeds) {
                             self.lines.borrow_mut().retain(|line| !line.starts_with(&format!("{gone}|")));
                             self.folders.borrow_mut().retain(|name| !gone.ends_with(name.as_str()));
                         }
@@ -141,10 +149,12 @@ mod tests {
         let mine = format!("analysis-{RUN}.aaaaAAAA");
         There {
             lines: RefCell::new(vec![
-                format!("7|RUNNING|n1|{mine}.1\n"),
-                format!("7|PENDING||{mine}.1\n"),
-                format!("8|RUNNING|n2|analysis-{RUN}0.aaaaAAAA.1\n"),
-                "9|RUNNING|n2|analysis-aaaaAAAA.1\n".to_owned(),
+                format!("7|RUNNING|n1|{mine}.1|/home/u|/fsx/a b/{mine}/task.sh\n"),
+                format!("7|PENDING||{mine}.1|/home/u|/fsx/a b/{mine}/task.sh\n"),
+                // A submit plugin has renamed it.
+                format!("6|RUNNING|n3|mine|/home/u|/fsx/a b/{mine}/task.sh\n"),
+                format!("8|RUNNING|n2|analysis-{RUN}0.aaaaAAAA.1|/home/u|/fsx/a b/x.sh\n"),
+                "9|RUNNING|n2|analysis-aaaaAAAA.1|/home/u|(null)\n".to_owned(),
             ]),
             folders: RefCell::new(vec![mine, format!("analysis-{RUN}0.aaaaAAAA"), RUN.to_owned()]),
             queue_answers: true,
@@ -162,9 +172,9 @@ mod tests {
     fn the_array_is_ended_before_its_folder_goes_and_nothing_of_others_is_touched() {
         let there = there();
         let first = cleaned(&there, "/fsx/a b", true);
-        assert_eq!((first.found.len(), first.left.len(), first.unasked.len()), (2, 0, 0), "{first:?}");
+        assert_eq!((first.found.len(), first.left.len(), first.unasked.len()), (3, 0, 0), "{first:?}");
         let folder = format!("rm -r -f -- /fsx/a b/analysis-{RUN}.aaaaAAAA");
-        assert_eq!(there.told.take(), ["scancel 7".to_owned(), folder]);
+        assert_eq!(there.told.take(), ["scancel 6 7".to_owned(), folder]);
         let again = cleaned(&there, "/fsx/a b", true);
         assert_eq!(again, Cleaned::default());
         assert!(there.told.take().is_empty());
@@ -174,9 +184,9 @@ mod tests {
     #[test]
     fn telling_ends_nothing_and_what_heeds_nobody_is_left() {
         let told = cleaned(&there(), "/fsx/a b", false);
-        assert_eq!(told.left.len(), 2);
+        assert_eq!(told.left.len(), 3);
         let heedless = There { heeds: false, ..there() };
-        assert_eq!(cleaned(&heedless, "/fsx/a b", true).left.len(), 2);
+        assert_eq!(cleaned(&heedless, "/fsx/a b", true).left.len(), 3);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What is left of a run in the queue, on its nodes and in its folders: found by what the run itself has written down, ended
-//! by number and never by name, and looked for once more. Which run, and what is printed, is the business of `cli`.
+//! by number and never by name, and looked for again. What cannot be known is reported, and is not nothing. Which run, and
+//! what is printed, is the business of `cli`.
 
+mod accounting;
 pub mod analyses;
 mod node;
 mod queue;
@@ -60,6 +62,10 @@ pub struct Cleaned {
     pub left: BTreeSet<Left>,
     /// Whom nobody could ask, and why: what is left there is not known.
     pub unasked: BTreeMap<String, String>,
+    /// What contradicts itself, or cannot be told apart: a line for each.
+    pub unclear: BTreeSet<String>,
+    /// What has an id of the run and is somebody else's: it is left alone.
+    pub not_ours: BTreeSet<String>,
 }
 
 impl Cleaned {
@@ -68,7 +74,43 @@ impl Cleaned {
         self.found.extend(other.found);
         self.left.extend(other.left);
         self.unasked.extend(other.unasked);
+        self.unclear.extend(other.unclear);
+        self.not_ours.extend(other.not_ours);
         self
+    }
+
+    /// How much is not known.
+    pub fn unknown(&self) -> usize {
+        self.unasked.len() + self.unclear.len()
+    }
+}
+
+/// The ids under which Slurm knows the jobs of a run, as the run has written them down.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    /// By id, the job as `case/job`.
+    ids: BTreeMap<String, String>,
+    /// Why they are not all.
+    unread: Option<String>,
+}
+
+impl Recorded {
+    /// Jobs as `case/job` with their handles; or why they cannot be read.
+    pub fn add(&mut self, read: Result<Vec<(String, String)>, String>) {
+        let handles = match read {
+            Ok(handles) => handles,
+            Err(why) => {
+                self.unread.get_or_insert(why);
+                return;
+            }
+        };
+        for (job, handle) in handles {
+            // A job that was given its turn in an allocation has the allocation's id.
+            let id = handle.split('/').next().unwrap_or_default();
+            if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()) {
+                self.ids.entry(id.to_owned()).or_insert(job);
+            }
+        }
     }
 }
 
@@ -78,10 +120,17 @@ const QUEUE: &str = "queue";
 const SHARED: &str = "shared folder";
 
 /// Looks for what is left of a run, and ends it, if that is wanted.
-pub async fn clean(plan: &Plan, reach: &dyn Reach, ends: bool) -> Cleaned {
+pub async fn clean(plan: &Plan, recorded: &Recorded, reach: &dyn Reach, ends: bool) -> Cleaned {
     let jobs = Jobs::of(plan);
     let mut cleaned = Cleaned::default();
-    cleaned.found = look(plan, &jobs, reach, &mut cleaned.unasked).await;
+    if plan.launcher == Launcher::Slurm
+        && let Some(why) = &recorded.unread
+    {
+        let why =
+            format!("the run's own records cannot be read, jobs are looked for without their ids: {why}");
+        cleaned.unclear.insert(why);
+    }
+    cleaned.found = look(plan, &jobs, recorded, reach, &mut cleaned).await;
     if !ends || cleaned.found.is_empty() {
         cleaned.left = cleaned.found.clone();
         return cleaned;
@@ -93,7 +142,7 @@ pub async fn clean(plan: &Plan, reach: &dyn Reach, ends: bool) -> Cleaned {
     ask(plan, &jobs, reach, "end", &|job| touched.contains(job), &mut BTreeMap::new()).await;
     let broken = cleaned.found.iter().filter(|left| left.what == What::Broken);
     node::remove(plan, &jobs, reach, broken).await;
-    cleaned.left = look(plan, &jobs, reach, &mut cleaned.unasked).await;
+    cleaned.left = look(plan, &jobs, recorded, reach, &mut cleaned).await;
     cleaned
 }
 
@@ -134,19 +183,15 @@ impl Jobs {
 async fn look(
     plan: &Plan,
     jobs: &Jobs,
+    recorded: &Recorded,
     reach: &dyn Reach,
-    unasked: &mut BTreeMap<String, String>,
+    cleaned: &mut Cleaned,
 ) -> BTreeSet<Left> {
     let mut found = BTreeSet::new();
     if plan.launcher == Launcher::Slurm {
-        match queue::look(jobs, reach).await {
-            Ok(queued) => found.extend(queued),
-            Err(why) => {
-                unasked.insert(QUEUE.to_owned(), why);
-            }
-        }
+        found = queue::look(jobs, recorded, reach, cleaned).await;
     }
-    found.extend(ask(plan, jobs, reach, "look", &|_| true, unasked).await);
+    found.extend(ask(plan, jobs, reach, "look", &|_| true, &mut cleaned.unasked).await);
     found
 }
 

@@ -3,7 +3,7 @@
 use super::reached::{Reached, simulated};
 use super::{home, no_home, resume, run_suites, stored, usage};
 use crate::artefact::{Launcher, Plan};
-use crate::clean::{self, Cleaned, Left};
+use crate::clean::{self, Cleaned, Left, Recorded};
 use crate::exit_code;
 use crate::reach::openssh;
 use crate::reach::process::ProcessReach;
@@ -17,7 +17,7 @@ const ABOUT: &str =
     "End what is left of a run in the queue, on its nodes and in its folders, and show that nothing is.";
 const CODES: &str = "\
 Exit codes: 0 nothing is left; 1 something is, and could not be ended (or was not to be, with --dry-run);
-2 wrong usage; 3 somebody could not be asked, so it is not known.";
+2 wrong usage; 3 somebody could not be asked, or records cannot be read or contradict, so it is not known.";
 
 /// Pretend time that has passed since anybody told of the cluster: what was ending then has ended.
 const MEANWHILE: Duration = Duration::from_secs(60);
@@ -88,7 +88,7 @@ fn one(home: &Home, folder: &Path, args: &CleanArgs) -> i32 {
     };
     let of_jobs = match plan.replayed_from {
         Some(_) => Ok(None),
-        None => cleaned(home, plan, &store, args).map(Some),
+        None => cleaned(home, &stored, &store, args).map(Some),
     };
     let both = of_jobs.and_then(|of_jobs| Ok((of_jobs, analyses(&stored, !args.dry_run)?)));
     let cleaned = match both {
@@ -105,14 +105,34 @@ fn one(home: &Home, folder: &Path, args: &CleanArgs) -> i32 {
     };
     print(plan, &cleaned, &parts, args.dry_run);
     let is_left = !cleaned.left.is_empty() || (args.dry_run && !parts.is_empty());
-    match (is_left, cleaned.unasked.is_empty()) {
+    match (is_left, cleaned.unknown() == 0) {
         (true, _) => exit_code::FAILED,
         (false, false) => exit_code::COULD_NOT_TELL,
         (false, true) => exit_code::PASSED,
     }
 }
 
-fn cleaned(home: &Home, plan: &Plan, store: &Store, args: &CleanArgs) -> Result<Cleaned, String> {
+/// The ids that the run wrote down as it went on, and those that it wrote down of cases that had ended.
+fn recorded(stored: &Stored, store: &Store) -> Recorded {
+    let mut recorded = Recorded::default();
+    recorded.add(resume::past(store).map(|past| past.history.launched()));
+    for case in &stored.plan.cases {
+        let jobs = stored.jobs(&case.name).map_err(|error| error.to_string());
+        let handles = |jobs: crate::artefact::CaseJobs| {
+            let named = jobs.jobs.into_iter().filter_map(|job| {
+                let name = format!("{}/{}", case.name, job.name);
+                Some((name, job.handle?))
+            });
+            named.collect()
+        };
+        recorded.add(jobs.map(|jobs| jobs.map(handles).unwrap_or_default()));
+    }
+    recorded
+}
+
+fn cleaned(home: &Home, stored: &Stored, store: &Store, args: &CleanArgs) -> Result<Cleaned, String> {
+    let plan = &stored.plan;
+    let recorded = recorded(stored, store);
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(plan.simulated).build();
     let runtime = runtime.map_err(|error| error.to_string())?;
@@ -123,7 +143,7 @@ fn cleaned(home: &Home, plan: &Plan, store: &Store, args: &CleanArgs) -> Result<
             let past = resume::past(store)?;
             let reach = run_suites::pretend_cluster(plan, &inventory, store, Some(&past)).await?;
             tokio::time::sleep(MEANWHILE).await;
-            return Ok(clean::clean(plan, &simulated(&inventory, &reach), ends).await);
+            return Ok(clean::clean(plan, &recorded, &simulated(&inventory, &reach), ends).await);
         }
         let reached = match plan.launcher {
             Launcher::Local => Reached::Processes(ProcessReach),
@@ -135,7 +155,7 @@ fn cleaned(home: &Home, plan: &Plan, store: &Store, args: &CleanArgs) -> Result<
         };
         reached.begin().await;
         let redactor = store::redactor();
-        let cleaned = clean::clean(plan, &reached.clean(&redactor), ends).await;
+        let cleaned = clean::clean(plan, &recorded, &reached.clean(&redactor), ends).await;
         reached.end().await;
         Ok(cleaned)
     })
@@ -201,9 +221,11 @@ fn print(plan: &Plan, cleaned: &Cleaned, parts: &[PathBuf], dry_run: bool) {
     for (who, why) in &cleaned.unasked {
         println!("  {who} could not be asked: {why}");
     }
-    match (cleaned.left.len() + if dry_run { parts.len() } else { 0 }, cleaned.unasked.len()) {
+    cleaned.not_ours.iter().for_each(|line| println!("  left alone: {line}"));
+    cleaned.unclear.iter().for_each(|line| println!("  not known: {line}"));
+    match (cleaned.left.len() + if dry_run { parts.len() } else { 0 }, cleaned.unknown()) {
         (0, 0) => println!("nothing is left: {} found, all ended", rows.len()),
-        (0, n) => println!("not known to be clean: {n} could not be asked"),
+        (0, n) => println!("not known to be clean, for {n} reasons above"),
         (n, _) => println!("left: {n}"),
     }
 }

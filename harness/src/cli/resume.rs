@@ -65,7 +65,7 @@ fn end_analyses(store: &Store) {
             let unasked =
                 cleaned.unasked.into_iter().map(|(who, why)| format!("{who} could not be asked: {why}"));
             let left = cleaned.left.into_iter().map(|left| format!("could not be ended: {}", left.which));
-            unasked.chain(left).collect()
+            unasked.chain(cleaned.unclear).chain(left).collect()
         }
         Err(why) => vec![why],
     };

@@ -1,11 +1,13 @@
 //! Nodes that are taken out of Slurm's queue, and put back, under reasons of our own. What somebody else said of a node is
 //! never written over. Which nodes deserve it is decided in `isolate`; when they are good again, in `cli`.
 
+mod bounded;
 mod recheck;
 mod shown;
 #[cfg(test)]
 mod tests;
 
+pub use bounded::{Bound, drain_all};
 pub use recheck::{Held, hold, release, take_up};
 pub use shown::Shown;
 

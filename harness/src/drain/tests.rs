@@ -257,3 +257,30 @@ fn a_harness_that_was_ended_in_the_middle_of_a_re_check_has_left_nothing_to_othe
         assert_eq!(take_up(&slurm, "p5-002").await, Ok(false));
     });
 }
+
+/// Another call drains at the same moment: both have counted before either drained.
+#[test]
+fn nodes_that_another_call_drains_meanwhile_count_before_each_node_and_behind_it() {
+    use crate::isolate::drains::Limits;
+    let other =
+        || vec!["scontrol", "update", "NodeName=p5-004", "State=DRAIN", "Reason=[harness] HRN-NIC-DEAD x"];
+    let of = |node: &str| Wanted { node: node.into(), reason: OURS.into() };
+    let wanted = [of("p5-002"), of("p5-003")];
+    let limits = Limits::of(4, Some(2));
+    let drained = |slurm: &Slurm| wait(drain_all(slurm, &wanted, &limits));
+    assert_eq!(drained(&Slurm::new()), (vec![Drained::Done, Drained::Done], None));
+    let by_now = |n: usize| {
+        Some(format!("{n} nodes are drained by the harness by now, limit 2: another call drains, too"))
+    };
+    let slurm = Slurm::new();
+    *slurm.after.borrow_mut() = Some(("scontrol update NodeName=p5-002", other()));
+    assert_eq!(drained(&slurm), (vec![Drained::Done], by_now(2)));
+    assert!(!slurm.asked().iter().any(|line| line.contains("p5-003")));
+    let slurm = Slurm::new();
+    *slurm.before.borrow_mut() = Some(("scontrol update NodeName=p5-003", other()));
+    assert_eq!(drained(&slurm), (vec![Drained::Done, Drained::Done], by_now(3)));
+    // Slurm that does not say how many are drained has not said that few are.
+    let slurm = Slurm { fails: Some("scontrol --oneliner show node"), ..Slurm::new() };
+    let (done, stopped) = drained(&slurm);
+    assert!(done.is_empty() && stopped.is_some_and(|why| why.contains("is not known")));
+}

@@ -143,7 +143,8 @@ async fn of_node(gathering: &Gathering<'_, '_>, chosen: &[String], at: usize, no
     let argv = NodeRequest::new(inventory, node, peer).argv();
     let (host, argv) = match &inventory.reach {
         ReachBy::Slurm(slurm) => {
-            (Host::Here, probe::srun(slurm, inventory.instance.gpus, gathering.name, node, &argv))
+            let asks = (inventory.instance.gpus, probe::minutes(gathering.reach, slurm).await);
+            (Host::Here, probe::srun(slurm, asks, gathering.name, node, &argv))
         }
         ReachBy::Ssh(_) => (Host::Node(node.to_owned()), argv),
         ReachBy::Local => (Host::Here, argv),

@@ -46,6 +46,11 @@ pub struct WorldSettings {
     pub shell_env: BTreeMap<String, String>,
     /// What sbatch and srun print when they refuse every request: an account, a QOS, a partition, a lua script.
     pub sbatch_refuses: Option<String>,
+    /// The partition's MaxTime in minutes: what asks for more is never started.
+    pub max_minutes: Option<u32>,
+    /// What the site's submit plugin gives every job in place of the name and the working folder that it asks for.
+    pub job_name: Option<String>,
+    pub job_folder: Option<String>,
     /// Open MPI was built for another PMI than srun's, so that every rank aborts in MPI_Init.
     pub mpi_start_fails: bool,
     /// Pyxis cannot import the container image on any node.
@@ -80,6 +85,9 @@ impl Default for WorldSettings {
             most_submitted: None,
             shell_env: BTreeMap::new(),
             sbatch_refuses: None,
+            max_minutes: None,
+            job_name: None,
+            job_folder: None,
             mpi_start_fails: false,
             image_import_fails: false,
             ssh_launch_s: 0.5,
@@ -130,6 +138,9 @@ pub(super) fn read(table: &Table<'_>) -> WorldSettings {
     }
     world.outlier_every = table.get("outlier_every").and_then(|value| value.small(2..=1_000_000));
     world.sbatch_refuses = table.get("sbatch_refuses").and_then(|value| value.words());
+    world.max_minutes = table.get("max_minutes").and_then(|value| value.small(1..=1_000_000));
+    world.job_name = table.get("job_name").and_then(|value| value.words());
+    world.job_folder = table.get("job_folder").and_then(|value| value.words());
     let failures: [(&'static str, &mut bool); 2] = [
         ("mpi_start_fails", &mut world.mpi_start_fails),
         ("image_import_fails", &mut world.image_import_fails),

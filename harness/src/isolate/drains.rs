@@ -3,7 +3,7 @@
 
 use super::code::Code;
 use super::evidence::Line;
-use crate::drain::{Shown, Wanted};
+use crate::drain::{Bound, Shown, Wanted};
 use crate::judge::common_failure::HANGS;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,16 +29,7 @@ impl Limits {
     /// Why none of these nodes may be drained, where all of them with those that were drained before are too many. `all`
     /// is what Slurm shows: it counts drains of other calls, too.
     pub fn refuse(&self, wanted: &[Wanted], all: &[(String, Shown)]) -> Option<String> {
-        let shown = |node: &str| all.iter().find(|(name, _)| name == node).map(|(_, shown)| shown);
-        // What somebody else has said of a node stands, so that it is not drained and does not count.
-        let becomes_ours = |wanted: &&Wanted| {
-            shown(&wanted.node).is_none_or(|shown| match shown.ours() {
-                Some(_) => !shown.is_draining(),
-                None => !shown.is_draining() && shown.reason.is_none(),
-            })
-        };
-        let more = wanted.iter().filter(becomes_ours).count();
-        let before = all.iter().filter(|(_, shown)| shown.is_draining() && shown.ours().is_some()).count();
+        let (more, before) = (becoming_ours(wanted, all), ours(all));
         let sum = before + more;
         (more > 0 && sum > self.at_most).then(|| {
             format!(
@@ -48,6 +39,38 @@ impl Limits {
             )
         })
     }
+}
+
+impl Bound for Limits {
+    /// Calls that drain at the same moment have all counted before any of them drained: each counts again before every node,
+    /// and behind it.
+    fn exceeded(&self, next: Option<&Wanted>, all: &[(String, Shown)]) -> Option<String> {
+        let (more, by_now) = (becoming_ours(next.map_or(&[], std::slice::from_ref), all), ours(all));
+        let is_over = by_now + more > self.at_most && (more > 0 || next.is_none());
+        is_over.then(|| {
+            format!(
+                "{by_now} nodes are drained by the harness by now, limit {}: another call drains, too",
+                self.at_most
+            )
+        })
+    }
+}
+
+/// How many are drained for a reason of the harness.
+fn ours(all: &[(String, Shown)]) -> usize {
+    all.iter().filter(|(_, shown)| shown.is_draining() && shown.ours().is_some()).count()
+}
+
+/// How many more would be. What somebody else has said of a node stands, so that it is not drained and does not count.
+fn becoming_ours(wanted: &[Wanted], all: &[(String, Shown)]) -> usize {
+    let shown = |node: &str| all.iter().find(|(name, _)| name == node).map(|(_, shown)| shown);
+    let becomes_ours = |wanted: &&Wanted| {
+        shown(&wanted.node).is_none_or(|shown| match shown.ours() {
+            Some(_) => !shown.is_draining(),
+            None => !shown.is_draining() && shown.reason.is_none(),
+        })
+    };
+    wanted.iter().filter(becomes_ours).count()
 }
 
 /// Whether it was named for having come to no end.

@@ -28,9 +28,9 @@ pub const CONFIGURING: &str = "configuring (nodes boot)";
 /// Asked of squeue: fixed text, since its JSON differs between versions far more than this does.
 const FORMAT: &str = "--format=%i|%T|%r|%N";
 
-/// Asked of squeue about all jobs of the user: a submit plugin may have given the job another name. Its folder last, which
-/// may hold anything.
-const BY_FOLDER: &str = "--format=%i|%j|%Z";
+/// Asked of squeue about all jobs of the user: a submit plugin may have given the job another name and another folder. Its
+/// folder last, which may hold anything.
+const BY_FOLDER: &str = "--format=%i|%j|%o|%Z";
 
 impl Launch for Slurm {
     fn submit<'a>(
@@ -86,7 +86,7 @@ impl Launch for Slurm {
     ) -> Wait<'a, Result<Option<String>, NotLaunched>> {
         Box::pin(async move {
             let name = job_name(job)?;
-            let argv = ["squeue", "--noheader", "--me", "--states=all", BY_FOLDER];
+            let argv = ["squeue", "--noheader", "--all", "--me", "--states=all", BY_FOLDER];
             let answer = reach
                 .exec(&Host::Here, &Command::new(argv, QUERY_LIMIT))
                 .await
@@ -209,15 +209,19 @@ pub(super) async fn pause(seconds: u64) -> bool {
     true
 }
 
-/// The job that runs in this folder, whatever its name. One of the same name in another folder is neither taken for it, nor
-/// is it certain enough that none was submitted.
+/// The job that runs in this folder, or runs its script, whatever its name. One of the same name that does neither is not
+/// taken for it, nor is it certain enough that none was submitted.
 fn own_id(listed: &str, name: &str, folder: &str) -> Result<Option<String>, String> {
+    let folder = folder.trim_end_matches('/');
+    let script = format!("{folder}/{}", files::JOB);
     let mut other = None;
     for line in listed.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let mut fields = line.splitn(3, '|');
         let (id, named) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
         let at = fields.next().unwrap_or_default();
-        if at.trim_end_matches('/') == folder.trim_end_matches('/') {
+        let is_own = at.strip_prefix(&script).is_some_and(|rest| rest.starts_with('|'))
+            || at.trim_end_matches('/').strip_suffix(folder).is_some_and(|rest| rest.ends_with('|'));
+        if is_own {
             return Ok(Some(id.to_owned()));
         }
         if named == name {

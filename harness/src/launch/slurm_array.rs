@@ -35,13 +35,15 @@ pub enum Task {
 }
 
 impl Arrays<'_> {
-    /// `name` is this array's alone: by it the array is found again where the answer to `sbatch` was lost. It is kept off
-    /// some nodes, unless Slurm has no others for it.
+    /// `name` is this array's alone. Where the answer to `sbatch` was lost the array is found again by it, or as the one that
+    /// runs the script and is not `known`, for a submit plugin renames jobs. It is kept off some nodes, unless Slurm has no
+    /// others for it.
     pub async fn submit(
         &self,
         name: &str,
         tasks: &BTreeSet<usize>,
         off: &BTreeSet<String>,
+        known: &BTreeSet<String>,
     ) -> Result<String, String> {
         let numbers: Vec<String> = tasks.iter().map(usize::to_string).collect();
         let mut argv =
@@ -57,7 +59,7 @@ impl Arrays<'_> {
         let mut may_be_there = false;
         loop {
             let why = if may_be_there {
-                match self.find(name).await {
+                match self.find(name, known).await {
                     Ok(Some(id)) => return Ok(id),
                     Ok(None) => {
                         may_be_there = false;
@@ -94,11 +96,15 @@ impl Arrays<'_> {
         }
     }
 
-    async fn find(&self, name: &str) -> Result<Option<String>, String> {
-        let by_name = format!("--name={name}");
-        let text =
-            self.ask(&["squeue", "--noheader", "--me", "--states=all", "--format=%F", &by_name]).await?;
-        Ok(text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned))
+    async fn find(&self, name: &str, known: &BTreeSet<String>) -> Result<Option<String>, String> {
+        let text = self.ask(&OWN).await?;
+        let lines = text.lines().map(str::trim).filter_map(|line| line.split_once('|'));
+        let unknown: BTreeMap<&str, &str> = lines.filter(|(id, _)| !known.contains(*id)).collect();
+        let is_named = |listed: &str| listed.strip_prefix(name).is_some_and(|rest| rest.starts_with('|'));
+        let runs = |listed: &str| listed.strip_suffix(&self.script).is_some_and(|rest| rest.ends_with('|'));
+        let named = unknown.iter().find(|(_, listed)| is_named(listed));
+        let found = named.or_else(|| unknown.iter().find(|(_, listed)| runs(listed)));
+        Ok(found.map(|(id, _)| (*id).to_owned()))
     }
 
     /// Of the tasks of these arrays what is known of them, each array's by their numbers. Slurm forgets tasks some minutes
@@ -137,6 +143,9 @@ impl Arrays<'_> {
         }
     }
 }
+
+/// All arrays of the user, with their names and scripts, which may hold anything.
+const OWN: [&str; 6] = ["squeue", "--noheader", "--all", "--me", "--states=all", "--format=%F|%j|%o"];
 
 /// The task's number, its state, why it waits, and its node.
 const FORMAT: &str = "--format=%K|%T|%r|%N";
@@ -192,10 +201,14 @@ mod tests {
         (told, reach.1.into_inner())
     }
 
+    fn none() -> BTreeSet<String> {
+        BTreeSet::new()
+    }
+
     #[test]
     fn an_array_is_submitted_with_the_numbers_of_its_tasks() {
         let work =
-            async |arrays: &Arrays| arrays.submit("a.1", &BTreeSet::from([2, 5]), &BTreeSet::new()).await;
+            async |arrays: &Arrays| arrays.submit("a.1", &BTreeSet::from([2, 5]), &none(), &none()).await;
         let (told, asked) = asked(vec![Answer::ok("77;cluster\n")], work);
         assert_eq!(told, Ok("77".to_owned()));
         assert_eq!(
@@ -209,24 +222,30 @@ mod tests {
     #[test]
     fn an_array_is_kept_off_nodes_unless_there_are_no_others() {
         let off = BTreeSet::from(["n1".to_owned(), "n3".to_owned()]);
-        let work = async |arrays: &Arrays| arrays.submit("a.2", &BTreeSet::from([2]), &off).await;
+        let work = async |arrays: &Arrays| arrays.submit("a.2", &BTreeSet::from([2]), &off, &none()).await;
         let (told, asked_of) = asked(vec![Answer::ok("77\n")], work);
         assert_eq!(told, Ok("77".to_owned()));
         assert!(asked_of[0].ends_with("--partition=gpu --exclude=n1,n3 /s/task.sh"), "{asked_of:?}");
-        let none = || Answer::failed(1, "Requested node configuration is not available");
-        let (told, asked_of) = asked(vec![none(), Answer::ok("78\n")], work);
+        let refused = || Answer::failed(1, "Requested node configuration is not available");
+        let (told, asked_of) = asked(vec![refused(), Answer::ok("78\n")], work);
         assert_eq!(told, Ok("78".to_owned()));
         assert!(asked_of[1].ends_with("--partition=gpu /s/task.sh"), "{asked_of:?}");
-        let (told, asked_of) = asked(vec![none(), none()], work);
+        let (told, asked_of) = asked(vec![refused(), refused()], work);
         assert_eq!((told.is_err(), asked_of.len()), (true, 2));
     }
 
     #[test]
     fn where_the_controller_was_away_the_array_is_looked_for_before_it_is_submitted_again() {
-        let work = async |arrays: &Arrays| arrays.submit("a.1", &BTreeSet::from([1]), &BTreeSet::new()).await;
+        let known = BTreeSet::from(["70".to_owned()]);
+        let work = async |arrays: &Arrays| arrays.submit("a.1", &BTreeSet::from([1]), &none(), &known).await;
         let away = || Answer::failed(1, "sbatch: error: Batch job submission failed: Socket timed out");
-        let (told, asked_of) = asked(vec![away(), Answer::ok("78\n78\n")], work);
+        let (told, asked_of) =
+            asked(vec![away(), Answer::ok("78|a.1|/s/task.sh\n78|a.1|/s/task.sh\n")], work);
         assert_eq!((told, asked_of.len()), (Ok("78".to_owned()), 2));
+        // A submit plugin has renamed them all: that of an earlier array, that of another analysis, and this one.
+        let listed = "70|mine|/s/task.sh\n71|mine|/other/s/task.sh\n72|mine|(null)\n78|mine|/s/task.sh\n";
+        let (told, asked_of) = asked(vec![away(), Answer::ok(listed)], work);
+        assert_eq!((told, asked_of.len()), (Ok("78".to_owned()), 2), "{asked_of:?}");
         let (told, asked_of) = asked(vec![away(), Answer::ok(""), Answer::ok("79\n")], work);
         assert_eq!((told, asked_of.len()), (Ok("79".to_owned()), 3));
         let (told, _) = asked(vec![Answer::failed(1, "invalid partition specified: gpu")], work);

@@ -271,7 +271,8 @@ fn a_submission_waits_for_a_controller_that_is_away_and_is_not_made_twice() {
     assert_eq!(submit(answers), (Ok("8".into()), 1));
     // The answer alone was lost.
     let late = || Err(ReachError::TimedOut { what: "`sbatch`".into(), limit_s: 60 });
-    let answers = vec![("sbatch", late()), ("squeue", said("9|run.case.j|/f\n")), ("sbatch", said("10\n"))];
+    let answers =
+        vec![("sbatch", late()), ("squeue", said("9|run.case.j|/f/job.sh|/f\n")), ("sbatch", said("10\n"))];
     assert_eq!(submit(answers), (Ok("9".into()), 1));
     // It does not come back.
     let (told, _) = submit(vec![("sbatch", away()), ("squeue", away())]);
@@ -311,15 +312,17 @@ fn a_job_of_another_user_or_folder_is_not_adopted_by_its_name() {
         assert!(asked[0].contains(&"--me".to_owned()), "{asked:?}");
         told.map_err(|not| not.why().to_owned())
     };
-    assert_eq!(find("9|run.case.j|/f\n"), Ok(Some("9".into())));
-    assert_eq!(find("9|run.case.j|/f/\n"), Ok(Some("9".into())));
+    assert_eq!(find("9|run.case.j|/f/job.sh|/f\n"), Ok(Some("9".into())));
+    assert_eq!(find("9|run.case.j|(null)|/f/\n"), Ok(Some("9".into())));
     assert_eq!(find(""), Ok(None));
-    // A submit plugin gave it another name; somebody else's jobs have others too.
-    assert_eq!(find("7|mine|/home/user\n9|mine|/f\n"), Ok(Some("9".into())));
-    assert_eq!(find("7|mine|/home/user\n"), Ok(None));
-    let why = find("666|run.case.j|/home/mallory\n").expect_err("another folder");
+    // A submit plugin gave it another name, or another folder too; somebody else's jobs have others.
+    assert_eq!(find("7|mine|/x/job.sh|/home/user\n9|mine|(null)|/f\n"), Ok(Some("9".into())));
+    assert_eq!(find("7|mine|(null)|/home/user\n9|mine|/f/job.sh|/home/user\n"), Ok(Some("9".into())));
+    assert_eq!(find("7|mine|/x/f/job.sh|/home/user/f\n"), Ok(None));
+    let why = find("666|run.case.j|/m/job.sh|/home/mallory\n").expect_err("another folder");
     assert!(why.contains("666") && why.contains("/home/mallory"), "{why}");
-    assert_eq!(find("666|run.case.j|/home/mallory\n9|run.case.j|/f\n"), Ok(Some("9".into())));
+    let both = "666|run.case.j|/m/job.sh|/home/mallory\n9|run.case.j|/f/job.sh|/f\n";
+    assert_eq!(find(both), Ok(Some("9".into())));
 }
 
 #[test]

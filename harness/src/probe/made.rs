@@ -80,16 +80,19 @@ pub async fn asked_to_end() -> i32 {
 }
 
 async fn all(probing: &Probing<'_>) -> Vec<ProbedNode> {
-    let states = match &probing.inventory.reach {
+    let (states, minutes) = match &probing.inventory.reach {
         // Where Slurm does not tell how nodes stand, they are asked themselves.
-        ReachBy::Slurm(_) => slurm::states(probing.reach).await.unwrap_or_default(),
-        ReachBy::Ssh(_) | ReachBy::Local => BTreeMap::new(),
+        ReachBy::Slurm(slurm) => (
+            slurm::states(probing.reach).await.unwrap_or_default(),
+            slurm::minutes(probing.reach, slurm).await,
+        ),
+        ReachBy::Ssh(_) | ReachBy::Local => (BTreeMap::new(), 0),
     };
-    let asked = probing.nodes.iter().map(|node| one(probing, node, states.get(node)));
+    let asked = probing.nodes.iter().map(|node| one(probing, node, states.get(node), minutes));
     stream::iter(asked).buffered(probing.fanout.max(1)).collect().await
 }
 
-async fn one(probing: &Probing<'_>, node: &str, state: Option<&slurm::State>) -> ProbedNode {
+async fn one(probing: &Probing<'_>, node: &str, state: Option<&slurm::State>, minutes: u32) -> ProbedNode {
     let mut probed = ProbedNode {
         node: node.to_owned(),
         slurm: state.map(|state| state.state.clone()),
@@ -104,7 +107,7 @@ async fn one(probing: &Probing<'_>, node: &str, state: Option<&slurm::State>) ->
         ReachBy::Slurm(slurm) => {
             let gpus = probing.inventory.instance.gpus;
             let limit = slurm::limit(state.is_some_and(|state| state.boots));
-            (Host::Here, slurm::srun(slurm, gpus, probing.name, node, &ask.argv()), limit)
+            (Host::Here, slurm::srun(slurm, (gpus, minutes), probing.name, node, &ask.argv()), limit)
         }
         ReachBy::Ssh(_) => (Host::Node(node.to_owned()), ask.argv(), LIMIT),
         ReachBy::Local => (Host::Here, ask.argv(), LIMIT),

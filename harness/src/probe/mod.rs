@@ -22,6 +22,6 @@ pub use facts::{FACTS, Fact, Kind, fact};
 pub use fit::is_by_folder;
 pub use made::{NotMade, Probing, asked_to_end, make};
 pub use requirement::{Bound, Requirement};
-pub use slurm::{end as end_jobs, read_srun, srun};
+pub use slurm::{end as end_jobs, minutes, read_srun, srun};
 pub use table::{differences, remarks, table};
 pub use version::compare as compare_versions;

@@ -52,8 +52,52 @@ fn read_states(text: &str) -> BTreeMap<String, State> {
     states
 }
 
+/// How many minutes a node's job may ask for: no more than its partition allows, or Slurm never starts it. Where Slurm does
+/// not say how many that are, as many as are wanted.
+pub async fn minutes(reach: &dyn Reach, slurm: &SlurmReach) -> u32 {
+    let argv = ["sinfo", "--noheader", "--all", "--format=%P|%l"];
+    let answer = reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await;
+    let text = answer.ok().filter(|answer| answer.succeeded()).map(|answer| answer.stdout_text());
+    let most = text.and_then(|text| most_minutes(&text, slurm.partition.as_deref()));
+    most.map_or(MINUTES, |most| MINUTES.min(most))
+}
+
+/// The least of what these partitions allow, or of what the default one does. A job asks for a minute at least.
+fn most_minutes(text: &str, named: Option<&str>) -> Option<u32> {
+    let lines = text.lines().filter_map(|line| line.trim().rsplit_once('|'));
+    let meant = lines.filter(|(partition, _)| match named {
+        Some(names) => names.split(',').any(|name| name.trim() == partition.trim_end_matches('*')),
+        None => partition.ends_with('*'),
+    });
+    meant.filter_map(|(_, limit)| whole_minutes(limit)).min()
+}
+
+/// `1-00:00:00`, `2:00:00` or `1:00`; nothing for `infinite`, and for what is no span.
+fn whole_minutes(limit: &str) -> Option<u32> {
+    let (days, clock) = match limit.split_once('-') {
+        Some((days, clock)) => (days.parse::<u64>().ok()?, clock),
+        None => (0, limit),
+    };
+    let parts: Option<Vec<u64>> = clock.split(':').map(|part| part.parse().ok()).collect();
+    let seconds = match *parts? {
+        [minutes, seconds] => minutes.checked_mul(60)?.checked_add(seconds)?,
+        [hours, minutes, seconds] => {
+            hours.checked_mul(3600)?.checked_add(minutes.checked_mul(60)?)?.checked_add(seconds)?
+        }
+        _ => return None,
+    };
+    let minutes = days.checked_mul(1440)?.checked_add(seconds / 60)?;
+    Some(u32::try_from(minutes).unwrap_or(u32::MAX).max(1))
+}
+
 /// The argument list that runs another on one node, as a job of its own.
-pub fn srun(slurm: &SlurmReach, gpus: u32, job: &str, node: &str, argv: &[String]) -> Vec<String> {
+pub fn srun(
+    slurm: &SlurmReach,
+    (gpus, minutes): (u32, u32),
+    job: &str,
+    node: &str,
+    argv: &[String],
+) -> Vec<String> {
     let mut words = vec![
         "srun".to_owned(),
         "--quiet".to_owned(),
@@ -61,7 +105,7 @@ pub fn srun(slurm: &SlurmReach, gpus: u32, job: &str, node: &str, argv: &[String
         "--ntasks=1".to_owned(),
         format!("--nodelist={node}"),
         format!("--job-name={job}"),
-        format!("--time={MINUTES}"),
+        format!("--time={minutes}"),
         format!("--immediate={IMMEDIATE_S}"),
         "--cpu-bind=none".to_owned(),
         "--mpi=none".to_owned(),
@@ -124,6 +168,24 @@ mod tests {
     }
 
     #[test]
+    fn a_probe_asks_for_no_more_time_than_its_partition_allows() {
+        let text = "short|1:00\ngpu*|2:00:00\nlong|infinite\nodd|n/a\ndays|1-00:00:00\nbrief|0:30\n";
+        for (named, most) in [
+            (None, Some(120)),
+            (Some("short"), Some(1)),
+            (Some("gpu,short"), Some(1)),
+            (Some("long"), None),
+            (Some("days"), Some(1440)),
+            (Some("brief"), Some(1)),
+            (Some("odd"), None),
+            (Some("gone"), None),
+        ] {
+            assert_eq!(most_minutes(text, named), most, "{named:?}");
+        }
+        assert_eq!(most_minutes("gpu*|99999999999999999999:00\n", None), None);
+    }
+
+    #[test]
     fn what_srun_is_told_can_be_read_back() {
         let slurm = SlurmReach {
             partition: Some("gpu".into()),
@@ -133,11 +195,17 @@ mod tests {
             exclusive: true,
             ..SlurmReach::default()
         };
-        let argv = srun(&slurm, 8, "j", "n1", &["bash".into(), "-c".into(), "--x".into()]);
+        let argv = srun(&slurm, (8, 1), "j", "n1", &["bash".into(), "-c".into(), "--x".into()]);
         let words: Vec<&str> = argv.iter().map(String::as_str).collect();
-        for word in
-            ["--partition=gpu", "--qos=high", "--mem=0", "--gres=gpu:8", "--exclusive", "--comment=a b"]
-        {
+        for word in [
+            "--time=1",
+            "--partition=gpu",
+            "--qos=high",
+            "--mem=0",
+            "--gres=gpu:8",
+            "--exclusive",
+            "--comment=a b",
+        ] {
             assert!(words.contains(&word), "{word}: {words:?}");
         }
         assert_eq!(read_srun(&words), Some(("n1", ["bash", "-c", "--x"].as_slice())));
@@ -146,7 +214,7 @@ mod tests {
             (Some(GpuRequest::GpusPerNode), vec!["--gpus-per-node=8".to_owned()]),
             (Some(GpuRequest::None), vec![]),
         ] {
-            let argv = srun(&SlurmReach { gpus, ..slurm.clone() }, 8, "j", "n1", &[]);
+            let argv = srun(&SlurmReach { gpus, ..slurm.clone() }, (8, 3), "j", "n1", &[]);
             let of_gpus = argv.into_iter().filter(|word| word.contains("gpu") && !word.contains("partition"));
             assert_eq!(of_gpus.collect::<Vec<_>>(), asked);
         }

@@ -13,6 +13,8 @@ use time::format_description::well_known::Iso8601;
 pub struct History {
     jobs: BTreeMap<(String, String), Past>,
     allocations: BTreeMap<String, PastAllocation>,
+    /// Whatever was launched, as `case/job` with its handle, in that order.
+    launched: Vec<(String, String)>,
     /// When the run began and when it last told of something, in seconds since 1970.
     pub began: Option<f64>,
     pub last: Option<f64>,
@@ -52,6 +54,11 @@ impl History {
                 .ok_or_else(|| format!("line {}: no moment: `{}`", at + 1, told.at.escape_debug()))?;
             history.began.get_or_insert(moment);
             history.last = Some(history.last.map_or(moment, |last: f64| last.max(moment)));
+            if let Some(handle) = &told.handle {
+                let case = told.case.as_deref().unwrap_or("allocation");
+                let job = told.job.as_deref().or(told.allocation.as_deref()).unwrap_or_default();
+                history.launched.push((format!("{case}/{job}"), handle.clone()));
+            }
             if let Some(name) = told.allocation {
                 let past = history.allocations.entry(name).or_default();
                 match told.event.as_str() {
@@ -100,6 +107,10 @@ impl History {
             }
         }
         Ok(history)
+    }
+
+    pub fn launched(self) -> Vec<(String, String)> {
+        self.launched
     }
 
     pub fn of_allocation(&self, name: &str) -> Option<&PastAllocation> {

@@ -16,7 +16,7 @@ use crate::nodeset;
 use crate::probe::{self, Ask};
 use crate::reach::Answer;
 use crate::reach::progress;
-use crate::script::{self, Profile, Script, Start, Step};
+use crate::script::{self, Profile, Script, Start, Step, files};
 use crate::window::{HOOK_FILE, Trigger};
 use std::fmt::Write;
 use std::rc::Rc;
@@ -47,8 +47,11 @@ pub fn run(world: &mut World, argv: &[String]) -> Answer {
         {
             squeue(world, &jobs["--jobs=".len()..])
         }
-        ["squeue", "--noheader", "--me", "--states=all", "--format=%i|%j|%Z"] => {
-            let line = |job: &super::slurm::Job| format!("{}|{}|{}\n", job.id, job.name, job.folder);
+        ["squeue", "--noheader", "--all", "--me", "--states=all", "--format=%i|%j|%o|%Z"] => {
+            let line = |job: &Job| {
+                let (name, folder) = shown(world, job);
+                format!("{}|{name}|{}|{folder}\n", job.id, script_of(job))
+            };
             Answer::ok(world.slurm.known().map(line).collect::<String>())
         }
         ["scontrol", "--oneliner", "show", "job", id] => show_job(world, id),
@@ -62,7 +65,7 @@ pub fn run(world: &mut World, argv: &[String]) -> Answer {
             drained::update(world, words).unwrap_or_else(|| unknown(world, argv))
         }
         // A pretend cluster keeps no accounts.
-        ["sacct", "--noheader", "--parsable2", "--allocations", "--format=State,ExitCode", _] => {
+        ["sacct", "--noheader", "--parsable2", "--allocations", _, _] => {
             Answer::failed(1, "Slurm accounting storage is disabled\n")
         }
         ["scancel", "--signal=INT", "--full", id] => scancel(world, id, true),
@@ -71,9 +74,20 @@ pub fn run(world: &mut World, argv: &[String]) -> Answer {
             let answers: Vec<Answer> = ids.iter().map(|id| scancel(world, id, false)).collect();
             answers.into_iter().find(|answer| !answer.succeeded()).unwrap_or_else(|| Answer::ok(""))
         }
-        ["squeue", "--noheader", "--me", "--format=%i|%T|%N|%j|%Z"] => queue(world),
+        ["squeue", "--noheader", "--all", "--me", "--format=%i|%T|%N|%j|%Z|%o"] => queue(world, |job| {
+            let is_placed = !matches!(job.phase, Phase::Pending);
+            let nodes = if is_placed { nodeset::fold(&job.course.nodes) } else { String::new() };
+            format!("{}|{nodes}", state(world, job))
+        }),
+        ["squeue", "--noheader", "--all", "--format=%i|%u|%V|%j|%Z|%o"] => {
+            queue(world, |job| format!("harness|{}", slurm_time(world.epoch_s + job.submitted_s)))
+        }
         ["rm", "-f", "--", paths @ ..] => remove(world, paths),
         ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"] => sinfo(world),
+        ["sinfo", "--noheader", "--all", "--format=%P|%l"] => match world.cluster.world.max_minutes {
+            Some(minutes) => Answer::ok(format!("pretend*|{}:00\n", minutes)),
+            None => Answer::ok("pretend*|infinite\n"),
+        },
         ["srun", ..] => match probe::read_srun(&words) {
             Some((node, inner)) => {
                 let options = &words[..words.len() - inner.len()];
@@ -134,13 +148,21 @@ fn sbatch(world: &mut World, path: &str) -> Answer {
         name: directives.job_name.clone(),
         folder: directives.folder.clone(),
         limit_s: directives.minutes as f64 * 60.0,
-        waits_s: noise_of(&world.cluster, &course.case, &course.job, "queue").between(1.0, 4.0),
+        waits_s: match is_too_long(world, directives.minutes as f64) {
+            true => f64::INFINITY,
+            false => noise_of(&world.cluster, &course.case, &course.job, "queue").between(1.0, 4.0),
+        },
         first_id: world.first_id,
         turns: turns(&script).map(Turns::of),
         course,
     };
     let now_s = world.now_s;
     Answer::ok(format!("{}\n", world.slurm.submit(now_s, submission)))
+}
+
+/// Slurm takes it (EnforcePartLimits=NO) and lets it wait.
+fn is_too_long(world: &World, minutes: f64) -> bool {
+    world.cluster.world.max_minutes.is_some_and(|most| minutes > f64::from(most))
 }
 
 fn turns(script: &Script) -> Option<&script::Turns> {
@@ -227,12 +249,22 @@ fn squeue(world: &World, jobs: &str) -> Answer {
     Answer::ok(text)
 }
 
+/// Name and working folder, as the site's submit plugin has left them.
+fn shown<'a>(world: &'a World, job: &'a Job) -> (&'a str, &'a str) {
+    let settings = &world.cluster.world;
+    let name = settings.job_name.as_deref().unwrap_or(&job.name);
+    (name, settings.job_folder.as_deref().unwrap_or(&job.folder))
+}
+
+fn script_of(job: &Job) -> String {
+    format!("{}/{}", job.folder, files::JOB)
+}
+
 /// Everything that is in the queue.
-fn queue(world: &World) -> Answer {
+fn queue(world: &World, fields: impl Fn(&Job) -> String) -> Answer {
     let line = |job: &Job| {
-        let is_placed = !matches!(job.phase, Phase::Pending);
-        let nodes = if is_placed { nodeset::fold(&job.course.nodes) } else { String::new() };
-        format!("{}|{}|{nodes}|{}|{}\n", job.id, state(world, job), job.name, job.folder)
+        let (name, folder) = shown(world, job);
+        format!("{}|{}|{name}|{folder}|{}\n", job.id, fields(job), script_of(job))
     };
     let queued = world
         .slurm
@@ -260,6 +292,7 @@ fn state(world: &World, job: &Job) -> &'static str {
 
 fn reason(world: &World, job: &Job) -> String {
     match job.phase {
+        Phase::Pending if is_too_long(world, job.limit_s / 60.0) => "PartitionTimeLimit".to_owned(),
         Phase::Pending => world.slurm.reason(job),
         Phase::Over { how: How::Exit(code), .. } if code != 0 => "NonZeroExitCode".to_owned(),
         Phase::Over { how: How::TimeLimit, .. } => "TimeLimit".to_owned(),
@@ -286,13 +319,14 @@ fn show_job(world: &World, id: &str) -> Answer {
     };
     let nodes = &job.course.nodes;
     let placed = if matches!(job.phase, Phase::Pending) { "(null)".to_owned() } else { nodeset::fold(nodes) };
+    let (name, folder) = shown(world, job);
     Answer::ok(format!(
         "JobId={} JobName={} UserId=harness(1000) GroupId=harness(1000) Priority=1 Account=(null) QOS=normal \
          JobState={} Reason={} Dependency=(null) Requeue=0 Restarts=0 BatchFlag=1 Reboot=0 ExitCode={}:{} RunTime={} \
          TimeLimit={} SubmitTime={} EligibleTime={} StartTime={} EndTime={} Partition=pretend ReqNodeList={} \
          ExcNodeList=(null) NodeList={placed} NumNodes={} WorkDir={} \n",
         job.id,
-        job.name,
+        name,
         state(world, job),
         reason(world, job).replace(' ', "_"),
         code.0,
@@ -305,7 +339,7 @@ fn show_job(world: &World, id: &str) -> Answer {
         time(end_s),
         nodeset::fold(nodes),
         nodes.len(),
-        job.folder,
+        folder,
     ))
 }
 
@@ -355,7 +389,11 @@ fn srun(world: &mut World, options: &[&str], node: &str, argv: &[&str]) -> Optio
         let why = format!("srun: error: Unable to allocate resources: {NO_GRES}\n");
         return Some(Answer::failed(1, why));
     }
-    if world.slurm.is_busy(node) || world.slurm.is_down(node) {
+    let minutes = options.iter().find_map(|word| word.strip_prefix("--time=")?.parse().ok());
+    if is_too_long(world, minutes.unwrap_or_default())
+        || world.slurm.is_busy(node)
+        || world.slurm.is_down(node)
+    {
         return Some(Answer::failed(
             1,
             "srun: error: Unable to allocate resources: Requested nodes are busy\n",

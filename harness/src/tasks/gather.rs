@@ -80,18 +80,23 @@ pub async fn gather<R: Read>(
     let mut to_start: BTreeMap<usize, Start> =
         (1..=tasks).map(|task| (task, Start { tries: 1, off: None })).collect();
     let (mut started, mut pause, mut away) = (0, FIRST_PAUSE, Duration::ZERO);
+    // The ids of all that were started.
+    let mut of_slurm: BTreeSet<String> = BTreeSet::new();
     let name = place.folder.rsplit('/').next().unwrap_or_default();
     while !to_start.is_empty() || !open.is_empty() {
         if !to_start.is_empty() {
             started += 1;
             let tasks: BTreeSet<usize> = to_start.keys().copied().collect();
             let off: BTreeSet<String> = to_start.values().filter_map(|start| start.off.clone()).collect();
-            match arrays.submit(&called::array(name, started), &tasks, &off).await {
-                Ok(array) => open.extend(std::mem::take(&mut to_start).into_iter().map(|(task, start)| {
-                    let (ended, waited) = (Duration::ZERO, Duration::ZERO);
-                    let array = array.clone();
-                    (task, Open { array, tries: start.tries, ended, elsewhere: !off.is_empty(), waited })
-                })),
+            match arrays.submit(&called::array(name, started), &tasks, &off, &of_slurm).await {
+                Ok(array) => {
+                    open.extend(std::mem::take(&mut to_start).into_iter().map(|(task, start)| {
+                        let (ended, waited) = (Duration::ZERO, Duration::ZERO);
+                        let array = array.clone();
+                        (task, Open { array, tries: start.tries, ended, elsewhere: !off.is_empty(), waited })
+                    }));
+                    of_slurm.insert(array);
+                }
                 Err(why) if interrupt::asked().is_none() => {
                     // Nothing runs yet: there is nothing that could be joined.
                     if open.is_empty() && gathered.parts.is_empty() {
@@ -109,9 +114,9 @@ pub async fn gather<R: Read>(
         let ids: BTreeSet<String> = open.values().map(|open| open.array.clone()).collect();
         wait(pause).await;
         if let Some(code) = interrupt::asked() {
-            // By their names, also where the answer to `sbatch` did not come any more.
+            // By their names, also where the answer to `sbatch` did not come any more; and by their ids.
             let names = (1..=started).map(|number| format!("--name={}", called::array(name, number)));
-            arrays.cancel(&names.collect()).await;
+            arrays.cancel(&names.chain(of_slurm).collect()).await;
             return Err(super::Failed::Interrupted(code));
         }
         let known = arrays.poll(&ids).await;

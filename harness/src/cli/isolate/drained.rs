@@ -62,17 +62,14 @@ pub fn drain(drain: &Drain, args: &IsolateArgs) {
         if let Some(why) = refuse(reach, drain, &wanted).await {
             return Err(why);
         }
-        let mut done = Vec::new();
-        for wanted in &wanted {
-            done.push(drain::drain(reach, wanted).await);
-        }
-        Ok(done)
+        Ok(drain::drain_all(reach, &wanted, &drain.limits).await)
     });
-    let done = match done {
+    let (done, stopped) = match done {
         Ok(Ok(done)) => done,
         Ok(Err(why)) => return println!("{why}"),
         Err(why) => return println!("not drained, Slurm cannot be asked: {why}"),
     };
+    let rest: Vec<&str> = wanted.iter().skip(done.len()).map(|wanted| wanted.node.as_str()).collect();
     for (wanted, done) in wanted.iter().zip(done) {
         let node = &wanted.node;
         match done {
@@ -83,6 +80,15 @@ pub fn drain(drain: &Drain, args: &IsolateArgs) {
             }
             Drained::Failed { why } => println!("not drained {node}: {why}"),
         }
+    }
+    match stopped {
+        Some(why) if rest.is_empty() => {
+            println!(
+                "too many are drained: {why}; `scontrol update NodeName=NODE State=RESUME` puts one back"
+            );
+        }
+        Some(why) => println!("not drained {}: {why}", rest.join(", ")),
+        None => {}
     }
 }
 
