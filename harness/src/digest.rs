@@ -9,14 +9,28 @@ pub fn sha256(bytes: &[u8]) -> String {
     shown(&Sha256::digest(bytes))
 }
 
+/// The same of bytes that come piece by piece.
+#[derive(Default)]
+pub struct Sum(Sha256);
+
+impl Sum {
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub fn shown(self) -> String {
+        shown(&self.0.finalize())
+    }
+}
+
 /// The same of a file that is too large to be held at once.
 pub fn sha256_of_file(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
-    let mut digest = Sha256::new();
+    let mut digest = Sum::default();
     let mut some = vec![0; 1 << 20];
     loop {
         match file.read(&mut some)? {
-            0 => return Ok(shown(&digest.finalize())),
+            0 => return Ok(digest.shown()),
             read => digest.update(&some[..read]),
         }
     }

@@ -43,7 +43,8 @@ fn contents(folder: &Path, into: &mut Vec<(String, Vec<u8>)>) {
                 all.borrow_mut().extend_from_slice(text);
                 None
             };
-            recipes::source::nsys_export::cleaned(&bytes, &look).expect("a table");
+            let table = fs::File::open(&path).expect("opened");
+            recipes::source::nsys_export::cleaned(&table, &look).expect("a table");
             into.push((format!("the texts of {shown}"), all.into_inner()));
         }
         if bytes.starts_with(&[0x1f, 0x8b]) {

@@ -3,8 +3,10 @@
 
 use crate::artefact::{CaseJobs, Change, ChangedFile, Collected, Plan, PlannedCase};
 use crate::launch::folder::Folders;
+use crate::reach::sink::{Sink, pour};
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 use crate::store::{Store, StoreError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// What is missing at home is asked for `beyond`, where that is given. `folder` is the case's folder in the stored run.
@@ -45,24 +47,29 @@ impl Reach for AtHome<'_> {
         Box::pin(async { Err(nothing_to_do()) })
     }
 
-    fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+    fn get<'a>(&'a self, _: &'a Host, _: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+        Box::pin(async { Err(nothing_to_do()) })
+    }
+
+    fn fetch<'a>(
+        &'a self,
+        host: &'a Host,
+        path: &'a str,
+        sink: &'a mut dyn Sink,
+    ) -> Wait<'a, Result<u64, ReachError>> {
         Box::pin(async move {
             let here =
                 self.folders.iter().find_map(|(folder, raw)| Some(raw.join(path.strip_prefix(folder)?)));
-            let found = match here {
-                Some(here) if here.symlink_metadata().is_ok_and(|found| found.is_file()) => {
+            match (here, self.beyond) {
+                (Some(here), _) if here.symlink_metadata().is_ok_and(|found| found.is_file()) => {
                     let failed = |why: std::io::Error| ReachError::Failed {
                         what: "what came home cannot be read".to_owned(),
                         why: why.to_string(),
                     };
-                    Some(std::fs::read(here).map_err(failed))
+                    pour(&mut File::open(here).map_err(failed)?, sink, failed)
                 }
-                _ => None,
-            };
-            match (found, self.beyond) {
-                (Some(found), _) => found,
-                (None, Some(beyond)) => beyond.get(host, path).await,
-                (None, None) => Err(ReachError::NotFound { path: path.to_owned() }),
+                (_, Some(beyond)) => beyond.fetch(host, path, sink).await,
+                (_, None) => Err(ReachError::NotFound { path: path.to_owned() }),
             }
         })
     }
@@ -217,16 +224,19 @@ mod tests {
         std::fs::write(home.path().join("file"), "text").expect("written");
         std::os::unix::fs::symlink(home.path().join("file"), home.path().join("link")).expect("linked");
         let reach = AtHome { folders: vec![("/f/".to_owned(), home.path().to_owned())], beyond: None };
-        let get = |path: &'static str| reach.get(&Host::Here, path);
-        assert_eq!(get("/f/file").await.expect("there"), b"text");
+        async fn fetched(reach: &AtHome<'_>, path: &str) -> Result<Vec<u8>, ReachError> {
+            let mut bytes = Vec::new();
+            reach.fetch(&Host::Here, path, &mut bytes).await.map(|_| bytes)
+        }
+        assert_eq!(fetched(&reach, "/f/file").await.expect("there"), b"text");
         for path in ["/f/nothing", "/f/folder", "/f/link", "/elsewhere/file"] {
-            let error = get(path).await.expect_err(path);
+            let error = fetched(&reach, path).await.expect_err(path);
             assert!(matches!(error, ReachError::NotFound { .. }), "{path}: {error}");
         }
         let beyond =
             AtHome { folders: vec![("/elsewhere/".to_owned(), home.path().to_owned())], beyond: None };
         let reach =
             AtHome { folders: vec![("/f/".to_owned(), home.path().to_owned())], beyond: Some(&beyond) };
-        assert_eq!(reach.get(&Host::Here, "/elsewhere/file").await.expect("beyond"), b"text");
+        assert_eq!(fetched(&reach, "/elsewhere/file").await.expect("beyond"), b"text");
     }
 }

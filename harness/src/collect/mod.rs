@@ -4,6 +4,8 @@
 mod again;
 mod fit;
 mod home;
+#[cfg(test)]
+mod memory_tests;
 mod reports;
 #[cfg(test)]
 mod tests;
@@ -12,7 +14,7 @@ pub use again::collect_again;
 pub use fit::unfit;
 pub use reports::keep;
 
-use self::home::put_home;
+use self::home::{Arrival, Arrived};
 use self::reports::Rank;
 use crate::artefact::{
     CaseJobs, Collected, CollectedFile, Ended, ExpectedFile, FORMAT, FileKind, JobRecord, Launcher,
@@ -24,8 +26,7 @@ use crate::script::SIMULATED;
 use crate::store::{Store, StoreError};
 use futures::stream::{self, StreamExt};
 
-/// Over ssh so many jobs' files are fetched side by side: each comes from a host of its own, and one may be slow. What
-/// has come is in memory until those before it have.
+/// Over ssh so many jobs' files are fetched side by side: each comes from a host of its own, and one may be slow.
 const AT_ONCE: usize = 8;
 
 /// Every file that the plan expects of the case's jobs is found in `files` or in `missing`. `before` is what an earlier
@@ -45,28 +46,28 @@ pub async fn collect(
         simulated: Vec::new(),
     };
     let at_once = if folders.launcher == Launcher::Ssh { AT_ONCE } else { 1 };
-    let fetches = case.jobs.iter().map(|planned| fetch(planned, jobs, folders.of(planned)));
+    let fetches = case.jobs.iter().map(|planned| fetch(case, planned, jobs, folders.of(planned), store));
     let mut fetched = stream::iter(fetches).buffered(at_once);
-    while let Some((planned, folder, files)) = fetched.next().await {
+    while let Some(of_job) = fetched.next().await {
+        let (planned, folder, files) = of_job?;
         for (expected, file) in files {
             match file {
                 // An empty file where something had to be printed is as good as none, and says so.
-                Ok(bytes) if bytes.is_empty() && expected.kind.is_required() => {
+                Found::Empty => {
                     collected.missing.push(missing(&planned.name, expected, "empty".to_owned()));
                 }
-                Ok(bytes) => {
-                    let (mut home, bytes) = put_home(case, planned, expected, &bytes, store)?;
-                    home.redacted += redacted_before(before, &home);
-                    if says_simulated(&bytes) {
-                        collected.simulated.push(home.path.clone());
+                Found::Home { mut file, simulated } => {
+                    file.redacted += redacted_before(before, &file);
+                    if simulated {
+                        collected.simulated.push(file.path.clone());
                     }
-                    collected.files.push(home);
+                    collected.files.push(file);
                     if expected.kind == FileKind::ProfileAccount {
                         let rank = Rank { case, planned, expected };
-                        reports::tables(rank, &bytes, &folder, before, store, &mut collected).await?;
+                        reports::tables(rank, &folder, before, store, &mut collected).await?;
                     }
                 }
-                Err(Lack { why, refused }) => {
+                Found::Lacking { why, refused } => {
                     // What was refused lies on its node still, and not here.
                     let was = before.and_then(|before| refused_before(before, planned, expected));
                     if let Some(was) = was {
@@ -82,12 +83,12 @@ pub async fn collect(
     Ok(collected)
 }
 
-type Fetched<'a> = (&'a PlannedJob, Folder<'a>, Vec<(&'a ExpectedFile, Result<Vec<u8>, Lack>)>);
+type Fetched<'a> = (&'a PlannedJob, Folder<'a>, Vec<(&'a ExpectedFile, Found)>);
 
-/// Why a file is not here.
-struct Lack {
-    why: String,
-    refused: bool,
+enum Found {
+    Home { file: CollectedFile, simulated: bool },
+    Empty,
+    Lacking { why: String, refused: bool },
 }
 
 fn refused_before<'a>(
@@ -99,22 +100,39 @@ fn refused_before<'a>(
     before.missing.iter().find(is_it)
 }
 
-/// What a job left, or why it is not here.
-async fn fetch<'a>(planned: &'a PlannedJob, jobs: &CaseJobs, folder: Folder<'a>) -> Fetched<'a> {
+/// Brings home what a job left, or says why it is not here.
+async fn fetch<'a>(
+    case: &PlannedCase,
+    planned: &'a PlannedJob,
+    jobs: &CaseJobs,
+    folder: Folder<'a>,
+    store: &Store,
+) -> Result<Fetched<'a>, StoreError> {
     let record = jobs.jobs.iter().find(|record| record.name == planned.name);
     let mut files = Vec::with_capacity(planned.expected.len());
     for expected in &planned.expected {
         let file = match record.map(never_ran) {
-            Some(None) => folder.get(&expected.name).await.map_err(|error| Lack {
-                why: why(&error),
-                refused: matches!(error, ReachError::Failed { .. }),
-            }),
-            Some(Some(why)) => Err(Lack { why, refused: false }),
-            None => Err(Lack { why: "the job has no record".to_owned(), refused: false }),
+            Some(None) => {
+                let mut arrival = Arrival::new(case, planned, &expected.name, store);
+                match folder.fetch(&expected.name, &mut arrival).await {
+                    Ok(0) if expected.kind.is_required() => Found::Empty,
+                    Ok(_) => {
+                        let Arrived { file, head } = arrival.keep(planned, expected)?;
+                        Found::Home { file, simulated: says_simulated(&head) }
+                    }
+                    Err(ReachError::Unwritten { why }) => return Err(arrival.failed(&why)),
+                    Err(error) => Found::Lacking {
+                        why: why(&error),
+                        refused: matches!(error, ReachError::Failed { .. }),
+                    },
+                }
+            }
+            Some(Some(why)) => Found::Lacking { why, refused: false },
+            None => Found::Lacking { why: "the job has no record".to_owned(), refused: false },
         };
         files.push((expected, file));
     }
-    (planned, folder, files)
+    Ok((planned, folder, files))
 }
 
 /// How many secrets an earlier look took out of what lies there since.
@@ -124,10 +142,8 @@ fn redacted_before(before: Option<&Collected>, home: &CollectedFile) -> u64 {
 }
 
 /// Whether a text says of itself that nothing real made it: on nodes that a real inventory names, programs may stand in
-/// for those of a cluster. Other lines may come first, but not many.
-fn says_simulated(bytes: &[u8]) -> bool {
-    const HEAD: usize = 64 << 10;
-    let head = bytes.get(..HEAD).unwrap_or(bytes);
+/// for those of a cluster. Other lines may come first, but not many: `head` is how it begins.
+fn says_simulated(head: &[u8]) -> bool {
     head.split(|byte| *byte == b'\n').any(|line| line.starts_with(SIMULATED.as_bytes()))
 }
 

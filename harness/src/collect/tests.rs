@@ -4,6 +4,7 @@ use super::*;
 use crate::artefact::Launcher;
 use crate::artefact::{FileKind, PlannedJob, WorkloadFacts};
 use crate::digest::sha256;
+use crate::reach::sink::Sink;
 use crate::reach::{Answer, Command, Wait};
 use crate::reach::{Host, Reach};
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ impl Reach for Files {
     }
 }
 
-fn case() -> PlannedCase {
+pub fn case() -> PlannedCase {
     let expected =
         |name: &str, kind| ExpectedFile { name: name.into(), kind, node: None, part: None, rank: None };
     PlannedCase {
@@ -75,6 +76,21 @@ fn case() -> PlannedCase {
     }
 }
 
+pub fn ended(end: Ended) -> CaseJobs {
+    let record = JobRecord {
+        name: "j".into(),
+        handle: None,
+        submitted: None,
+        started: None,
+        ended: None,
+        seconds: None,
+        end,
+        blamed: None,
+        findings: Vec::new(),
+    };
+    CaseJobs { format: FORMAT, skipped: None, jobs: vec![record] }
+}
+
 fn collect_with(end: Ended) -> Collected {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir_all(folder.path().join("suites")).expect("suites");
@@ -88,21 +104,7 @@ fn collect_with(end: Ended) -> Collected {
         ("/f/empty-err", b""),
         ("/f/broken-err", b"broken"),
     ]));
-    let jobs = CaseJobs {
-        format: FORMAT,
-        skipped: None,
-        jobs: vec![JobRecord {
-            name: "j".into(),
-            handle: None,
-            submitted: None,
-            started: None,
-            ended: None,
-            seconds: None,
-            end,
-            blamed: None,
-            findings: Vec::new(),
-        }],
-    };
+    let jobs = ended(end);
     let folders = Folders { reach: &files, launcher: Launcher::Slurm, nodes: &[] };
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
     let collected = runtime.block_on(collect(&case(), &jobs, folders, None, &store)).expect("collected");
@@ -130,6 +132,79 @@ fn what_is_absent_empty_or_unreadable_is_named_and_what_may_be_absent_is_not() {
     assert_eq!(missing, wanted);
     let refused = collected.missing.iter().filter(|file| file.refused).map(|file| file.name.as_str());
     assert_eq!(refused.collect::<Vec<_>>(), ["broken", "broken-err"]);
+}
+
+/// A file that comes in two goes: the first breaks off.
+struct BreaksOff(Result<&'static [u8], ReachError>);
+
+impl Reach for BreaksOff {
+    fn exec<'a>(&'a self, _: &'a Host, _: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+        Box::pin(async { Ok(Answer::ok("")) })
+    }
+    fn put<'a>(&'a self, _: &'a Host, _: &'a str, _: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+        Box::pin(async { Ok(()) })
+    }
+    fn get<'a>(&'a self, _: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+        Box::pin(async move { Err(ReachError::NotFound { path: path.into() }) })
+    }
+    fn fetch<'a>(
+        &'a self,
+        _: &'a Host,
+        path: &'a str,
+        sink: &'a mut dyn Sink,
+    ) -> Wait<'a, Result<u64, ReachError>> {
+        Box::pin(async move {
+            if path != "/f/good" {
+                return Err(ReachError::NotFound { path: path.into() });
+            }
+            let unwritten = crate::reach::sink::unwritten;
+            sink.restart().map_err(unwritten)?;
+            for _ in 0..4 {
+                sink.append(&[b'x'; 64 << 10]).map_err(unwritten)?;
+            }
+            let bytes = self.0.clone()?;
+            sink.restart().and_then(|()| sink.append(bytes)).map_err(unwritten)?;
+            Ok(bytes.len() as u64)
+        })
+    }
+}
+
+fn collect_from(reach: &dyn Reach, store: &Store) -> Result<Collected, StoreError> {
+    let folders = Folders { reach, launcher: Launcher::Slurm, nodes: &[] };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
+    runtime.block_on(collect(&case(), &ended(Ended::Exited { code: 0 }), folders, None, store))
+}
+
+#[test]
+fn nothing_stays_of_a_file_that_broke_off() {
+    let home = tempfile::tempdir().expect("a folder");
+    let lies = |store: &Store| {
+        let entries = std::fs::read_dir(store.raw("c", "j")).expect("there");
+        entries.map(|entry| entry.expect("read").file_name().into_string().expect("text")).collect::<Vec<_>>()
+    };
+    let store = Store::create_in(home.path(), "again").expect("store");
+    let collected = collect_from(&BreaksOff(Ok(b"HF_TOKEN=abc\n")), &store).expect("collected");
+    let clean = b"HF_TOKEN=[redacted]\n";
+    assert_eq!(std::fs::read(store.raw("c", "j").join("good")).expect("there"), clean);
+    let file = &collected.files[0];
+    assert_eq!((file.bytes, file.redacted, &file.sha256), (clean.len() as u64, 1, &sha256(clean)));
+    assert_eq!(lies(&store), ["good"]);
+
+    let store = Store::create_in(home.path(), "never").expect("store");
+    let lost = ReachError::Failed { what: "cannot read".into(), why: "gone".into() };
+    let collected = collect_from(&BreaksOff(Err(lost)), &store).expect("collected");
+    assert_eq!((collected.files.len(), collected.missing[0].why.as_str()), (0, "cannot read: gone"));
+    assert_eq!(lies(&store), [] as [&str; 0]);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_here_is_no_fault_of_the_node() {
+    let home = tempfile::tempdir().expect("a folder");
+    let store = Store::create_in(home.path(), "run").expect("store");
+    std::fs::create_dir_all(store.case("c")).expect("made");
+    std::fs::write(store.case("c").join("raw"), "no folder").expect("written");
+    let why = collect_from(&BreaksOff(Ok(b"x")), &store).expect_err("stopped").to_string();
+    assert!(why.contains("raw/j/good: "), "{why}");
 }
 
 #[test]

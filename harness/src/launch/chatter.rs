@@ -44,33 +44,6 @@ pub fn full_disk(text: &str, node: &str) -> Option<WorkloadFailure> {
     })
 }
 
-/// Whether somebody ended the step that a job's workload is: its daemon says so, or srun stops waiting for a step that was
-/// aborted; and nothing had failed before, for srun ends what is left of a step by the same means.
-pub fn step_cancelled(text: &str) -> bool {
-    let mut is_aborted = false;
-    for line in text.lines() {
-        if line.contains("error: *** STEP ") && line.contains(" CANCELLED AT ") {
-            return !line.contains(" DUE TO ");
-        }
-        if is_aborted && line.starts_with(GIVEN_UP) {
-            return true;
-        }
-        is_aborted |= line.starts_with("srun: Job step aborted");
-        let of_slurm = line.starts_with("srun: ") || line.starts_with("slurmstepd");
-        let fails = line.contains("error: ") || line.contains("Terminating") || line.contains("forcing");
-        if (of_slurm && fails) || line.contains("MPI_ABORT") || line.contains("MPI_Abort") {
-            return false;
-        }
-    }
-    false
-}
-
-/// srun's line on a step whose tasks it stopped waiting for: its exit code then says nothing about them.
-pub fn step_given_up(text: &str) -> Option<&str> {
-    text.lines().find(|line| line.starts_with(GIVEN_UP)).map(str::trim_end)
-}
-
-const GIVEN_UP: &str = "srun: error: Timed out waiting for job step";
 const NODE_FAIL: &str = "NODE_FAIL";
 pub const RANK_FAILED: &str = "rank-failed";
 
@@ -127,28 +100,6 @@ mod tests {
     fn blamed(text: &str) -> Option<(String, String)> {
         let nodes = ["p5-001", "p5-002"].map(str::to_owned);
         first_blamed(text, &nodes).map(|failure| (failure.cause, failure.node.unwrap_or_default()))
-    }
-
-    #[test]
-    fn a_step_that_somebody_ended_is_told_from_one_that_srun_ended_after_a_task() {
-        let waiting = "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n";
-        let cancelled = "slurmstepd-n2: error: *** STEP 4.0 ON n2 CANCELLED AT 2026-01-01T00:00:00 ***\n";
-        let killed = "srun: error: n2: task 0: Killed\n";
-        let noise =
-            "srun: cluster configuration lacks support for cpu binding\nthe workload's own error: none\n";
-        assert!(step_cancelled(&[noise, waiting, cancelled, killed].concat()));
-        for (first, other) in [
-            ("", killed),
-            (killed, cancelled),
-            ("srun: Terminating StepId=4.0\n", cancelled),
-            ("slurmstepd: error: mpi/pmix_v4: abort\n", cancelled),
-            ("MPI_ABORT was invoked on rank 3\n", cancelled),
-            ("srun: forcing job termination\n", cancelled),
-            ("slurmstepd: error: *** JOB 4 ON n2 CANCELLED AT 2026-01-01T00:00:00 ***\n", killed),
-        ] {
-            assert!(!step_cancelled(&[first, other].concat()), "{first}{other}");
-        }
-        assert!(!step_cancelled(&cancelled.replace(" ***\n", " DUE TO TIME LIMIT ***\n")));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use crate::artefact::{Launcher, PlannedJob};
 use crate::interrupt;
+use crate::reach::sink::Sink;
 use crate::reach::{Answer, Command, Host, Reach, ReachError};
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -57,9 +58,15 @@ impl Folder<'_> {
         self.by_any(async |host| self.reach.put(host, &path, bytes).await).await
     }
 
+    /// A small file.
     pub async fn get(&self, name: &str) -> Result<Vec<u8>, ReachError> {
         let path = format!("{}/{name}", self.path);
         self.by_any(async |host| self.reach.get(host, &path).await).await
+    }
+
+    pub async fn fetch(&self, name: &str, sink: &mut dyn Sink) -> Result<u64, ReachError> {
+        let path = format!("{}/{name}", self.path);
+        self.by_any(async |host| self.reach.fetch(host, &path, &mut *sink).await).await
     }
 
     pub async fn remove(&self, names: &[String]) -> Result<(), ReachError> {
@@ -70,7 +77,10 @@ impl Folder<'_> {
         self.by_any(async |host| self.reach.exec(host, command).await).await
     }
 
-    async fn by_any<T>(&self, ask: impl AsyncFn(&Host) -> Result<T, ReachError>) -> Result<T, ReachError> {
+    async fn by_any<T>(
+        &self,
+        mut ask: impl AsyncFnMut(&Host) -> Result<T, ReachError>,
+    ) -> Result<T, ReachError> {
         if let Some(error) = &*self.given_up.borrow() {
             return Err(error.clone());
         }

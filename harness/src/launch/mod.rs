@@ -13,6 +13,7 @@ pub mod ssh;
 mod ssh_heartbeat;
 mod ssh_node;
 mod ssh_watch;
+mod step_end;
 
 use crate::artefact::{Blamed, Ended, Launcher, PlannedJob};
 use crate::reach::{Host, Reach, ReachError, Wait};

@@ -1,9 +1,9 @@
 //! How a job under Slurm ended, asked of whoever still knows: scontrol for some minutes, as text and where that cannot be
 //! read as JSON, then the accounting, then the exit code that the job itself wrote. And which nodes Slurm has given up on, by sinfo.
 
-use super::chatter;
 use super::slurm::Line;
 use super::slurm_json::{self, Shown};
+use super::step_end::StepEnd;
 use super::{Poll, QUERY_LIMIT};
 use crate::artefact::{Blamed, Ended, PlannedJob};
 use crate::nodeset;
@@ -93,8 +93,10 @@ async fn recorded(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Option<Ended
 /// own code is 0 where it gave up waiting for a step that was aborted, for no task reported another.
 pub async fn with_step(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Ended {
     let Ended::Exited { code } = end else { return end };
-    let stderr = match reach.get(&Host::Here, &format!("{}/{}", job.folder, files::STDERR)).await {
-        Ok(bytes) => bytes,
+    let path = format!("{}/{}", job.folder, files::STDERR);
+    let mut step = StepEnd::default();
+    match reach.fetch(&Host::Here, &path, &mut step).await {
+        Ok(_) => step.finish(),
         // That is missed when it is collected.
         Err(ReachError::NotFound { .. }) => return end,
         // srun may have said there that the exit code is none of the workload's.
@@ -102,11 +104,10 @@ pub async fn with_step(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Ended
             return Ended::Lost { why: format!("exit code 0, and stderr cannot be read: {error}") };
         }
         Err(_) => return end,
-    };
-    let stderr = String::from_utf8_lossy(&stderr);
-    if chatter::step_cancelled(&stderr) {
+    }
+    if step.is_cancelled() {
         Ended::Cancelled
-    } else if let (0, Some(line)) = (code, chatter::step_given_up(&stderr)) {
+    } else if let (0, Some(line)) = (code, step.given_up()) {
         Ended::Lost { why: format!("exit code 0, and srun reports: {line}") }
     } else {
         end

@@ -6,9 +6,10 @@ use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::libc::{S_IFMT, S_IFREG};
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 /// Of a path, so many last names are the run's own: its folder, those of the case and of the job, and the file. What is
@@ -18,7 +19,9 @@ const OWN_NAMES: usize = 4;
 const TABLES: &str = "_pqtdir";
 /// Two are those of an analysis, whose folder lies beside those of runs.
 const ANALYSIS: &str = "analysis-";
-/// What a file may have at most: it is held in memory.
+/// What a file may have at most that is held in memory: an exit code, a mark.
+const HELD_LIMIT: u64 = 64 << 20;
+/// What a file may have at most.
 const LIMIT: u64 = 1 << 30;
 /// The same of reports of profilers and their tables.
 const REPORT_LIMIT: u64 = 4 << 30;
@@ -29,11 +32,17 @@ pub fn limit(path: &str) -> u64 {
     if REPORTS.contains(&end) { REPORT_LIMIT } else { LIMIT }
 }
 
+/// The parts of an analysis are held, too, and are as large as the reports make them.
+pub fn held_limit(path: &str) -> u64 {
+    if is_of_analysis(Path::new(path)) { LIMIT } else { HELD_LIMIT }
+}
+
 pub fn over_limit(bytes: u64, limit: u64) -> String {
     format!("it has {bytes} bytes, the limit is {limit}")
 }
 
-pub fn read(path: &str) -> io::Result<Vec<u8>> {
+/// A file and its length.
+pub fn open(path: &str, limit: u64) -> io::Result<(File, u64)> {
     let (folder, name) = open_folder(Path::new(path))?;
     // Whoever opens a pipe waits for somebody at its other end, unless told not to.
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
@@ -44,17 +53,10 @@ pub fn read(path: &str) -> io::Result<Vec<u8>> {
     };
     let facts = fstat(&file)?;
     check(&facts)?;
-    let limit = limit(path);
     let bytes = u64::try_from(facts.st_size).unwrap_or(u64::MAX);
-    if bytes > limit {
-        return Err(io::Error::other(over_limit(bytes, limit)));
-    }
-    let mut read = Vec::with_capacity(usize::try_from(bytes).unwrap_or_default());
-    // It may have grown since.
-    file.take(limit + 1).read_to_end(&mut read)?;
-    match read.len() as u64 > limit {
-        true => Err(io::Error::other(over_limit(read.len() as u64, limit))),
-        false => Ok(read),
+    match bytes > limit {
+        true => Err(io::Error::other(over_limit(bytes, limit))),
+        false => Ok((file, bytes)),
     }
 }
 
@@ -105,8 +107,18 @@ fn open_folder(path: &Path) -> io::Result<(File, OsString)> {
 
 /// How many of the last names of a path are the run's own.
 pub fn own_names(path: &Path) -> usize {
-    let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-    if folder.starts_with(ANALYSIS) { 2 } else { OWN_NAMES + usize::from(folder.ends_with(TABLES)) }
+    match folder_name(path) {
+        _ if is_of_analysis(path) => 2,
+        folder => OWN_NAMES + usize::from(folder.ends_with(TABLES)),
+    }
+}
+
+fn is_of_analysis(path: &Path) -> bool {
+    folder_name(path).starts_with(ANALYSIS)
+}
+
+fn folder_name(path: &Path) -> Cow<'_, str> {
+    path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy()
 }
 
 /// A path of a file where links may stand, and its own names behind that.

@@ -1,6 +1,7 @@
 //! The machine that the harness runs on, where a scheduler's commands can be called on another only: what is asked of this
 //! machine is asked of that one, over its one connection.
 
+use super::sink::Sink;
 use super::{Answer, Command, Host, Reach, ReachError, Wait};
 
 /// Nodes are reached as by `of`.
@@ -37,6 +38,15 @@ impl<R: Reach> Reach for AtLogin<R> {
 
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
         self.of.get(self.host(host), path)
+    }
+
+    fn fetch<'a>(
+        &'a self,
+        host: &'a Host,
+        path: &'a str,
+        sink: &'a mut dyn Sink,
+    ) -> Wait<'a, Result<u64, ReachError>> {
+        self.of.fetch(self.host(host), path, sink)
     }
 
     fn remove<'a>(

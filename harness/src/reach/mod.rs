@@ -8,10 +8,12 @@ pub mod openssh;
 pub mod process;
 pub mod progress;
 pub mod shared_folder;
+pub mod sink;
 pub mod slurm_calls;
 pub mod slurm_refusal;
 pub mod slurm_state;
 
+use self::sink::{Sink, unwritten};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::future::Future;
@@ -29,7 +31,23 @@ pub trait Reach {
     /// Writes a file for the user alone, making its folder where that is absent.
     fn put<'a>(&'a self, host: &'a Host, path: &'a str, bytes: &'a [u8]) -> Wait<'a, Result<(), ReachError>>;
 
+    /// A small file, which is held in memory.
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>>;
+
+    /// A file of any size that its name allows, chunk by chunk; gives its length. After an error the sink holds a part
+    /// of the file, or of an earlier one.
+    fn fetch<'a>(
+        &'a self,
+        host: &'a Host,
+        path: &'a str,
+        sink: &'a mut dyn Sink,
+    ) -> Wait<'a, Result<u64, ReachError>> {
+        Box::pin(async move {
+            let bytes = self.get(host, path).await?;
+            sink.restart().and_then(|()| sink.append(&bytes)).map_err(unwritten)?;
+            Ok(bytes.len() as u64)
+        })
+    }
 
     /// Removes files of a folder. One that is not there is no failure.
     fn remove<'a>(
@@ -76,6 +94,15 @@ impl<R: Reach + ?Sized> Reach for &R {
 
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
         (**self).get(host, path)
+    }
+
+    fn fetch<'a>(
+        &'a self,
+        host: &'a Host,
+        path: &'a str,
+        sink: &'a mut dyn Sink,
+    ) -> Wait<'a, Result<u64, ReachError>> {
+        (**self).fetch(host, path, sink)
     }
 
     fn remove<'a>(
@@ -199,6 +226,10 @@ pub enum ReachError {
         what: String,
         why: String,
     },
+    /// What came cannot be written on this machine.
+    Unwritten {
+        why: String,
+    },
 }
 
 impl fmt::Display for ReachError {
@@ -210,6 +241,7 @@ impl fmt::Display for ReachError {
             ReachError::NoAccess { host, why } => write!(f, "ssh to {host}: {why}"),
             ReachError::TimedOut { what, limit_s } => write!(f, "{what}: no answer within {limit_s} s"),
             ReachError::Failed { what, why } => write!(f, "{what}: {why}"),
+            ReachError::Unwritten { why } => write!(f, "cannot write here: {why}"),
         }
     }
 }

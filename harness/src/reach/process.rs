@@ -1,11 +1,12 @@
 //! Reach by processes and files of this machine: for the local launcher, and for a Slurm whose commands are here.
 
+use super::sink::{CHUNK, Sink, unwritten};
 use super::{Answer, Command, Host, Reach, ReachError, Status, Wait, environment, left_file};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 pub struct ProcessReach;
 
@@ -78,17 +79,21 @@ impl Reach for ProcessReach {
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
         Box::pin(async move {
             here(host)?;
-            let own = path.to_owned();
-            let read = tokio::task::spawn_blocking(move || left_file::read(&own)).await;
-            match read.unwrap_or_else(|error| Err(error.into())) {
-                Ok(bytes) => Ok(bytes),
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    Err(ReachError::NotFound { path: path.to_owned() })
-                }
-                Err(error) => {
-                    Err(ReachError::Failed { what: format!("cannot read `{path}`"), why: error.to_string() })
-                }
-            }
+            let mut bytes = Vec::new();
+            read(path, left_file::held_limit(path), &mut bytes).await?;
+            Ok(bytes)
+        })
+    }
+
+    fn fetch<'a>(
+        &'a self,
+        host: &'a Host,
+        path: &'a str,
+        sink: &'a mut dyn Sink,
+    ) -> Wait<'a, Result<u64, ReachError>> {
+        Box::pin(async move {
+            here(host)?;
+            read(path, left_file::limit(path), sink).await
         })
     }
 
@@ -112,6 +117,38 @@ impl Reach for ProcessReach {
     }
 }
 
+/// Reads a file that a job left; a file system that hangs holds up nothing else.
+async fn read(path: &str, limit: u64, sink: &mut dyn Sink) -> Result<u64, ReachError> {
+    let failed = |error: io::Error| match error.kind() {
+        ErrorKind::NotFound => ReachError::NotFound { path: path.to_owned() },
+        _ => ReachError::Failed { what: format!("cannot read `{path}`"), why: error.to_string() },
+    };
+    let own = path.to_owned();
+    let opened = tokio::task::spawn_blocking(move || left_file::open(&own, limit)).await;
+    let (file, length) = opened.unwrap_or_else(|error| Err(error.into())).map_err(failed)?;
+    let mut file = tokio::fs::File::from_std(file);
+    file.set_max_buf_size(CHUNK);
+    let mut chunk = vec![0; CHUNK];
+    let mut bytes = 0;
+    sink.restart().map_err(unwritten)?;
+    loop {
+        let read = file.read(&mut chunk).await.map_err(failed)?;
+        if read == 0 {
+            break;
+        }
+        // It may have grown since.
+        bytes += read as u64;
+        if bytes > limit {
+            return Err(failed(io::Error::other(left_file::over_limit(bytes, limit))));
+        }
+        sink.append(&chunk[..read]).map_err(unwritten)?;
+    }
+    if bytes < length {
+        return Err(failed(io::Error::other(format!("it had {length} bytes, and {bytes} came"))));
+    }
+    Ok(bytes)
+}
+
 /// What was meant for a node must never happen on this machine instead.
 fn here(host: &Host) -> Result<(), ReachError> {
     match host {
@@ -127,6 +164,43 @@ fn here(host: &Host) -> Result<(), ReachError> {
 mod tests {
     use super::*;
     use std::os::unix::fs::MetadataExt;
+
+    #[tokio::test]
+    async fn a_file_that_is_longer_than_it_was_is_refused_at_the_limit() {
+        // Its length is 0 by its facts.
+        let path = format!("/proc/{}/status", std::process::id());
+        let mut bytes = Vec::new();
+        let told = read(&path, 100, &mut bytes).await.expect_err("refused").to_string();
+        assert!(told.ends_with("the limit is 100"), "{told}");
+        assert!(bytes.len() <= 100);
+        assert_eq!(read(&path, 1 << 20, &mut bytes).await, Ok(bytes.len() as u64));
+        assert!(bytes.starts_with(b"Name:"));
+    }
+
+    #[tokio::test]
+    async fn a_log_may_be_fetched_that_is_too_large_to_be_held() {
+        struct Count(u64);
+        impl Sink for Count {
+            fn restart(&mut self) -> io::Result<()> {
+                self.0 = 0;
+                Ok(())
+            }
+            fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+                assert!(bytes.len() <= CHUNK);
+                self.0 += bytes.len() as u64;
+                Ok(())
+            }
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("stdout").display().to_string();
+        let length = (64 << 20) + 1;
+        std::fs::File::create(&path).expect("made").set_len(length).expect("grown");
+        let told = ProcessReach.get(&Host::Here, &path).await.expect_err("refused").to_string();
+        assert!(told.ends_with("it has 67108865 bytes, the limit is 67108864"), "{told}");
+        let mut count = Count(7);
+        assert_eq!(ProcessReach.fetch(&Host::Here, &path, &mut count).await, Ok(length));
+        assert_eq!(count.0, length);
+    }
 
     #[tokio::test]
     async fn files_are_for_the_user_alone_whole_under_their_names_and_never_waited_for() {

@@ -6,6 +6,7 @@
 //! SBATCH_*, SLURM_* and SQUEUE_*: inside salloc an srun would be a step of that job. What tells clients where their
 //! cluster is stays. sbatch hands its PATH on, so the job's own srun is found too.
 
+use super::sink::Sink;
 use super::{Answer, Command, Host, Reach, ReachError, Status, Wait};
 use std::ffi::OsString;
 
@@ -133,6 +134,15 @@ impl<R: Reach> Reach for SlurmCalls<R> {
 
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
         self.of.get(host, path)
+    }
+
+    fn fetch<'a>(
+        &'a self,
+        host: &'a Host,
+        path: &'a str,
+        sink: &'a mut dyn Sink,
+    ) -> Wait<'a, Result<u64, ReachError>> {
+        self.of.fetch(host, path, sink)
     }
 
     fn remove<'a>(

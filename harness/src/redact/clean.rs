@@ -2,6 +2,7 @@
 //! come as they are, since who collects them counts what was taken out.
 
 use super::Redactor;
+use crate::reach::sink::Sink;
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 
 pub struct Clean<'a> {
@@ -26,6 +27,7 @@ impl Clean<'_> {
             ReachError::NoAccess { host, why } => ReachError::NoAccess { host, why: clean(why) },
             ReachError::TimedOut { what, limit_s } => ReachError::TimedOut { what: clean(what), limit_s },
             ReachError::Failed { what, why } => ReachError::Failed { what: clean(what), why: clean(why) },
+            ReachError::Unwritten { why } => ReachError::Unwritten { why: clean(why) },
         }
     }
 }
@@ -44,6 +46,15 @@ impl Reach for Clean<'_> {
 
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
         Box::pin(async move { self.reach.get(host, path).await.map_err(|error| self.error(error)) })
+    }
+
+    fn fetch<'a>(
+        &'a self,
+        host: &'a Host,
+        path: &'a str,
+        sink: &'a mut dyn Sink,
+    ) -> Wait<'a, Result<u64, ReachError>> {
+        Box::pin(async move { self.reach.fetch(host, path, sink).await.map_err(|error| self.error(error)) })
     }
 
     fn remove<'a>(

@@ -25,7 +25,7 @@ use known::Known;
 use serde_json::Value;
 
 /// How much of a file is looked at to see whether it is text.
-const HEAD: usize = 8 << 10;
+pub const HEAD: usize = 8 << 10;
 
 /// What is secret, as far as one process knows.
 #[derive(Debug, Clone, Default)]
@@ -66,8 +66,7 @@ impl Redactor {
 
     /// A whole file: in what is no text everything stays in its place.
     pub fn bytes(&self, bytes: &[u8]) -> Redacted {
-        let is_text = !bytes.get(..HEAD).unwrap_or(bytes).contains(&0);
-        let mut stream = self.stream(if is_text { How::Word } else { How::Mask });
+        let mut stream = self.stream(How::of_file(bytes));
         let mut out = Vec::with_capacity(bytes.len());
         for chunk in bytes.chunks(64 << 10) {
             stream.push(chunk, &mut out);

@@ -2,6 +2,7 @@
 //! for any length, and the same result however the bytes were cut. What a secret is, is told in `shapes.rs` and by the
 //! values that are known.
 
+use super::HEAD;
 use super::body::Body;
 use super::known::Known;
 use super::shapes::{self, LOOKS_AHEAD, LOOKS_BACK};
@@ -16,6 +17,14 @@ pub enum How {
     Word,
     /// As many asterisks, where what follows must stay where it is.
     Mask,
+}
+
+impl How {
+    /// By how a file begins: in what is no text everything stays in its place.
+    pub fn of_file(begins: &[u8]) -> How {
+        let is_text = !begins.get(..HEAD).unwrap_or(begins).contains(&0);
+        if is_text { How::Word } else { How::Mask }
+    }
 }
 
 pub struct Stream<'a> {

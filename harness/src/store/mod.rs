@@ -15,7 +15,7 @@ pub use checksums::{CHECKSUMS, checksums};
 pub use find::Named;
 pub use origin::{is_foreign, mark_foreign};
 pub use stored::{Stored, is_inside};
-pub use whole::{write_private_by, write_whole, write_whole_by};
+pub use whole::{Part, write_private_by, write_whole, write_whole_by};
 
 use self::held::{Held, hold};
 use self::journal::Appender;
@@ -27,6 +27,7 @@ use serde::de::DeserializeOwned;
 use std::fmt;
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use time::OffsetDateTime;
@@ -178,6 +179,13 @@ impl Store {
     /// Bytes in which there is no secret any more: whoever brings them has seen to that.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         write_private_by(path, &mut |file| file.write_all(bytes))
+    }
+
+    /// A file without a name, for the user alone, for what must not stay: it goes with the process, too.
+    pub fn unnamed(&self) -> io::Result<fs::File> {
+        let file = tempfile::tempfile_in(self.folder())?;
+        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        Ok(file)
     }
 
     /// The value without its secrets, where there are any in its text.

@@ -5,7 +5,8 @@ use super::StoreError;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// How the names of files begin that are not written to their end.
 pub const UNFINISHED: &str = ".part-";
@@ -59,15 +60,48 @@ fn write_with(
     write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), StoreError> {
     let written = (|| {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        make(folder)?;
-        let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
-        write(&mut file)?;
-        file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
+        let mut part = Part::begin_with(path, mode, make)?;
+        write(&mut part)?;
+        part.keep()
     })();
     written.map_err(|error| StoreError::at(path, error))
+}
+
+/// A file that is written piece by piece; nothing is left of one that is not kept.
+pub struct Part {
+    file: NamedTempFile,
+    path: PathBuf,
+    mode: u32,
+}
+
+impl Part {
+    /// A file of a run, for the user alone.
+    pub fn begin(path: &Path) -> io::Result<Part> {
+        Part::begin_with(path, PRIVATE, &|folder| private(true).create(folder))
+    }
+
+    fn begin_with(path: &Path, mode: u32, make: &dyn Fn(&Path) -> io::Result<()>) -> io::Result<Part> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        make(folder)?;
+        let file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
+        Ok(Part { file, path: path.to_owned(), mode })
+    }
+
+    pub fn keep(self) -> io::Result<()> {
+        self.file.as_file().set_permissions(fs::Permissions::from_mode(self.mode))?;
+        self.file.persist(&self.path).map_err(|error| error.error)?;
+        Ok(())
+    }
+}
+
+impl Write for Part {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 #[cfg(test)]

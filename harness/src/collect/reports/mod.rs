@@ -1,16 +1,24 @@
 //! The reports of profiled ranks: the tables that were exported on the nodes, held against the digests that the nodes
 //! took of them; and, once the case is judged, those reports that are to be kept whole.
 
-use super::home::put_home;
+use super::home::Arrival;
 use super::{missing, redacted_before, why};
 use crate::artefact::{
     CaseEnd, Collected, ExpectedFile, FORMAT, FileKind, Kept, PlannedCase, PlannedJob, PlannedProfile,
 };
-use crate::digest::sha256;
+use crate::digest::{Sum, sha256_of_file};
 use crate::launch::folder::{Folder, Folders};
 use crate::profile::Keep;
 use crate::profile::account::{self, Account};
+use crate::reach::ReachError;
+use crate::reach::sink::{Sink, pour};
 use crate::store::{Store, StoreError};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// What an account may have: some lines for each rank.
+const ACCOUNT_LIMIT: u64 = 16 << 20;
 
 /// A profiled rank of a job, by its account.
 pub struct Rank<'a> {
@@ -22,23 +30,25 @@ pub struct Rank<'a> {
 /// The tables that a rank's account names. An account that cannot be read is told by who reads it again (`analyze`).
 pub async fn tables(
     rank: Rank<'_>,
-    text: &[u8],
     folder: &Folder<'_>,
     before: Option<&Collected>,
     store: &Store,
     collected: &mut Collected,
 ) -> Result<(), StoreError> {
     let Rank { case, planned, expected } = rank;
-    let Ok(account) = account::read(&String::from_utf8_lossy(text)) else { return Ok(()) };
+    let raw = store.raw(&case.name, &planned.name);
+    let Some(text) = small(&raw.join(&expected.name)) else { return Ok(()) };
+    let Ok(account) = account::read(&String::from_utf8_lossy(&text)) else { return Ok(()) };
     for table in &account.tables {
         let file = of_rank(expected, FileKind::ProfileTable, &table.name);
         let path = format!("raw/{}/{}", planned.name, table.name);
         // One that came home with a secret in it has been another since.
         let was =
             before.and_then(|before| before.files.iter().find(|was| was.path == path && was.redacted > 0));
-        match fetch(folder, table, was.map(|was| was.sha256.as_str())).await {
-            Ok(bytes) => {
-                let (mut home, _) = put_home(case, planned, &file, &bytes, store)?;
+        let mut arrival = Arrival::new(case, planned, &table.name, store);
+        match fetch(folder, table, was.map(|was| was.sha256.as_str()), &mut arrival).await? {
+            Ok(()) => {
+                let mut home = arrival.keep(planned, &file)?.file;
                 home.redacted += redacted_before(before, &home);
                 collected.files.push(home);
             }
@@ -71,15 +81,17 @@ pub async fn keep(
             if wanted(profile, nth, end) {
                 let file = of_rank(rank, FileKind::ProfileReport, &report.name);
                 // A run that goes on after its process was ended may have it already, and have freed the node.
-                let home = std::fs::read(store.raw(&case.name, &planned.name).join(&report.name)).ok();
-                let fetched = match home.filter(|bytes| sha256(bytes) == report.sha256) {
-                    Some(bytes) => Ok(bytes),
-                    None => fetch(&folder, report, None).await,
+                let raw = store.raw(&case.name, &planned.name);
+                let home = raw.join(&report.name);
+                let is_home = sha256_of_file(&home).is_ok_and(|digest| digest == report.sha256);
+                let mut arrival = Arrival::new(case, planned, &report.name, store);
+                let fetched = match is_home {
+                    true => again(&home, &mut arrival).map(Ok)?,
+                    false => fetch(&folder, report, None, &mut arrival).await?,
                 };
                 match fetched {
-                    Ok(bytes) => {
-                        kept.files.push(put_home(case, planned, &file, &bytes, store)?.0);
-                        let raw = store.raw(&case.name, &planned.name);
+                    Ok(()) => {
+                        kept.files.push(arrival.keep(planned, &file)?.file);
                         let tables: Vec<_> =
                             account.tables.iter().map(|table| raw.join(&table.name)).collect();
                         store.date_no_later(&raw.join(&report.name), &tables)?;
@@ -127,7 +139,7 @@ fn accounts(
         .filter_map(|file| {
             let path = format!("raw/{}/{}", planned.name, file.name);
             collected.files.iter().find(|home| home.path == path)?;
-            let text = std::fs::read_to_string(store.case(&case.name).join(&path)).ok()?;
+            let text = String::from_utf8(small(&store.case(&case.name).join(&path))?).ok()?;
             Some((file.clone(), account::read(&text).ok()?))
         })
         .collect()
@@ -138,23 +150,64 @@ fn of_rank(rank: &ExpectedFile, kind: FileKind, name: &str) -> ExpectedFile {
 }
 
 /// A file as its node saw it, or as it has been since: other bytes are a broken copy, and are asked for once more.
-async fn fetch(folder: &Folder<'_>, file: &account::File, since: Option<&str>) -> Result<Vec<u8>, String> {
+async fn fetch(
+    folder: &Folder<'_>,
+    file: &account::File,
+    since: Option<&str>,
+    arrival: &mut Arrival<'_>,
+) -> Result<Result<(), String>, StoreError> {
     let mut seen = String::new();
     for _ in 0..2 {
-        let bytes = folder.get(&file.name).await.map_err(|error| why(&error))?;
-        let digest = sha256(&bytes);
+        let mut sink = Digested { sink: arrival, digest: Sum::default() };
+        let bytes = match folder.fetch(&file.name, &mut sink).await {
+            Ok(bytes) => bytes,
+            Err(ReachError::Unwritten { why }) => return Err(arrival.failed(&why)),
+            Err(error) => return Ok(Err(why(&error))),
+        };
+        let digest = sink.digest.shown();
         if digest == file.sha256 || since == Some(digest.as_str()) {
-            return Ok(bytes);
+            return Ok(Ok(()));
         }
         seen = format!(
-            "{} bytes came with digest {}, the node had {} bytes with digest {}",
-            bytes.len(),
+            "{bytes} bytes came with digest {}, the node had {} bytes with digest {}",
             short(&digest),
             file.bytes,
             short(&file.sha256)
         );
     }
-    Err(seen)
+    Ok(Err(seen))
+}
+
+/// A file that is home already.
+fn again(home: &Path, arrival: &mut Arrival<'_>) -> Result<(), StoreError> {
+    let failed = |error: io::Error| ReachError::Unwritten { why: error.to_string() };
+    let poured = File::open(home).map_err(failed).and_then(|mut file| pour(&mut file, arrival, failed));
+    poured.map(|_| ()).map_err(|error| arrival.failed(&error.to_string()))
+}
+
+/// The bytes that come have a digest, which is not that of the file at home.
+struct Digested<'a> {
+    sink: &'a mut dyn Sink,
+    digest: Sum,
+}
+
+impl Sink for Digested<'_> {
+    fn restart(&mut self) -> io::Result<()> {
+        self.digest = Sum::default();
+        self.sink.restart()
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.digest.update(bytes);
+        self.sink.append(bytes)
+    }
+}
+
+/// An account that came home. A file of more bytes is none.
+fn small(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(ACCOUNT_LIMIT + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= ACCOUNT_LIMIT).then_some(bytes)
 }
 
 fn short(digest: &str) -> &str {

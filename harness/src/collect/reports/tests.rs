@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::artefact::{CaseJobs, Ended, JobRecord, Launcher, ProfiledRank, WorkloadFacts};
+use crate::digest::sha256;
 use crate::profile::NsysVersion;
-use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
+use crate::reach::{Answer, Command, Host, Reach, Wait};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 

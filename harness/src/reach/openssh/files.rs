@@ -1,16 +1,19 @@
 //! Files over ssh: they come and go by sftp, go on where a connection broke, and count only once the node's digest is the
 //! digest of what is here. On the node a file has another name until then.
 
+mod receive;
+
+pub use receive::{fetch, get};
+
 use super::channel::{self, chain, not_started};
 use super::greeting::Greeting;
 use super::{Node, OpenSsh};
 use crate::digest::sha256;
-use crate::reach::{Command, ReachError, Status, left_file};
-use bytes::BytesMut;
+use crate::reach::{Command, ReachError, Status};
 use openssh::{Child, Session, Stdio};
 use openssh_sftp_client::error::SftpErrorKind;
 use openssh_sftp_client::file::File;
-use openssh_sftp_client::metadata::{MetaData, Permissions};
+use openssh_sftp_client::metadata::Permissions;
 use openssh_sftp_client::{Error, Sftp, SftpOptions};
 use std::io::SeekFrom;
 use std::pin::Pin;
@@ -32,34 +35,6 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 const FOLDER_LIMIT: Duration = Duration::from_secs(30);
 /// Asked for at once; the host gives less where it gives less.
 const CHUNK: u32 = 256 << 10;
-
-pub async fn get(reach: &OpenSsh, host: &str, path: &str) -> Result<Vec<u8>, ReachError> {
-    let node = reach.node(host)?;
-    let place = Place::new(host, path)?;
-    for _ in 0..TAKES {
-        let mut came = Came::default();
-        let mut patience = Patience::default();
-        loop {
-            let had = came.bytes.len();
-            let received = reach
-                .with_session(&node, path, async |session| receive(&session, place, &mut came).await)
-                .await;
-            match received {
-                Ok(()) => break,
-                Err(error) => patience.after(error, had > 0, came.bytes.len() > had).await?,
-            }
-        }
-        let here = sha256(&came.bytes);
-        loop {
-            match digest(reach, &node, place).await {
-                Ok(there) if there == here => return Ok(came.bytes),
-                Ok(_) => break,
-                Err(error) => patience.after(error, true, false).await?,
-            }
-        }
-    }
-    Err(place.failed("cannot read", "it is another each time, so something still writes it"))
-}
 
 pub async fn put(reach: &OpenSsh, host: &str, path: &str, bytes: &[u8]) -> Result<(), ReachError> {
     let node = reach.node(host)?;
@@ -146,65 +121,6 @@ impl Patience {
         let Some(pause) = self.0.next() else { return Err(error) };
         tokio::time::sleep(*pause).await;
         Ok(())
-    }
-}
-
-/// What has come of a file.
-#[derive(Default)]
-struct Came {
-    bytes: Vec<u8>,
-    /// Size and time of the file that it came from: the rest of another file is not the rest of this one.
-    of: Option<(Option<u64>, Option<u32>)>,
-}
-
-async fn receive(session: &Arc<Session>, place: Place<'_>, came: &mut Came) -> Result<(), channel::Error> {
-    let refused = |why: String| channel::Error::For(place.failed("cannot read", why));
-    let channel = Channel::open(session, place).await?;
-    let mut fs = channel.sftp.fs();
-    // A link may lead to any file of the user; a device may have no end, and a pipe is waited for.
-    let lies = channel.step(place, "cannot read", fs.symlink_metadata(place.path)).await?;
-    readable(&lies, place.path).map_err(refused)?;
-    let (above, own) = left_file::split(place.path);
-    let begins = channel.step(place, "cannot read", fs.canonicalize(above)).await?;
-    let found = channel.step(place, "cannot read", fs.canonicalize(place.path)).await?;
-    drop(fs);
-    if found != begins.join(own) {
-        return Err(refused(format!("it lies elsewhere, behind a link: `{}`", found.display())));
-    }
-    let mut file = channel.step(place, "cannot read", channel.sftp.open(place.path)).await?;
-    let facts = channel.step(place, "cannot read", file.metadata()).await?;
-    readable(&facts, place.path).map_err(refused)?;
-    let limit = left_file::limit(place.path);
-    let of = (facts.len(), facts.modified().map(|time| time.into_raw()));
-    if came.of.replace(of) != Some(of) {
-        came.bytes.clear();
-    }
-    loop {
-        go_to(&mut file, came.bytes.len() as u64, place)?;
-        let more = file.read(CHUNK, BytesMut::new());
-        match channel.step(place, "cannot read", more).await? {
-            Some(chunk) if !chunk.is_empty() => came.bytes.extend_from_slice(&chunk),
-            _ => break,
-        }
-        let bytes = came.bytes.len() as u64;
-        if bytes > limit {
-            return Err(refused(left_file::over_limit(bytes, limit)));
-        }
-    }
-    channel.close(Some(file)).await;
-    Ok(())
-}
-
-fn readable(facts: &MetaData, path: &str) -> Result<(), String> {
-    match facts.file_type() {
-        Some(kind) if kind.is_file() => {}
-        Some(kind) if kind.is_dir() => return Err("it is a folder".to_owned()),
-        _ => return Err("it is no file, but a link, a pipe or a device".to_owned()),
-    }
-    let limit = left_file::limit(path);
-    match facts.len() {
-        Some(bytes) if bytes > limit => Err(left_file::over_limit(bytes, limit)),
-        _ => Ok(()),
     }
 }
 
@@ -361,19 +277,6 @@ impl Channel {
         let _ = timeout(CLOSE_LIMIT, sftp.close()).await;
         let _ = timeout(CLOSE_LIMIT, child.wait()).await;
     }
-}
-
-/// The digest of a file as its host reads it. One with a second name may be a file from elsewhere; sftp does not say so.
-async fn digest(reach: &OpenSsh, node: &Node, place: Place<'_>) -> Result<String, ReachError> {
-    let text = "names=$(stat -c %h -- \"$1\") || exit 1\n\
-                if [ \"$names\" != 1 ]; then echo \"it has $names names, so it may be a file from elsewhere\" >&2; exit 1; fi\n\
-                sha256sum < \"$1\"";
-    let argv = ["sh", "-c", text, "sh", place.path];
-    let answer = reach.exec_on(&node.name, &Command::new(argv, DIGEST_LIMIT)).await?;
-    if !answer.succeeded() {
-        return Err(place.failed("cannot read", answer.complaint()));
-    }
-    Ok(answer.stdout_text().split(' ').next().unwrap_or_default().to_owned())
 }
 
 async fn make_folder(reach: &OpenSsh, node: &Node, place: Place<'_>) -> Result<(), ReachError> {

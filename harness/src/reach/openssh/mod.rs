@@ -16,6 +16,7 @@ mod words;
 pub use master::Way;
 
 use super::process::ProcessReach;
+use super::sink::Sink;
 use super::{Answer, Command, Host, Reach, ReachError, Wait, remove_by_command};
 use futures::stream::{self, StreamExt};
 use master::Master;
@@ -233,6 +234,20 @@ impl Reach for OpenSsh {
             match host {
                 Host::Here => ProcessReach.get(host, path).await,
                 Host::Node(name) => files::get(self, name, path).await,
+            }
+        })
+    }
+
+    fn fetch<'a>(
+        &'a self,
+        host: &'a Host,
+        path: &'a str,
+        sink: &'a mut dyn Sink,
+    ) -> Wait<'a, Result<u64, ReachError>> {
+        Box::pin(async move {
+            match host {
+                Host::Here => ProcessReach.fetch(host, path, sink).await,
+                Host::Node(name) => files::fetch(self, name, path, sink).await,
             }
         })
     }

@@ -2,23 +2,30 @@
 
 use super::parquet_folder::with_bytes;
 use crate::source::safe_parquet::{self, UNPACKED, check_columns, check_texts, guarded};
+use polars::io::mmap::MmapBytesReader;
 use polars::prelude::*;
 use polars_parquet::parquet::schema::types::{ParquetType, PhysicalType};
-use std::io::Cursor;
+use std::fs::File;
+use std::io;
 use std::sync::Arc;
 
 /// What stands for a text, where it is to be another.
 pub type Clean<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
 
 /// The file anew, where any of its texts is to be another; and how many are. A file that is no table is an error: whether
-/// anything stands in it is not known.
-pub fn cleaned(bytes: &[u8], clean: Clean<'_>) -> Result<Option<(Vec<u8>, u64)>, String> {
-    guarded(|| read(bytes, clean, UNPACKED))?
+/// anything stands in it is not known. Nobody else may write the file meanwhile.
+pub fn cleaned(file: &File, clean: Clean<'_>) -> Result<Option<(Vec<u8>, u64)>, String> {
+    guarded(|| read(&|| file.try_clone(), clean, UNPACKED))?
 }
 
-fn read(bytes: &[u8], clean: Clean<'_>, most: u64) -> Result<Option<(Vec<u8>, u64)>, String> {
+fn read<R: MmapBytesReader>(
+    file: &dyn Fn() -> io::Result<R>,
+    clean: Clean<'_>,
+    most: u64,
+) -> Result<Option<(Vec<u8>, u64)>, String> {
     let failed = |error: PolarsError| error.to_string();
-    let mut file = Cursor::new(bytes);
+    let again = || file().map_err(|error| error.to_string());
+    let mut file = again()?;
     let metadata = safe_parquet::metadata(&mut file)?;
     let texts: Vec<String> = metadata.schema_descr.fields().iter().filter_map(text).collect();
     if texts.is_empty() {
@@ -27,12 +34,12 @@ fn read(bytes: &[u8], clean: Clean<'_>, most: u64) -> Result<Option<(Vec<u8>, u6
     let is_text = |name: &str| texts.iter().any(|text| text == name);
     check_columns(&mut file, &metadata, is_text, most)?;
     let open = || {
-        let mut reader = ParquetReader::new(Cursor::new(bytes));
+        let mut reader = ParquetReader::new(again()?);
         // What is called a text need not be one.
         reader.set_metadata(Arc::new(with_bytes(metadata.clone(), is_text)));
-        reader
+        Ok::<_, String>(reader)
     };
-    let frame = open().with_columns(Some(texts.clone())).finish().map_err(failed)?;
+    let frame = open()?.with_columns(Some(texts.clone())).finish().map_err(failed)?;
     check_texts(&frame, most)?;
     let mut count = 0;
     let mut others = Vec::new();
@@ -56,7 +63,7 @@ fn read(bytes: &[u8], clean: Clean<'_>, most: u64) -> Result<Option<(Vec<u8>, u6
         return Ok(None);
     }
     check_columns(&mut file, &metadata, |_| true, most)?;
-    let mut whole = open().finish().map_err(failed)?;
+    let mut whole = open()?.finish().map_err(failed)?;
     for other in others {
         whole.with_column(other).map_err(failed)?;
     }
@@ -89,6 +96,14 @@ fn text(field: &ParquetType) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Cursor, Write};
+
+    /// Of a file that holds these bytes.
+    fn cleaned(bytes: &[u8], clean: Clean<'_>) -> Result<Option<(Vec<u8>, u64)>, String> {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(bytes).expect("written");
+        super::cleaned(&file, clean)
+    }
 
     fn table() -> Vec<u8> {
         let texts = ["a", "the secret", "b"];
@@ -143,8 +158,9 @@ mod tests {
         let rows: Vec<(i64, String)> = (0..200).map(|id| (id, text.clone())).collect();
         let bytes = crate::tables::write::strings(&rows).expect("written");
         assert!(bytes.len() < 100_000, "{} bytes", bytes.len());
-        assert!(read(&bytes, &hide, 64 << 20).is_ok());
-        let why = read(&bytes, &hide, 8 << 20).expect_err("12 MiB");
+        let file = || Ok(Cursor::new(bytes.as_slice()));
+        assert!(read(&file, &hide, 64 << 20).is_ok());
+        let why = read(&file, &hide, 8 << 20).expect_err("12 MiB");
         assert!(why.contains("unpacks to more than 8 MiB"), "{why}");
     }
 
