@@ -7,7 +7,7 @@ pub(super) const LONGEST: usize = 64 << 10;
 
 /// What stands between two line breaks, or between two carriage returns: what those overwrote was there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub struct Piece {
     /// One-based, of the line: carriage returns do not count.
     pub line: u64,
     pub text: String,
@@ -18,7 +18,7 @@ pub(crate) struct Piece {
 }
 
 /// The pieces of a stream; empty ones are left out.
-pub(crate) struct Pieces<R> {
+pub struct Pieces<R> {
     from: R,
     line: u64,
     /// Whether text stands behind the last line break.
