@@ -26,7 +26,7 @@ impl<'a> Blame<'a> {
     /// Reads a file as far as it can be read; `node` alone wrote it.
     pub fn read(&mut self, from: impl BufRead, node: Option<&str>) {
         let mut pieces = Pieces::new(from);
-        while let Ok(Some(piece)) = pieces.next() {
+        while let Ok(Some(piece)) = pieces.next_piece() {
             self.line(&piece.text, node);
         }
     }

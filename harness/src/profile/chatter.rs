@@ -81,7 +81,7 @@ const SIGNS: &[Sign] = &[
 pub fn findings(shown: &str, from: impl BufRead) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     let mut pieces = Pieces::new(from);
-    while let Ok(Some(Piece { line: number, text: line, .. })) = pieces.next() {
+    while let Ok(Some(Piece { line: number, text: line, .. })) = pieces.next_piece() {
         let small = line.to_lowercase();
         let Some(sign) = SIGNS.iter().find(|sign| small.contains(sign.holds)) else { continue };
         // A mere mention of the sampler is none: it is where it is said to be missing.

@@ -39,7 +39,7 @@ pub struct Read {
 pub fn read(from: impl BufRead) -> Result<Read, String> {
     let mut read = Read::default();
     let mut pieces = Pieces::new(from);
-    while let Some(piece) = pieces.next().map_err(|error| error.to_string())? {
+    while let Some(piece) = pieces.next_piece().map_err(|error| error.to_string())? {
         if piece.text.trim().is_empty() {
             continue;
         }

@@ -36,7 +36,7 @@ impl<R: BufRead> Pieces<R> {
     }
 
     /// Nothing at the end.
-    pub fn next(&mut self) -> io::Result<Option<Piece>> {
+    pub fn next_piece(&mut self) -> io::Result<Option<Piece>> {
         let mut bytes: Vec<u8> = Vec::new();
         let mut too_long = false;
         loop {
@@ -94,7 +94,7 @@ mod tests {
     fn pieces(text: &str, buffer: usize) -> Vec<(u64, String, bool)> {
         let mut pieces = Pieces::new(BufReader::with_capacity(buffer, Cursor::new(text.to_owned())));
         let mut all = Vec::new();
-        while let Some(piece) = pieces.next().expect("a reader in memory") {
+        while let Some(piece) = pieces.next_piece().expect("a reader in memory") {
             all.push((piece.line, piece.text, piece.ended));
         }
         all
@@ -126,9 +126,9 @@ mod tests {
     #[test]
     fn a_line_without_an_end_takes_no_more_than_its_room() {
         let mut pieces = Pieces::new(BufReader::new(Cursor::new(vec![b'x'; 3 * LONGEST])));
-        let piece = pieces.next().expect("a reader in memory").expect("a piece");
+        let piece = pieces.next_piece().expect("a reader in memory").expect("a piece");
         assert_eq!((piece.text.len(), piece.too_long, piece.ended), (LONGEST, true, false));
-        assert_eq!(pieces.next().expect("a reader in memory"), None);
+        assert_eq!(pieces.next_piece().expect("a reader in memory"), None);
         assert_eq!(pieces.lines(), 1);
     }
 }

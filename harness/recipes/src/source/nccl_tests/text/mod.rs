@@ -27,7 +27,7 @@ pub fn read(head: &[u8], is_whole: bool, rest: impl BufRead) -> io::Result<Resul
     // A host may stick to a cell before a line begins with it.
     let noted = reader.note_hosts(head, is_whole)?;
     let mut pieces = Pieces::new(head.chain(rest));
-    while let Some(piece) = pieces.next()? {
+    while let Some(piece) = pieces.next_piece()? {
         reader.piece(&piece, piece.line > noted);
     }
     reader.lines = reader.lines.max(pieces.lines());
@@ -81,7 +81,7 @@ impl Reader {
     fn note_hosts(&mut self, head: &[u8], is_whole: bool) -> io::Result<u64> {
         let mut pieces = Pieces::new(head);
         let mut noted = 0;
-        while let Some(piece) = pieces.next()? {
+        while let Some(piece) = pieces.next_piece()? {
             if piece.ended || is_whole {
                 self.hosts.note(&Line::of(&piece).text);
                 noted = piece.line;
