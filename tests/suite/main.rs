@@ -41,6 +41,7 @@ mod invariants;
 mod inventory_probe;
 mod isolate;
 mod job_script;
+mod large_logs;
 mod lease_script;
 mod lint;
 mod little;

@@ -17,6 +17,8 @@ use recipes::metric::{Dim, Dims, Metric, Metrics};
 use recipes::recipe::training_log::raised::EXCEPTION;
 use recipes::recipe::{self, FileRole, InputFile, JobInput, Kept, NotComparable, Workload, nic_flows};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -288,19 +290,14 @@ fn launcher_blame(
     if !failed_by_itself {
         return None;
     }
-    let texts: Vec<(Option<&str>, String)> = collected
-        .files
-        .iter()
-        .filter(|file| file.job == planned.name && matches!(file.kind, FileKind::Stderr | FileKind::Log))
-        .filter_map(|file| Some((file.node.as_deref(), std::fs::read(folder.join(&file.path)).ok()?)))
-        .map(|(node, bytes)| (node, String::from_utf8_lossy(&bytes).into_owned()))
-        .collect();
-    let all: String = texts.iter().map(|(_, text)| text.as_str()).collect();
-    let alone = planned.nodes.first().filter(|_| planned.nodes.len() == 1);
-    alone
-        .and_then(|node| chatter::full_disk(&all, node))
-        .or_else(|| chatter::first_blamed(&all, &planned.nodes))
-        .or_else(|| texts.iter().find_map(|(node, text)| chatter::first_of_node(text, (*node)?)))
+    let files = collected.files.iter().filter(|file| file.job == planned.name);
+    let mut blame = chatter::Blame::new(&planned.nodes);
+    for file in files.filter(|file| matches!(file.kind, FileKind::Stderr | FileKind::Log)) {
+        if let Ok(opened) = File::open(folder.join(&file.path)) {
+            blame.read(BufReader::new(opened), file.node.as_deref());
+        }
+    }
+    blame.failure()
 }
 
 /// That a task exited says less than what it said last.

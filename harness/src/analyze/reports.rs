@@ -8,15 +8,24 @@ use crate::window::mark;
 use recipes::finding::Finding;
 use recipes::recipe::window::Asked;
 use recipes::recipe::{FileRole, InputFile};
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 /// One entry per profiled rank of the plan.
 pub fn of_job(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Vec<RankReport> {
     let Some(profile) = &planned.profile else { return Vec::new() };
-    let read = |file: &crate::artefact::CollectedFile| {
-        std::fs::read(folder.join(&file.path)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-    };
+    let read = |file: &crate::artefact::CollectedFile| account(&folder.join(&file.path));
     audit::audit(planned, profile, collected, &read)
+}
+
+/// Larger accounts are none.
+const MOST_BYTES: u64 = 4 << 20;
+
+fn account(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    let length = File::open(path).ok()?.take(MOST_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    (length as u64 <= MOST_BYTES).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// What a recipe opens: the folder of a report's tables, or the one file that holds them all.
@@ -45,8 +54,7 @@ pub fn window(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Opt
         .iter()
         .filter(|file| file.job == planned.name && file.kind == FileKind::ProfileAccount);
     let marks = accounts.filter_map(|file| {
-        let text = std::fs::read(folder.join(&file.path)).ok()?;
-        let account = account::read(&String::from_utf8_lossy(&text)).ok()?;
+        let account = account::read(&account(&folder.join(&file.path))?).ok()?;
         Some((account.rank, mark::read(&account.window?).ok()?))
     });
     Some(Asked { first: steps.first, last: steps.last, marks: marks.collect(), planned_steps })
@@ -62,7 +70,7 @@ pub fn chatter(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Ve
     };
     let files = collected.files.iter().filter(|file| file.job == planned.name && speaks(file.kind));
     files
-        .filter_map(|file| Some((file, std::fs::read(folder.join(&file.path)).ok()?)))
-        .flat_map(|(file, bytes)| chatter::findings(&file.path, &String::from_utf8_lossy(&bytes)))
+        .filter_map(|file| Some((file, File::open(folder.join(&file.path)).ok()?)))
+        .flat_map(|(file, opened)| chatter::findings(&file.path, BufReader::new(opened)))
         .collect()
 }

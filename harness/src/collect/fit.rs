@@ -3,7 +3,7 @@
 
 use crate::analyze::Unfit;
 use crate::artefact::Collected;
-use crate::digest::sha256;
+use crate::digest::sha256_of_file;
 use recipes::recipe::NotComparable;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,10 +12,12 @@ use std::path::Path;
 pub fn unfit(collected: &Collected, folder: &Path) -> Unfit {
     let mut odd: BTreeMap<&str, Vec<(&str, String)>> = BTreeMap::new();
     for file in &collected.files {
-        let found = match std::fs::read(folder.join(&file.path)) {
-            Ok(bytes) if sha256(&bytes) == file.sha256 => continue,
-            Ok(bytes) => {
-                ("raw-edited", format!("{} bytes came home, other {} lie there", file.bytes, bytes.len()))
+        let path = folder.join(&file.path);
+        let found = match sha256_of_file(&path) {
+            Ok(digest) if digest == file.sha256 => continue,
+            Ok(_) => {
+                let bytes = std::fs::metadata(&path).map_or(0, |found| found.len());
+                ("raw-edited", format!("{} bytes came home, other {bytes} lie there", file.bytes))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 ("raw-gone", "it came home, and is gone from there".to_owned())

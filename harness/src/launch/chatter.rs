@@ -2,46 +2,77 @@
 //! Pure: text in, blame out. The workload's own account is read by the recipes.
 
 use crate::artefact::WorkloadFailure;
+use recipes::source::stream::Pieces;
+use std::collections::BTreeSet;
+use std::io::BufRead;
 
-/// The line that names a node of the job as the one at fault: a node that was lost before all else, then the first.
-pub fn first_blamed(text: &str, nodes: &[String]) -> Option<WorkloadFailure> {
-    let blamed = |line: &str| {
-        let cause = cause_of(line)?;
-        let node = recipes::recipe::nccl_tests::named_node(line, nodes)?;
-        let evidence = line.trim().chars().take(300).collect();
-        Some(WorkloadFailure { cause: cause.to_owned(), node: Some(node), evidence })
-    };
-    // When a node is lost, the tasks of the others are killed, and their lines may come first.
-    let lost = text.lines().filter_map(blamed).find(|failure| failure.cause == NODE_FAIL);
-    let first = lost.or_else(|| text.lines().find_map(blamed))?;
-    // Where the tasks of all nodes exited by themselves, who is listed first is no proof.
-    let exited = || text.lines().filter_map(blamed).filter(|failure| failure.cause == RANK_FAILED);
-    let all_exited = nodes.len() > 1
-        && nodes.iter().all(|node| exited().any(|failure| failure.node.as_ref() == Some(node)));
-    match first.cause == RANK_FAILED && all_exited {
-        true => Some(WorkloadFailure { node: None, ..first }),
-        false => Some(first),
+/// What the files of a job blame, read line by line.
+pub struct Blame<'a> {
+    nodes: &'a [String],
+    lost: Option<WorkloadFailure>,
+    first: Option<WorkloadFailure>,
+    /// Nodes whose tasks exited by themselves.
+    exited: BTreeSet<String>,
+    full_disk: Option<String>,
+    of_node: Option<WorkloadFailure>,
+}
+
+impl<'a> Blame<'a> {
+    pub fn new(nodes: &'a [String]) -> Self {
+        let exited = BTreeSet::new();
+        Blame { nodes, lost: None, first: None, exited, full_disk: None, of_node: None }
+    }
+
+    /// Reads a file as far as it can be read; `node` alone wrote it.
+    pub fn read(&mut self, from: impl BufRead, node: Option<&str>) {
+        let mut pieces = Pieces::new(from);
+        while let Ok(Some(piece)) = pieces.next_piece() {
+            self.line(&piece.text, node);
+        }
+    }
+
+    fn line(&mut self, line: &str, node: Option<&str>) {
+        let evidence = || line.trim().chars().take(300).collect::<String>();
+        // It need not name the only node, and says more than srun's line on the exit code that comes of it.
+        if self.full_disk.is_none() && disk_full(line).is_some() {
+            self.full_disk = Some(evidence());
+        }
+        if let Some(node) = node.filter(|_| self.of_node.is_none()) {
+            // Bash tells so of a command that a signal ended: `job.sh: line 21:  4711 Killed ...`.
+            let of_shell = line.contains(".sh: line ").then(|| death(line)).flatten();
+            self.of_node = of_shell.or_else(|| disk_full(line)).map(|cause| blame(cause, node, evidence()));
+        }
+        let Some(cause) = cause_of(line) else { return };
+        let Some(node) = recipes::recipe::nccl_tests::named_node(line, self.nodes) else { return };
+        let failure = blame(cause, &node, evidence());
+        if cause == NODE_FAIL {
+            self.lost.get_or_insert_with(|| failure.clone());
+        }
+        self.first.get_or_insert(failure);
+        if cause == RANK_FAILED {
+            self.exited.insert(node);
+        }
+    }
+
+    /// A full disk of the only node, then a node that was lost before all else, then the first that is named, then what a file of
+    /// one node says.
+    pub fn failure(self) -> Option<WorkloadFailure> {
+        if let ([node], Some(evidence)) = (self.nodes, self.full_disk) {
+            return Some(blame("disk-full", node, evidence));
+        }
+        // When a node is lost, the tasks of the others are killed, and their lines may come first.
+        let Some(first) = self.lost.or(self.first) else { return self.of_node };
+        // Where the tasks of all nodes exited by themselves, who is listed first is no proof.
+        let all_exited = self.nodes.len() > 1 && self.nodes.iter().all(|node| self.exited.contains(node));
+        match first.cause == RANK_FAILED && all_exited {
+            true => Some(WorkloadFailure { node: None, ..first }),
+            false => Some(first),
+        }
     }
 }
 
-/// The line of a file that one node alone wrote: it need not name the node.
-pub fn first_of_node(text: &str, node: &str) -> Option<WorkloadFailure> {
-    text.lines().find_map(|line| {
-        // Bash tells so of a command that a signal ended: `job.sh: line 21:  4711 Killed ...`.
-        let of_shell = line.contains(".sh: line ").then(|| death(line)).flatten();
-        let cause = of_shell.or_else(|| disk_full(line))?;
-        let evidence = line.trim().chars().take(300).collect::<String>();
-        Some(WorkloadFailure { cause: cause.to_owned(), node: Some(node.to_owned()), evidence })
-    })
-}
-
-/// The line of a job on one node alone that says that a disk there is full: it need not name the node, and says more than
-/// srun's line on the exit code that comes of it.
-pub fn full_disk(text: &str, node: &str) -> Option<WorkloadFailure> {
-    text.lines().find_map(|line| {
-        let evidence = line.trim().chars().take(300).collect::<String>();
-        Some(WorkloadFailure { cause: disk_full(line)?.to_owned(), node: Some(node.to_owned()), evidence })
-    })
+fn blame(cause: &str, node: &str, evidence: String) -> WorkloadFailure {
+    WorkloadFailure { cause: cause.to_owned(), node: Some(node.to_owned()), evidence }
 }
 
 const NODE_FAIL: &str = "NODE_FAIL";
@@ -97,18 +128,27 @@ fn cause_of(line: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
+    fn read(text: &str, nodes: &[&str], node: Option<&str>) -> Option<(String, String)> {
+        let nodes: Vec<String> = nodes.iter().map(|node| (*node).to_owned()).collect();
+        let mut blame = Blame::new(&nodes);
+        blame.read(text.as_bytes(), node);
+        blame.failure().map(|failure| (failure.cause, failure.node.unwrap_or_default()))
+    }
+
     fn blamed(text: &str) -> Option<(String, String)> {
-        let nodes = ["p5-001", "p5-002"].map(str::to_owned);
-        first_blamed(text, &nodes).map(|failure| (failure.cause, failure.node.unwrap_or_default()))
+        read(text, &["p5-001", "p5-002"], None)
     }
 
     #[test]
     fn a_full_disk_of_the_only_node_is_told_before_the_exit_code_that_comes_of_it() {
         let text = "head: error writing 'standard output': No space left on device\n\
                     srun: error: p5-001: tasks 0-7: Exited with exit code 1\n";
-        let failure = full_disk(text, "p5-001").expect("told");
-        assert_eq!((failure.cause.as_str(), failure.node.as_deref()), ("disk-full", Some("p5-001")));
-        assert_eq!(full_disk("srun: error: p5-001: task 0: Exited with exit code 1\n", "p5-001"), None);
+        let told = |text| read(text, &["p5-001"], None).map(|(cause, _)| cause);
+        assert_eq!(told(text), Some("disk-full".into()));
+        assert_eq!(
+            told("srun: error: p5-001: task 0: Exited with exit code 1\n"),
+            Some("rank-failed".into())
+        );
     }
 
     #[test]
@@ -151,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_file_of_one_node_need_not_name_it() {
-        let told = |text: &str| first_of_node(text, "p5-002").map(|failure| failure.cause);
+        let told = |text: &str| read(text, &["p5-001", "p5-002"], Some("p5-002")).map(|(cause, _)| cause);
         assert_eq!(told("hello\ngpus.sh: line 18:  4711 Killed   \"$@\"\n"), Some("rank-died".into()));
         assert_eq!(told("cat: write error: No space left on device\n"), Some("disk-full".into()));
         for text in ["", "Killed", "job.sh: line 3: nothing: command not found"] {

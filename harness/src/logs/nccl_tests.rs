@@ -1,6 +1,6 @@
 //! `harness logs nccl-tests`: what was read from the output of nccl-tests. How it is read is `recipes::source`'s business.
 
-use super::{bytes_of, shown, write_finding, write_json};
+use super::{open, shown, write_finding, write_json};
 use crate::exit_code;
 use recipes::source::nccl_tests::{self as source, Half, NcclRun, NcclTests, Wrong};
 use std::collections::BTreeSet;
@@ -20,8 +20,8 @@ pub fn run(
     let (mut unopened, mut found, mut not_understood) = (false, false, false);
     for path in files {
         let file = path.display().to_string();
-        let bytes = match bytes_of(path) {
-            Ok(bytes) => bytes,
+        let read = match open(path).and_then(|from| source::read_stream(from, &file)) {
+            Ok(read) => read,
             Err(error) => {
                 unopened = true;
                 // When nobody listens any more, there is nobody to tell.
@@ -29,7 +29,7 @@ pub fn run(
                 continue;
             }
         };
-        let written = match source::read(&bytes, &file) {
+        let written = match read {
             Ok(mut read) => {
                 for run in &read.runs {
                     let disagreeing = source::recompute(run, None).into_iter().chain(source::closing(run));

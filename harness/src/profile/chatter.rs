@@ -2,6 +2,8 @@
 //! less than it should, and what to do about it.
 
 use recipes::finding::Finding;
+use recipes::source::stream::{Piece, Pieces};
+use std::io::BufRead;
 
 /// A line of nsys that is worth a finding.
 struct Sign {
@@ -75,10 +77,11 @@ const SIGNS: &[Sign] = &[
     },
 ];
 
-/// The findings that a job's output gives: one of each cause, with the line it was first seen in.
-pub fn findings(shown: &str, text: &str) -> Vec<Finding> {
+/// The findings that a job's output gives, as far as it can be read: one of each cause, with the line it was first seen in.
+pub fn findings(shown: &str, from: impl BufRead) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
-    for (at, line) in text.lines().enumerate() {
+    let mut pieces = Pieces::new(from);
+    while let Ok(Some(Piece { line: number, text: line, .. })) = pieces.next_piece() {
         let small = line.to_lowercase();
         let Some(sign) = SIGNS.iter().find(|sign| small.contains(sign.holds)) else { continue };
         // A mere mention of the sampler is none: it is where it is said to be missing.
@@ -92,9 +95,7 @@ pub fn findings(shown: &str, text: &str) -> Vec<Finding> {
         }
         let seen: String = line.trim().chars().take(200).collect();
         findings.push(
-            Finding::new(sign.cause, format!("nsys: {seen}; {}", sign.try_next))
-                .file(shown)
-                .line(at as u64 + 1),
+            Finding::new(sign.cause, format!("nsys: {seen}; {}", sign.try_next)).file(shown).line(number),
         );
     }
     findings
@@ -132,7 +133,7 @@ mod tests {
                     [1/1] [========================100%] a.rank0.nsys-rep\n\
                     Generated:\n    /fsx/run/a.rank0.nsys-rep\n";
         assert_eq!(generated(text), ["a.rank0.nsys-rep"]);
-        assert_eq!(findings("stdout", text), []);
+        assert_eq!(findings("stdout", text.as_bytes()), []);
         assert_eq!(generated("0: Generated:\n0:     /fsx/a.nsys-rep\n"), ["a.nsys-rep"]);
         assert_eq!(generated("Generating '/tmp/x.qdstrm'\n"), [] as [String; 0]);
     }
@@ -147,7 +148,7 @@ mod tests {
             ("Importer binary not found, qdstrm file is kept", "importer-missing"),
             ("Importation failed", "import-failed"),
         ] {
-            let found = findings("stderr", &format!("a row\n{line}\n{line}\n"));
+            let found = findings("stderr", format!("a row\n{line}\n{line}\n").as_bytes());
             assert_eq!(found.len(), 1, "{line}");
             assert_eq!((found[0].code.as_str(), found[0].line), (cause, Some(2)), "{line}");
             assert!(found[0].message.contains("; "), "what to try: {}", found[0].message);
@@ -156,6 +157,6 @@ mod tests {
 
     #[test]
     fn a_mention_of_the_sampler_alone_is_no_finding() {
-        assert_eq!(findings("stdout", "Starting plugin efa_metrics/nic_sampler\n"), []);
+        assert_eq!(findings("stdout", "Starting plugin efa_metrics/nic_sampler\n".as_bytes()), []);
     }
 }

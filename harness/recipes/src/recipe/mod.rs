@@ -32,6 +32,8 @@ use crate::own;
 use crate::tables::TableSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, BufReader, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -251,15 +253,59 @@ pub struct Failure {
     pub evidence: String,
 }
 
-/// Reads a file of a job; a file that cannot be read is a finding and no number.
-pub fn bytes_of(file: &InputFile, output: &mut Output) -> Option<Vec<u8>> {
-    match std::fs::read(&file.path) {
-        Ok(bytes) => Some(bytes),
+/// Of a file that is held whole, such as what one flow printed.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Reads a file of a job as a stream; a file that cannot be read is a finding and no number.
+pub fn read_stream<T>(
+    file: &InputFile,
+    output: &mut Output,
+    read: impl FnOnce(BufReader<File>) -> io::Result<T>,
+) -> Option<T> {
+    let opened = File::open(&file.path).map(|file| BufReader::with_capacity(256 << 10, file));
+    match opened.and_then(read) {
+        Ok(read) => Some(read),
         Err(error) => {
             output
                 .findings
                 .push(Finding::new("unreadable", format!("cannot be read: {error}")).file(&file.shown));
             None
+        }
+    }
+}
+
+/// Reads a small file of a job.
+pub fn bytes_of(file: &InputFile, output: &mut Output) -> Option<Vec<u8>> {
+    read_stream(file, output, |from| {
+        let mut bytes = Vec::new();
+        match from.take(MOST_BYTES + 1).read_to_end(&mut bytes)? as u64 {
+            ..=MOST_BYTES => Ok(bytes),
+            _ => Err(io::Error::other(format!("larger than {} MiB", MOST_BYTES >> 20))),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_too_large_to_be_held_is_told_and_not_read() {
+        let named = tempfile::NamedTempFile::new().expect("a file");
+        let file = InputFile {
+            role: FileRole::Flow,
+            path: named.path().to_owned(),
+            shown: "raw/j/flow".into(),
+            node: None,
+            part: None,
+            rank: None,
+        };
+        for (bytes, is_read) in [(MOST_BYTES, true), (MOST_BYTES + 1, false)] {
+            named.as_file().set_len(bytes).expect("a length");
+            let mut output = Output::default();
+            assert_eq!(bytes_of(&file, &mut output).is_some(), is_read);
+            let told: Vec<&str> = output.findings.iter().map(|finding| finding.message.as_str()).collect();
+            assert_eq!(told, if is_read { vec![] } else { vec!["cannot be read: larger than 16 MiB"] });
         }
     }
 }

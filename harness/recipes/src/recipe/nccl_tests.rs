@@ -1,7 +1,9 @@
 //! Bandwidth, time and correctness of a collective, from what nccl-tests printed.
 //! How its output is read in all its forms is `source::nccl_tests`'s business.
 
-use super::{Failure, FileRole, InputFile, JobInput, NotComparable, Output, RecipeSpec, Workload, bytes_of};
+use super::{
+    Failure, FileRole, InputFile, JobInput, NotComparable, Output, RecipeSpec, Workload, read_stream,
+};
 use crate::finding::Finding;
 use crate::metric::{Blames, Dim, Dims, MetricSpec};
 use crate::op::Op;
@@ -83,8 +85,9 @@ fn run(job: &JobInput) -> Output {
 }
 
 fn read_file(job: &JobInput, file: &InputFile, op: Op, ranks: Option<u32>, dims: Dims, output: &mut Output) {
-    let Some(bytes) = bytes_of(file, output) else { return };
-    let read = match source::read(&bytes, &file.shown) {
+    let read = read_stream(file, output, |from| source::read_stream(from, &file.shown));
+    let Some(read) = read else { return };
+    let read = match read {
         Ok(read) => read,
         Err(error) => {
             let message = format!("no output of nccl-tests could be read: {error}");
@@ -161,7 +164,7 @@ const WRONG_RANKS: &str = "wrong-ranks";
 /// What is left of a table that is cut or mangled was measured, but nobody knows what the rest would have said.
 fn broken_by(code: &str) -> Option<&'static str> {
     match code {
-        "not-concluded" => Some("cut"),
+        "not-concluded" | "read-in-part" => Some("cut"),
         "row-cut" | "row-odd" | "not-a-number" | "size-overflowed" | "truncated-json" => Some("garbled"),
         // Several heads in a burst, with nothing that tells their rows apart.
         "interleaved-tables" => Some(WRONG_RANKS),

@@ -6,8 +6,10 @@
 //!
 //! Events of the network plugin of NCCL on AWS are taken, those of others counted. What they mean is for recipes to say.
 
+use super::stream::Pieces;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::io::BufRead;
 
 const PROVIDER: &str = "nccl_ofi_plugin";
 
@@ -34,17 +36,21 @@ pub struct Read {
 }
 
 /// The first line that is none of an event is an error that names it.
-pub fn read(text: &str) -> Result<Read, String> {
+pub fn read(from: impl BufRead) -> Result<Read, String> {
     let mut read = Read::default();
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        match event(line.trim()) {
+    let mut pieces = Pieces::new(from);
+    while let Some(piece) = pieces.next_piece().map_err(|error| error.to_string())? {
+        if piece.text.trim().is_empty() {
+            continue;
+        }
+        match event(piece.text.trim()) {
             Some(Some(event)) => read.events.push(event),
             Some(None) => read.others += 1,
             None => {
                 return Err(format!(
                     "line {} is no event as babeltrace prints it, such as `[10:20:30.000000001] host {PROVIDER}:Send: \
                      {{ dev = 0, size = 4096 }}`; print the trace anew with `babeltrace2`",
-                    number + 1
+                    piece.line
                 ));
             }
         }
@@ -158,7 +164,7 @@ mod tests {
 
 [00:00:02.1] host other:thing: { a = [ [0] = 1, [1] = 2 ] }
 ";
-        let read = read(text).expect("sound");
+        let read = read(text.as_bytes()).expect("sound");
         assert_eq!((read.events.len(), read.others), (3, 1));
         let [send, segment, flush] = read.events.as_slice() else { panic!("three") };
         assert_eq!((send.ns, send.host.as_deref()), (37_230_000_000_001, Some("ip-10-0-0-1")));
@@ -180,7 +186,8 @@ mod tests {
             "[1.2] host nccl_ofi_plugin:Send { size = 1 }",
             "[1.1234567890] host nccl_ofi_plugin:Send: { }",
         ] {
-            let error = read(&format!("\n[1.5] h nccl_ofi_plugin:Read: {{ }}\n{line}\n")).expect_err(line);
+            let error =
+                read(format!("\n[1.5] h nccl_ofi_plugin:Read: {{ }}\n{line}\n").as_bytes()).expect_err(line);
             assert!(error.starts_with("line 3 is no event as babeltrace prints it"), "{error}");
         }
     }

@@ -11,7 +11,7 @@ pub mod nccl_tests;
 pub mod nsys_export;
 pub mod report_file;
 pub(crate) mod safe_parquet;
-pub(crate) mod stream;
+pub mod stream;
 mod text;
 pub mod torch_failure;
 pub mod training_log;

@@ -7,7 +7,7 @@ pub(super) const LONGEST: usize = 64 << 10;
 
 /// What stands between two line breaks, or between two carriage returns: what those overwrote was there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub struct Piece {
     /// One-based, of the line: carriage returns do not count.
     pub line: u64,
     pub text: String,
@@ -18,7 +18,7 @@ pub(crate) struct Piece {
 }
 
 /// The pieces of a stream; empty ones are left out.
-pub(crate) struct Pieces<R> {
+pub struct Pieces<R> {
     from: R,
     line: u64,
     /// Whether text stands behind the last line break.
@@ -36,7 +36,7 @@ impl<R: BufRead> Pieces<R> {
     }
 
     /// Nothing at the end.
-    pub fn next(&mut self) -> io::Result<Option<Piece>> {
+    pub fn next_piece(&mut self) -> io::Result<Option<Piece>> {
         let mut bytes: Vec<u8> = Vec::new();
         let mut too_long = false;
         loop {
@@ -94,7 +94,7 @@ mod tests {
     fn pieces(text: &str, buffer: usize) -> Vec<(u64, String, bool)> {
         let mut pieces = Pieces::new(BufReader::with_capacity(buffer, Cursor::new(text.to_owned())));
         let mut all = Vec::new();
-        while let Some(piece) = pieces.next().expect("a reader in memory") {
+        while let Some(piece) = pieces.next_piece().expect("a reader in memory") {
             all.push((piece.line, piece.text, piece.ended));
         }
         all
@@ -126,9 +126,9 @@ mod tests {
     #[test]
     fn a_line_without_an_end_takes_no_more_than_its_room() {
         let mut pieces = Pieces::new(BufReader::new(Cursor::new(vec![b'x'; 3 * LONGEST])));
-        let piece = pieces.next().expect("a reader in memory").expect("a piece");
+        let piece = pieces.next_piece().expect("a reader in memory").expect("a piece");
         assert_eq!((piece.text.len(), piece.too_long, piece.ended), (LONGEST, true, false));
-        assert_eq!(pieces.next().expect("a reader in memory"), None);
+        assert_eq!(pieces.next_piece().expect("a reader in memory"), None);
         assert_eq!(pieces.lines(), 1);
     }
 }

@@ -19,6 +19,8 @@ use crate::unit::{Better, Unit};
 use logged::{Log, Logged, Process};
 use reported::Reported;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::BufReader;
 
 const OF_RANK: &[Dim] = &[Dim::Rank, Dim::Node];
 
@@ -293,10 +295,9 @@ fn sent(job: &JobInput) -> Result<u64, String> {
     }
     let mut captures = Vec::new();
     for file in job.files_of(FileRole::Counters) {
-        let bytes = std::fs::read(&file.path).map_err(|error| format!("{}: {error}", file.shown))?;
-        captures.push(
-            efa_counters::read(&bytes, &file.shown).map_err(|error| format!("{}: {error}", file.shown))?,
-        );
+        let from = File::open(&file.path).map_err(|error| format!("{}: {error}", file.shown))?;
+        let read = efa_counters::read_stream(BufReader::new(from), &file.shown);
+        captures.push(read.map_err(|error| format!("{}: {error}", file.shown))?);
     }
     if captures.is_empty() {
         return Err("nobody read counters".to_owned());

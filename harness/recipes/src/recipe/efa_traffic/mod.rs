@@ -8,7 +8,7 @@ mod transport;
 use self::analysis::{DirectionMap, ExpectedNode, NicTraffic, SINCE_DRIVER, Traffic};
 pub use self::sampler_log::SAMPLER_ENDED;
 pub use self::transport::{PROTOCOL, SOCKETS};
-use super::{Absent, FileRole, JobInput, Output, RecipeSpec, Workload, bytes_of};
+use super::{Absent, FileRole, JobInput, Output, RecipeSpec, Workload, read_stream};
 use crate::finding::Finding;
 use crate::metric::{Blames, Dim, Dims, MetricSpec};
 use crate::source::efa_counters;
@@ -139,8 +139,9 @@ fn absent(traffic: &Traffic) -> Vec<Absent> {
 pub(super) fn traffic(job: &JobInput, output: &mut Output) -> Traffic {
     let mut captures = Vec::new();
     for file in job.files_of(FileRole::Counters) {
-        let Some(bytes) = bytes_of(file, output) else { continue };
-        match efa_counters::read(&bytes, &file.shown) {
+        let read = read_stream(file, output, |from| Ok(efa_counters::read_stream(from, &file.shown)));
+        let Some(read) = read else { continue };
+        match read {
             Ok(capture) => captures.push(capture),
             Err(error) => {
                 let mut finding =

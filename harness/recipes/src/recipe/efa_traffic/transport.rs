@@ -5,6 +5,8 @@ use super::analysis::Traffic;
 use super::{FileRole, JobInput, Workload};
 use crate::finding::Finding;
 use crate::source::nccl_tests;
+use std::fs::File;
+use std::io::BufReader;
 
 /// NCCL measured a bandwidth between nodes, and no NIC moved anything.
 pub const SOCKETS: &str = "tcp-not-efa";
@@ -25,8 +27,8 @@ pub fn sockets(job: &JobInput, traffic: &Traffic) -> Option<Finding> {
         return None;
     }
     let runs = job.files_of(FileRole::NcclTests).filter_map(|file| {
-        let bytes = std::fs::read(&file.path).ok()?;
-        Some(nccl_tests::read(&bytes, &file.shown).ok()?.runs)
+        let from = BufReader::new(File::open(&file.path).ok()?);
+        Some(nccl_tests::read_stream(from, &file.shown).ok()?.ok()?.runs)
     });
     let best = runs.flatten().filter_map(|run| {
         let per_node = run.ranks.len() / job.nodes.len();

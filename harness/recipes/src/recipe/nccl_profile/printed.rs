@@ -5,6 +5,8 @@ use super::super::{FileRole, JobInput, Workload};
 use crate::nccl::sequence::{Plan, doubled};
 use crate::op::Op;
 use crate::source::nccl_tests::{self as source, NcclRun, element_bytes};
+use std::fs::File;
+use std::io::BufReader;
 
 pub struct Printed {
     pub op: Op,
@@ -94,8 +96,10 @@ impl Printed {
 fn table(job: &JobInput) -> Result<NcclRun, String> {
     let mut runs = Vec::new();
     for file in job.files_of(FileRole::NcclTests) {
-        let bytes = std::fs::read(&file.path).map_err(|error| format!("{}: {error}", file.shown))?;
-        let read = source::read(&bytes, &file.shown).map_err(|error| format!("{}: {error}", file.shown))?;
+        let opened = File::open(&file.path).map(BufReader::new);
+        let read = opened.and_then(|from| source::read_stream(from, &file.shown));
+        let read = read.map_err(|error| format!("{}: {error}", file.shown))?;
+        let read = read.map_err(|error| format!("{}: {error}", file.shown))?;
         runs.extend(read.runs.into_iter().filter(|run| !run.rows.is_empty()));
     }
     match (runs.pop(), runs.is_empty()) {

@@ -23,7 +23,7 @@ pub fn look(job: &JobInput, ranks: Option<u32>, output: &mut Output) -> bool {
         let Ok(open) = File::open(&file.path) else { continue };
         let mut pieces = Pieces::new(BufReader::new(open));
         let mut reader = Reader::default();
-        while let Ok(Some(Piece { line, text, .. })) = pieces.next() {
+        while let Ok(Some(Piece { line, text, .. })) = pieces.next_piece() {
             reader.line(&text, line);
             if let Some(timed_out) = timed_out(&text, line) {
                 waiting.insert(global_rank(&text).unwrap_or(timed_out.rank));

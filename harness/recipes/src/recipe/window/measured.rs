@@ -6,7 +6,7 @@ use super::{Asked, MARKS};
 use crate::finding::Finding;
 use crate::metric::{Blames, Dim, MetricSpec};
 use crate::recipe::efa_traffic::analysis::{DirectionMap, sent_within};
-use crate::recipe::{FileRole, JobInput, Output, Workload, bytes_of, training_log};
+use crate::recipe::{FileRole, InputFile, JobInput, Output, Workload, training_log};
 use crate::source::efa_counters::{self, Capture};
 use crate::source::nsys_export::ExportError;
 use crate::steps::Found;
@@ -15,6 +15,8 @@ use crate::trace::nvtx::Ranges;
 use crate::unit::{Better, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
 
 pub const STEP_TIME: MetricSpec = MetricSpec {
     name: "window.step_time",
@@ -178,7 +180,10 @@ fn reached(job: &JobInput, asked: &Asked, spans: &Spans, output: &mut Output) {
 
 /// By node. What cannot be read of them is told by `efa_traffic`, whose business they are.
 fn captures(job: &JobInput) -> BTreeMap<String, Capture> {
-    let read = |file| efa_counters::read(&bytes_of(file, &mut Output::default())?, &file.shown).ok();
+    let read = |file: &InputFile| {
+        let from = BufReader::new(File::open(&file.path).ok()?);
+        efa_counters::read_stream(from, &file.shown).ok()
+    };
     let all = job.files_of(FileRole::Counters).filter_map(read);
     all.map(|capture| (capture.node.clone(), capture)).collect()
 }

@@ -14,11 +14,13 @@ mod tests;
 mod word;
 
 pub use public_forms::{Totals, read_exporter, read_listing};
-pub use read::read;
+pub use read::{read, read_stream};
 pub use render::render;
 pub use step::Step;
 
 use std::fmt;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 
 /// One node's counters over one workload. Times are whole numbers, so that reading and writing lose nothing.
@@ -136,9 +138,9 @@ pub fn is_called_so(file: &str) -> bool {
 
 /// The capture that a file holds, called by the file's name; else why there is none.
 pub fn read_file(path: &Path) -> Result<Capture, String> {
-    let text = std::fs::read(path).map_err(|error| error.to_string())?;
+    let from = File::open(path).map_err(|error| error.to_string())?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    read(&text, &name).map_err(|error| error.to_string())
+    read_stream(BufReader::new(from), &name).map_err(|error| error.to_string())
 }
 
 impl Phase {

@@ -4,21 +4,40 @@
 use super::word::{decimal, fixed, unescape};
 use super::{BadReading, Capture, Clock, Device, End, MissingCounter, NotUnderstood, Phase, Reading, Reason};
 use std::collections::HashMap;
+use std::io::{BufRead, Read};
 
+/// Longer lines are none of the sampler's: it has a few dozen columns.
+const LONGEST: u64 = 1 << 20;
+
+/// The same of bytes that are there.
 pub fn read(text: &[u8], file: &str) -> Result<Capture, NotUnderstood> {
+    read_stream(text, file)
+}
+
+/// Reads line by line: what is held are the readings.
+pub fn read_stream(mut from: impl BufRead, file: &str) -> Result<Capture, NotUnderstood> {
     let mut reader = Reader::new(file);
     let mut number = 0;
-    for piece in text.split_inclusive(|byte| *byte == b'\n') {
+    let mut piece = Vec::new();
+    let wrong = |line, why| NotUnderstood { file: file.to_owned(), line, why };
+    loop {
+        piece.clear();
+        let length = from.by_ref().take(LONGEST).read_until(b'\n', &mut piece);
+        let length = length.map_err(|error| wrong(number + 1, format!("cannot be read: {error}")))?;
+        if length == 0 {
+            break;
+        }
         number += 1;
-        // Every line is written whole, so one without its end is where the sampler was killed.
-        let Some(line) = piece.strip_suffix(b"\n") else { break };
-        let read = match std::str::from_utf8(line) {
-            Ok(line) => reader.line(number, line),
-            Err(_) => Err("line is no text".to_owned()),
+        let read = match piece.strip_suffix(b"\n").map(std::str::from_utf8) {
+            Some(Ok(line)) => reader.line(number, line),
+            Some(Err(_)) => Err("line is no text".to_owned()),
+            None if length as u64 == LONGEST => Err("line is longer than any of a capture".to_owned()),
+            // Every line is written whole, so one without its end is where the sampler was killed.
+            None => break,
         };
-        read.map_err(|why| NotUnderstood { file: file.to_owned(), line: number, why })?;
+        read.map_err(|why| wrong(number, why))?;
     }
-    reader.finish().map_err(|why| NotUnderstood { file: file.to_owned(), line: number.max(1), why })
+    reader.finish().map_err(|why| wrong(number.max(1), why))
 }
 
 struct Reader {

@@ -101,7 +101,7 @@ impl Reader {
     pub fn read(&mut self, from: impl BufRead, file: &str) -> io::Result<()> {
         let mut pieces = Pieces::new(from);
         let read = loop {
-            let piece = match pieces.next() {
+            let piece = match pieces.next_piece() {
                 Ok(Some(piece)) => piece,
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),

@@ -39,7 +39,7 @@ pub enum Event<'a> {
 /// Reads to the end, and hands on each.
 pub fn each(from: impl BufRead, mut take: impl FnMut(&Event)) -> io::Result<()> {
     let mut pieces = Pieces::new(from);
-    while let Some(piece) = pieces.next()? {
+    while let Some(piece) = pieces.next_piece()? {
         let text = without_escapes(&piece.text);
         let text = without_tags(&text);
         let Some(line) = line::split(&text).filter(|line| line.level == Level::Info) else { continue };

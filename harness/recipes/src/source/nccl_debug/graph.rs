@@ -72,7 +72,11 @@ pub(super) fn connection<'a>(text: &'a str) -> Option<Connection<'a>> {
         Some(_) => return None,
     };
     let end = |text: &'a str| -> Option<(u64, &'a str)> {
-        let (rank, device) = text.strip_suffix(']')?.split_once('[')?;
+        // The oldest name no device between nodes.
+        let (rank, device) = match text.strip_suffix(']') {
+            Some(text) => text.split_once('[')?,
+            None => (text, ""),
+        };
         Some((whole(rank)?, device))
     };
     let ((from, from_device), (to, to_device)) = (end(from)?, end(to)?);

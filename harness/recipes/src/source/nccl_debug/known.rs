@@ -37,6 +37,7 @@ const BEGINNINGS: &[&str] = &[
     "TUNER/",
     "ENV/Plugin",
     "ncclTuner",
+    "Tuning ",
     "Broadcast |",
     "Reduce |",
     "AllGather |",
@@ -81,6 +82,9 @@ const BEGINNINGS: &[&str] = &[
     "Skipping",
     "Symmetric",
     // What was loaded.
+    "NCCL git version",
+    "Loading topology file",
+    "ncclOsDlopen",
     "Plugin",
     "PROFILER/",
     "Profiler",

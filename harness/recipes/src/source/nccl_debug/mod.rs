@@ -181,7 +181,7 @@ impl Reader {
                 Item::Others { line, from, to } => {
                     let mut pieces = Pieces::new(parsed.chunk.bytes.get(*from..*to).unwrap_or_default());
                     // A slice cannot break off.
-                    while let Ok(Some(piece)) = pieces.next() {
+                    while let Ok(Some(piece)) = pieces.next_piece() {
                         let line = first + u64::from(*line) + piece.line - 1;
                         self.piece(&Piece { line, ..piece });
                     }

@@ -39,6 +39,13 @@ struct Timed {
     parts: BTreeMap<String, f64>,
 }
 
+fn longest_first(parts: &BTreeMap<String, f64>) -> Vec<(String, f64)> {
+    let mut parts: Vec<(String, f64)> =
+        parts.iter().map(|(name, seconds)| (name.clone(), *seconds)).collect();
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    parts
+}
+
 /// Counts what a map holds, or has room for.
 fn count<K: Ord>(map: &mut BTreeMap<K, u64>, beyond: &mut u64, key: K) {
     if map.len() < MOST || map.contains_key(&key) {
@@ -221,7 +228,7 @@ impl Wired {
                 slowest_s,
                 slowest_rank,
                 slowest_host,
-                longest_parts_s: it.parts.iter().map(|(name, seconds)| (name.clone(), *seconds)).collect(),
+                longest_parts_s: longest_first(&it.parts),
             }
         };
         self.timings.iter().map(one).collect()

@@ -26,11 +26,14 @@ pub struct Complaint {
 }
 
 /// The cause among a run's complaints. Warnings count only where the run broke off or something hard was said too.
-pub fn first(complaints: &[Complaint], concluded: bool) -> Option<Failure> {
-    if concluded && !complaints.iter().any(|complaint| complaint.hard) {
+pub fn first<'a>(
+    complaints: impl Iterator<Item = &'a Complaint> + Clone,
+    concluded: bool,
+) -> Option<Failure> {
+    if concluded && !complaints.clone().any(|complaint| complaint.hard) {
         return None;
     }
-    complaints.iter().min_by_key(|c| (c.depth, c.failure.line)).map(|c| c.failure.clone())
+    complaints.min_by_key(|c| (c.depth, c.failure.line)).map(|c| c.failure.clone())
 }
 
 /// Reads a warning of NCCL; nothing where it gives no known reason.

@@ -11,9 +11,19 @@ use crate::finding::Finding;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
+/// Of a file that is one document, which has to be held whole: thousands of sizes have less.
+pub const MOST_BYTES: usize = 16 << 20;
+
 /// Text seldom begins so.
 pub fn looks_like_it(text: &str) -> bool {
     text.trim_start().starts_with('{')
+}
+
+pub fn too_large() -> NotUnderstood {
+    let most = MOST_BYTES >> 20;
+    NotUnderstood {
+        reason: format!("begins as JSON, of which no more than {most} MiB are read as one document"),
+    }
 }
 
 pub fn read(text: &str) -> Result<NcclTests, NotUnderstood> {
@@ -119,7 +129,7 @@ fn run(map: &Map<String, Value>, findings: &mut Vec<Finding>) -> NcclRun {
             ));
         }
     }
-    run.failure = failure::first(&complaints, run.concluded);
+    run.failure = failure::first(complaints.iter(), run.concluded);
     if !run.concluded && run.failure.is_none() {
         let (code, message) = match run.rows.len() {
             0 => ("no-rows", "a run without results, closing values or a failure".to_owned()),

@@ -1,6 +1,7 @@
-//! A file as lines of the program, each with the rank that it is of. What a line says is not asked here.
+//! A line of a file as a line of the program, with the rank that it is of. What it says is not asked here.
 
 use super::row;
+use crate::source::stream::Piece;
 use crate::source::{nccl_prefix, text};
 use std::borrow::Cow;
 
@@ -14,25 +15,18 @@ pub struct Line<'a> {
     pub text: Cow<'a, str>,
     /// Whether a line break followed; without one the line may be cut.
     pub ended: bool,
+    /// Whether its end was left out.
+    pub too_long: bool,
 }
 
-/// The lines of a text. A carriage return ends a line too, but does not count: what it overwrote was there.
-pub fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
-    text.split_inclusive('\n').zip(1..).flat_map(|(whole, number)| {
-        let (bare, ended) = whole.strip_suffix('\n').map_or((whole, false), |bare| (bare, true));
-        let bare = bare.trim_end_matches('\r');
-        let last = bare.rfind('\r').map_or(0, |at| at + 1);
-        bare.split('\r')
-            .scan(0, move |at, part| {
-                let begins_at = *at;
-                *at += part.len() + 1;
-                Some((part, ended || begins_at < last))
-            })
-            .map(move |(part, ended)| {
-                let text::Plain { tag, text, .. } = text::plain(part, is_the_programs);
-                Line { number, tag, text, ended }
-            })
-    })
+impl<'a> Line<'a> {
+    pub fn of(piece: &'a Piece) -> Self {
+        let Piece { line: number, text, .. } = piece;
+        // Some editors put a mark before the first line.
+        let text = text.strip_prefix('\u{feff}').filter(|_| *number == 1).unwrap_or(text);
+        let text::Plain { tag, text, .. } = text::plain(text, is_the_programs);
+        Line { number: *number, tag, text, ended: piece.ended, too_long: piece.too_long }
+    }
 }
 
 /// Whether a line begins as a comment, a row, or a line of NCCL does.
@@ -40,17 +34,4 @@ fn is_the_programs(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let three: Vec<&str> = words.by_ref().take(3).collect();
     text.trim_start().starts_with('#') || row::begins(&three) || nccl_prefix::begins(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_carriage_return_ends_a_line_and_does_not_count() {
-        let read: Vec<_> = lines("10%\r20%\rend\r\nnext").map(|l| (l.number, l.text, l.ended)).collect();
-        let expected = [(1, "10%", true), (1, "20%", true), (1, "end", true), (2, "next", false)]
-            .map(|(n, t, e)| (n, t.into(), e));
-        assert_eq!(read, expected);
-    }
 }

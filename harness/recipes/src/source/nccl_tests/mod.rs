@@ -7,6 +7,7 @@
 //! - `row-cut`: a row that ends early; `row-odd`: a row with cells that no version prints there;
 //! - `not-a-number`: a row with NaN, infinity or a negative figure; `size-overflowed`: a size that wrapped around;
 //! - `not-concluded`: rows, and no closing lines; `no-rows`: a head, and neither rows nor a failure;
+//! - `line-too-long`: lines of which the end was left out; `read-in-part`: more than is held, and nothing behind it was read;
 //! - `foreign-column`: a column that nccl-tests does not print; `interleaved-tables`: tables that ran at once, whose rows nobody
 //!   can tell apart: none of them is given;
 //! - `nccl-warn`, `error-noted`: warnings of a run that ended well; `truncated-json`: a file that ends early;
@@ -38,24 +39,47 @@ use crate::finding::Finding;
 use crate::op::Op;
 use crate::source::encoding;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fmt;
+use std::io::{self, BufRead, Read};
 
-/// Reads text or JSON, whichever it is. `file` is how the file is called in findings.
+/// So much of a file is looked at beforehand: in which form it is, and which hosts it names.
+const HEAD: usize = 4 << 20;
+
+/// The same of bytes that are there.
 pub fn read(bytes: &[u8], file: &str) -> Result<NcclTests, NotUnderstood> {
-    if let Some(reason) = encoding::refusal(bytes) {
-        return Err(NotUnderstood { reason: reason.to_owned() });
+    read_stream(bytes, file).unwrap_or_else(|error| Err(NotUnderstood { reason: error.to_string() }))
+}
+
+/// Reads text or JSON, whichever it is, in bounded memory. `file` is how the file is called in findings.
+pub fn read_stream(mut from: impl BufRead, file: &str) -> io::Result<Result<NcclTests, NotUnderstood>> {
+    let mut head = Vec::new();
+    from.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+    if let Some(reason) = encoding::refusal(&head) {
+        return Ok(Err(NotUnderstood { reason: reason.to_owned() }));
     }
-    let text = String::from_utf8_lossy(bytes);
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let mut read = match json::looks_like_it(text) {
+    let is_json = json::looks_like_it(&without_mark(&head));
+    if is_json {
+        from.by_ref().take((json::MOST_BYTES - HEAD) as u64).read_to_end(&mut head)?;
+    }
+    let is_whole = from.fill_buf()?.is_empty();
+    let mut read = match is_json {
         // A line of JSON, or of Python, may stand before a log.
-        true => json::read(text).or_else(|why| text::read(text).map_err(|_| why))?,
-        false => text::read(text)?,
+        true => match if is_whole { json::read(&without_mark(&head)) } else { Err(json::too_large()) } {
+            Ok(read) => Ok(read),
+            Err(why) => text::read(&head, is_whole, from)?.map_err(|_| why),
+        },
+        false => text::read(&head, is_whole, from)?,
     };
-    for finding in &mut read.findings {
+    for finding in read.iter_mut().flat_map(|read| &mut read.findings) {
         finding.file.get_or_insert_with(|| file.to_owned());
     }
     Ok(read)
+}
+
+/// Some editors put a mark before the first line.
+fn without_mark(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes))
 }
 
 /// All that one file held.

@@ -14,24 +14,37 @@ pub struct LogLine<'a> {
     pub text: &'a str,
 }
 
-/// Hosts that lines of NCCL begin with or that the list of devices names.
+/// Hosts that lines of NCCL begin with or that the list of devices names: so many, and none that is longer than a name can be.
 #[derive(Debug, Default)]
 pub struct Hosts(HashSet<String>);
+
+const MOST_HOSTS: usize = 1 << 17;
+/// Longer words are not looked at for hosts.
+const LONGEST: usize = 300;
 
 impl Hosts {
     /// Notes the host of a line that begins with one, so that it is known where one sticks to a cell.
     pub fn note(&mut self, line: &str) {
+        if !line.contains("NCCL ") && !line.contains("Rank ") {
+            return;
+        }
         let line = line.trim_start();
         if let Some((before, log)) = split(line, None)
             && before.is_empty()
             && !log.host.is_empty()
             && !self.0.contains(log.host)
         {
-            self.0.insert(log.host.to_owned());
+            self.insert(log.host);
         } else if let Some((_, rest)) = line.split_once(" on ")
             && let Some(host) = rest.split_whitespace().next()
             && line.contains("Rank ")
         {
+            self.insert(host);
+        }
+    }
+
+    fn insert(&mut self, host: &str) {
+        if host.len() <= LONGEST && self.0.len() < MOST_HOSTS {
             self.0.insert(host.to_owned());
         }
     }
@@ -90,7 +103,7 @@ fn stuck(word: &str, hosts: Option<&Hosts>) -> usize {
             || row::may_continue(text) && !matches!(cell::figure(text), Cell::NotANumber)
     };
     if let Some(Hosts(known)) = hosts
-        && word.len() <= 300
+        && word.len() <= LONGEST
     {
         for (at, _) in word.char_indices() {
             if let Some((cell, host)) = word.split_at_checked(at)

@@ -13,7 +13,7 @@ pub const ITERATIONS: (u64, u64) = (45, 49);
 pub fn mean_of_steps(from: impl BufRead, (first, last): (u64, u64)) -> io::Result<String> {
     let mut pieces = Pieces::new(from);
     let (mut n, mut seconds, mut tflops) = (0_u64, 0.0, 0.0);
-    while let Some(piece) = pieces.next()? {
+    while let Some(piece) = pieces.next_piece()? {
         let text = piece.text.as_str();
         let Some(iteration) = iteration(text) else { continue };
         if !(first..=last).contains(&iteration) {

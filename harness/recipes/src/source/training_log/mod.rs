@@ -53,7 +53,7 @@ const TOLD: u64 = 3;
 pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
     let mut pieces = Pieces::new(from);
     let mut reader = Reader::default();
-    while let Some(piece) = pieces.next()? {
+    while let Some(piece) = pieces.next_piece()? {
         let plain = text::plain(&piece.text, begins);
         let text = &plain.text;
         let parsed = reader.parse(&plain.tag, text);

@@ -55,6 +55,7 @@ const KEYS: &[&str] = &[
     "TFLOPs",
     "samples per second",
     "tokens per gpu per second (tgs)",
+    "tokens per GPU (tokens/s/GPU)",
     "lm loss",
     "grad norm",
     "learning rate",
@@ -68,16 +69,16 @@ fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
         let Some((key, value)) = field.split_once(':') else { continue };
         let key = key.trim();
         match key {
-            "elapsed time per iteration (ms)" => step.seconds = Some(number(key, value)? / 1000.0),
+            "elapsed time per iteration (ms)" => step.seconds = Some(last(key, value)? / 1000.0),
             "elapsed time per iteration (s)" | "train_step_timing in s" => {
                 step.seconds = Some(number(key, value)?)
             }
             "throughput per GPU (TFLOP/s/GPU)" | "TFLOPS_per_GPU" | "TFLOPs" => {
-                step.tflops_per_gpu = Some(number(key, value)?);
+                step.tflops_per_gpu = Some(last(key, value)?);
             }
             "samples per second" => step.samples_per_s = Some(number(key, value)?),
-            "tokens per gpu per second (tgs)" | "tokens/sec/gpu" => {
-                step.tokens_per_gpu_s = Some(number(key, value)?)
+            "tokens per gpu per second (tgs)" | "tokens/sec/gpu" | "tokens per GPU (tokens/s/GPU)" => {
+                step.tokens_per_gpu_s = Some(last(key, value)?)
             }
             "lm loss" | "reduced_train_loss" | "loss" => step.loss = Some(number(key, value)?),
             "grad norm" | "grad_norm" => step.grad_norm = Some(number(key, value)?),
@@ -93,6 +94,13 @@ fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
         Some(_) => Ok(step),
         None => Err(Garbled { what: "the time of the step is missing".to_owned() }),
     }
+}
+
+/// `92809.9/268751.1` of AMD's Primus: that of the step, and the mean of all so far.
+fn last(key: &str, value: &str) -> Result<f64, Garbled> {
+    let Some((of_step, mean)) = value.split_once('/') else { return number(key, value) };
+    number(key, mean)?;
+    number(key, of_step)
 }
 
 /// `Step Time : 6.93s GPU utilization: 514.0MODEL_TFLOP/s/GPU`, which Megatron-Bridge puts before a step's line.

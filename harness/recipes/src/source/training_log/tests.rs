@@ -75,6 +75,21 @@ fn each_program_s_line_gives_what_it_tells_and_nothing_else() {
 }
 
 #[test]
+fn of_a_figure_of_primus_the_step_s_own_is_taken_and_not_the_mean_behind_it() {
+    let both = |ms: &str| {
+        let own =
+            "throughput per GPU (TFLOP/s/GPU): 100.5/34.7 | tokens per GPU (tokens/s/GPU): 2825.0/975.5";
+        MEGATRON.replace("20289.1", ms).replace("throughput per GPU (TFLOP/s/GPU): 812.5", own)
+    };
+    let step = only(&both("92809.9/268751.1"));
+    let figures = (step.seconds, step.tflops_per_gpu, step.tokens_per_gpu_s);
+    assert_eq!(figures, (Some(92809.9 / 1000.0), Some(100.5), Some(2825.0)));
+    for garbled in ["92809.9/", "/268751.1", "1/2/3", "92809.9/x"] {
+        assert_eq!(log(&both(garbled)).garbled, 1, "{garbled}");
+    }
+}
+
+#[test]
 fn whose_line_it_is_keeps_ranks_apart() {
     let two = format!("0: {0}1: {0}", MEGATRON);
     let log = log(&two);

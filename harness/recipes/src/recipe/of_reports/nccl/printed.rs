@@ -3,9 +3,11 @@
 
 use crate::nccl::sequence::{Placement, Plan, doubled};
 use crate::op::Op;
-use crate::source::nccl_tests::{NcclRun, element_bytes, read};
+use crate::source::nccl_tests::{NcclRun, element_bytes, read_stream};
 use crate::trace::Trace;
 use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,15 +43,16 @@ pub(super) fn of(trace: &Trace, named: &str) -> Option<Printed> {
     let file = shown(&path);
     let untold =
         |why: &str| trace.note(format!("{file}: no times of nccl-tests to hold calls against: {why}"));
-    let bytes = match std::fs::read(&path) {
-        Ok(bytes) => bytes,
+    let opened = File::open(&path).map(BufReader::new);
+    let read = match opened.and_then(|from| read_stream(from, &file)) {
+        Ok(read) => read,
         Err(_) if named.is_empty() => return None,
         Err(error) => {
             untold(&error.to_string());
             return None;
         }
     };
-    let runs: Vec<NcclRun> = match read(&bytes, &file) {
+    let runs: Vec<NcclRun> = match read {
         Ok(read) => read.runs.into_iter().filter(|run| !run.rows.is_empty()).collect(),
         // What another program printed.
         Err(_) if named.is_empty() => return None,

@@ -85,6 +85,8 @@ const LINES: &[(&str, &str)] = &[
     ("Channel 00/02 :    0   1   2   3", "order"),
     ("Ring 00 : 7 -> 0 -> 1", "ring"),
     ("Ring 00 : 0[4000] -> 1[5000] via P2P/IPC", "connection"),
+    ("Ring 00 : 7 -> 8 [receive] via NET/AWS Libfabric/0", "connection"),
+    ("Ring 00 : 15 -> 0 [send] via NET/AWS Libfabric/0/GDRDMA", "connection"),
     ("Trees [0] 1/-1/-1->0->-1|-1->0->1/-1/-1", "tree"),
     ("Trees [0] 1/-1/-1->0->-1 [1] -1/-1/-1->0->1", "tree"),
     ("Tree 0 : -1 -> 0 -> 1/-1/-1", "tree"),
@@ -116,6 +118,10 @@ const LINES: &[(&str, &str)] = &[
     ("threadThresholds 8/8/64 | 16/8/64 | 512 | 512", "known"),
     ("Setting affinity for GPU 0 to ffffff", "known"),
     ("TUNER/Plugin: Could not find: libnccl-tuner.so", "known"),
+    ("NCCL git version HEAD 4a1ed42", "known"),
+    ("Loading topology file /opt/amazon/ofi-nccl/share/aws-ofi-nccl/xml/p5.48xl-topo.xml", "known"),
+    ("Tuning P2P operations", "known"),
+    ("ncclOsDlopen(libnccl-gin.so) failed: no such file", "known"),
 ];
 
 #[test]

@@ -62,7 +62,7 @@ fn the_slowest_rank_to_begin_is_told_with_its_parts() {
         line(rank, &text)
     };
     let log = log(&(took(0, 2.0, 1.0) + &took(5, 6.0, 5.0) + &took(1, 4.0, 3.0)));
-    let parts = [("bootstrap", 5.0), ("kernels", 0.25), ("rest", 0.5)];
+    let parts = [("bootstrap", 5.0), ("rest", 0.5), ("kernels", 0.25)];
     let expected = OfTimings {
         function: Some("ncclCommInitRank".to_owned()),
         nranks: 8,

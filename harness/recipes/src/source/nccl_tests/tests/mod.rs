@@ -3,6 +3,7 @@
 mod broken;
 mod failing;
 mod forms;
+mod large;
 mod roundtrip;
 
 use super::{NcclRun, NcclTests, read};

@@ -4,7 +4,7 @@
 use super::super::Row;
 use super::super::line::Line;
 use super::super::row::{self, Layout, Parsed};
-use super::{Reader, shown};
+use super::{Reader, limits, shown};
 use crate::finding::Finding;
 
 /// A row of which the end is still to come.
@@ -60,7 +60,8 @@ impl Reader {
             return true;
         }
         let Some(pending) = &mut stream.pending else {
-            if in_table && layout.foreign.is_empty() && row::may_begin(words) {
+            let may_begin = layout.foreign.is_empty() && text.len() <= limits::LONGEST_ROW;
+            if in_table && may_begin && row::may_begin(words) {
                 stream.pending = Some(Pending { text: text.to_owned(), line: line.number });
                 return true;
             }
@@ -77,7 +78,7 @@ impl Reader {
         if !pending.goes_on_with(text) && line.ended {
             return false;
         }
-        if pending.text.len() + text.len() > 4096 {
+        if pending.text.len() + text.len() > limits::LONGEST_ROW {
             return false;
         }
         pending.text.push_str(text);
@@ -91,7 +92,11 @@ impl Reader {
         let Some(pending) = stream.pending.take() else { return };
         let words: Vec<&str> = pending.text.split_whitespace().collect();
         let length = pending.text.trim_end().len();
+        let fits = pending.text.len() <= limits::LONGEST_ROW;
         match row::parse(&words, layout, pending.line) {
+            Parsed::Row(..) if line.too_long => {
+                self.cut(at, pending.line, "the end of its line was left out")
+            }
             Parsed::Row(row, sure) => {
                 // Without a line break the last cell may be the beginning of a longer one, unless it cannot be or the
                 // line is as long as the one before.
@@ -112,8 +117,9 @@ impl Reader {
                 }
                 self.push(at, *row, layout);
             }
-            Parsed::Partial if line.ended || cut_in => stream.pending = Some(pending),
-            Parsed::Other if line.ended && row::may_begin(&words) => stream.pending = Some(pending),
+            Parsed::Partial if (line.ended || cut_in) && fits => stream.pending = Some(pending),
+            Parsed::Other if line.ended && fits && row::may_begin(&words) => stream.pending = Some(pending),
+            Parsed::Partial if !fits => self.cut(at, pending.line, "it is longer than any row"),
             Parsed::Partial => self.cut(at, pending.line, "the file ends before it does"),
             // The last word of a file that ends in the middle of a line is nothing to wonder about.
             Parsed::Odd(_) | Parsed::Other if !line.ended => {
@@ -147,6 +153,8 @@ impl Reader {
     }
 
     pub(super) fn push(&mut self, at: usize, row: Row, layout: &Layout) {
+        let texts = [Some(&row.dtype), row.redop.as_ref(), row.timestamp.as_ref()];
+        self.held += limits::ENTRY + texts.into_iter().flatten().map(String::len).sum::<usize>();
         if let Some(state) = self.rows_begin(at, row.line) {
             state.run.cpu_time = layout.cpu_time;
             state.run.rows.push(row);

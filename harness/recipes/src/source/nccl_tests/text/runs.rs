@@ -2,9 +2,10 @@
 //! What a comment says is asked of `super::super::head`.
 
 use super::super::cell::WrongColumn;
-use super::super::failure::{self, Complaint, Depth};
+use super::super::failure::{self, Depth};
 use super::super::head::{self, Comment};
 use super::super::{FailureClass, Format, NcclRun};
+use super::limits::{self, Complaints, Errors, Findings};
 use super::{Reader, shown, sweep};
 use crate::finding::Finding;
 use crate::op::Op;
@@ -15,8 +16,8 @@ pub(super) struct State {
     pub(super) run: NcclRun,
     pub(super) seen: BTreeSet<Stage>,
     pub(super) ranks: BTreeSet<u32>,
-    pub(super) complaints: Vec<Complaint>,
-    pub(super) errors: Vec<(u64, String)>,
+    pub(super) complaints: Complaints,
+    pub(super) errors: Errors,
     pub(super) calls: BTreeSet<&'static str>,
     pub(super) op_of_failure: Option<Op>,
     pub(super) began: u64,
@@ -52,13 +53,14 @@ impl Reader {
             let again = !repeats && state.seen.contains(&stage);
             // Headings may stand above closing lines that lost their rows; what is concluded stays so.
             let closed = state.seen.contains(&Stage::Concluded) && stage < Stage::Concluded;
-            let broken = stage <= Stage::Headings && state.complaints.iter().any(|c| c.hard);
+            let broken = stage <= Stage::Headings && state.complaints.is_hard();
             later || again || closed || broken
         });
         if at_hand.is_none() || past {
             let is_mixed = self.mixes(at_hand.filter(|_| past), stage, line);
             let program = self.launched.take();
             let run = NcclRun { program, nccl_version: self.nccl_version.take(), ..NcclRun::default() };
+            self.held += 2 * limits::ENTRY;
             self.runs.push(State { run, began: line, is_mixed, ..State::default() });
             let stream = self.streams.get_mut(at)?;
             stream.run = Some(self.runs.len() - 1);
@@ -85,7 +87,7 @@ impl Reader {
         let Some(earlier) = open.and_then(|run| self.runs.get_mut(run)) else { return false };
         let is_open = !earlier.seen.contains(&Stage::Closing)
             && !earlier.seen.contains(&Stage::Concluded)
-            && !earlier.complaints.iter().any(|c| c.hard);
+            && !earlier.complaints.is_hard();
         if stage > Stage::Headings {
             // It has no head of its own.
             return earlier.is_mixed;
@@ -131,7 +133,7 @@ impl Reader {
             Comment::Concluded(_) => Stage::Concluded,
             Comment::Error(text) => {
                 if let Some(state) = self.state_of(at) {
-                    state.errors.push((line, text.clone()));
+                    state.errors.push(line, text);
                 }
                 return;
             }
@@ -213,7 +215,7 @@ impl Reader {
 }
 
 impl State {
-    pub(super) fn finish(mut self, findings: &mut Vec<Finding>) -> NcclRun {
+    pub(super) fn finish(mut self, findings: &mut Findings) -> NcclRun {
         let mut run = self.run;
         if let Some(why) = sweep::odd(&run).filter(|_| !self.is_mixed) {
             let line = run.rows.first().map_or(self.began, |row| row.line);
@@ -237,7 +239,7 @@ impl State {
         // A program of unknown name is of an unknown operation, whatever NCCL calls it is made of.
         run.op = if run.program.is_some() { named } else { self.op_of_failure.or(called) };
         let whole = run.concluded && !run.rows.is_empty();
-        for (line, text) in self.errors {
+        for (line, text) in self.errors.held {
             // NCCL's last error is printed although the run may have got over it.
             if whole {
                 let message = format!("NCCL's last error, after a run that ended well: {}", shown(&text));
@@ -247,13 +249,17 @@ impl State {
                 self.complaints.push(failure::complaint(class, Depth::Symptom, true, &text, None, line));
             }
         }
-        run.failure = failure::first(&self.complaints, run.concluded);
+        if whole {
+            findings.count("error-noted", self.errors.more);
+        }
+        run.failure = self.complaints.failure(run.concluded);
         if run.failure.is_none() {
-            for complaint in &self.complaints {
+            for complaint in self.complaints.held() {
                 let message =
                     format!("a warning of a run that ended well: {}", shown(&complaint.failure.cause));
                 findings.push(Finding::new("nccl-warn", message).line(complaint.failure.line));
             }
+            findings.count("nccl-warn", self.complaints.more());
         }
         if !run.concluded && run.failure.is_none() {
             let (code, message) = match run.rows.len() {

@@ -5,6 +5,8 @@ use crate::sheet::{Column, Quantity, Sheet};
 use crate::source::lttng::{self, Event};
 use crate::source::nsys_export::ExportError;
 use crate::trace::Trace;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::PathBuf;
 
 const ENDING: &str = ".lttng.txt";
@@ -16,12 +18,12 @@ pub(super) fn beside(trace: &Trace) -> Result<Vec<Event>, ExportError> {
     let base = ["_pqtdir", "_arwdir", ".sqlite", ".arrows"].iter().find_map(|end| name.strip_suffix(end));
     let Some(base) = base else { return Ok(Vec::new()) };
     let text: PathBuf = path.with_file_name(format!("{base}{ENDING}"));
-    let bytes = match std::fs::read(&text) {
-        Ok(bytes) => bytes,
+    let from = match File::open(&text) {
+        Ok(from) => BufReader::new(from),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(ExportError::NotAnExport { path: text, why: error.to_string() }),
     };
-    let read = lttng::read(&String::from_utf8_lossy(&bytes));
+    let read = lttng::read(from);
     let read = read.map_err(|why| ExportError::NotAnExport { path: text, why })?;
     if read.others > 0 {
         trace.note(format!(
