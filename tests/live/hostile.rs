@@ -1,7 +1,8 @@
 //! A node that leaves what no honest job leaves, over real sshds and under a real Slurm, by one table of attacks: the run
 //! ends as one that could not tell, with its reports, in little memory, and nothing outside of it is read or changed.
 //!
-//! Not in the table: tables of exports that unpack to many times their size.
+//! Not in the table: tables of exports that unpack to many times their size, which `hostile_exports` of the suite has, and
+//! logs larger than the memory that a run may take, which the unit tests of `collect` have.
 
 use crate::fact::{Fact, trials};
 use crate::planted::assert_found_nowhere;
