@@ -57,7 +57,7 @@ pub fn ask(verb: &str, question: Vec<u8>, limits: &Limits) -> Result<Vec<u8>, Fa
         .map_err(Failed::NotStarted)?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feeding = thread::spawn(move || {
-        // A process that ended early reads no more: what it says tells why.
+        // A process that ended early reads no more; its stderr says why.
         stdin.map(|mut stdin| stdin.write_all(&question))
     });
     let (ended, end_of) = mpsc::channel();
@@ -99,7 +99,7 @@ fn drain(
     (answer, beside.join().unwrap_or_default())
 }
 
-/// One byte more than allowed shows that there was more; who writes it then is told so by a closed pipe.
+/// One byte more than allowed shows that there was more; the writer then meets a closed pipe.
 fn read(from: Option<impl Read>, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(from) = from {

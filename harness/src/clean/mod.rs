@@ -28,6 +28,8 @@ pub struct Left {
 pub enum What {
     /// A job in the queue.
     Queued,
+    /// One that another user submitted: it is not ours to end.
+    QueuedByOther,
     Process,
     /// The mark of a job that nobody keeps any more.
     Lease,
@@ -45,6 +47,7 @@ impl What {
     pub fn name(self) -> &'static str {
         match self {
             What::Queued => "job in the queue",
+            What::QueuedByOther => "another user's job in the queue",
             What::Process => "process",
             What::Lease => "stale lease",
             What::Secret => "unread secret",
@@ -138,12 +141,16 @@ pub async fn clean(plan: &Plan, recorded: &Recorded, reach: &dyn Reach, ends: bo
     let queued = cleaned.found.iter().filter(|left| left.what == What::Queued);
     queue::end(queued.map(|left| left.which.clone()).collect(), &queue::JOBS, reach).await;
     let touched: BTreeSet<&str> =
-        cleaned.found.iter().filter(|left| left.what != What::Queued).map(|left| left.job.as_str()).collect();
+        cleaned.found.iter().filter(|left| !is_queued(left)).map(|left| left.job.as_str()).collect();
     ask(plan, &jobs, reach, "end", &|job| touched.contains(job), &mut BTreeMap::new()).await;
     let broken = cleaned.found.iter().filter(|left| left.what == What::Broken);
     node::remove(plan, &jobs, reach, broken).await;
     cleaned.left = look(plan, &jobs, recorded, reach, &mut cleaned).await;
     cleaned
+}
+
+fn is_queued(left: &Left) -> bool {
+    matches!(left.what, What::Queued | What::QueuedByOther)
 }
 
 /// The jobs of a plan: their names as `case/job`, and their folders.

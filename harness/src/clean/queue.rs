@@ -91,12 +91,12 @@ pub async fn look(
                 match jobs.of_queue(&queued.name) {
                     Some(job) => {
                         let (at, job) = (format!("{QUEUE}, of {}", owner.escape_debug()), job.to_owned());
-                        found.insert(Left { at, what: What::Queued, which: queued.id, job });
+                        found.insert(Left { at, what: What::QueuedByOther, which: queued.id, job });
                     }
                     None => {
                         let seen = queued.name.escape_debug();
                         cleaned.not_ours.insert(format!(
-                            "job {id} has the id of a job of this run by now: of {}, submitted {}, `{seen}`",
+                            "job {id} belongs to {}, submitted {}: Slurm has reused an id of this run for `{seen}`",
                             owner.escape_debug(),
                             submitted.escape_debug()
                         ));

@@ -148,7 +148,7 @@ fn an_id_that_was_given_again_ends_no_job_of_others() {
     let of_alice = cleaned(&queue, &recorded(&["7"]), true);
     assert_eq!((of_alice.found.len(), of_alice.unknown()), (0, 0), "{of_alice:?}");
     let line = of_alice.not_ours.first().expect("a line");
-    assert!(line.starts_with("job 7 has the id") && line.contains("of alice"), "{line}");
+    assert!(line.starts_with("job 7 belongs to alice, submitted "), "{line}");
     assert!(queue.cancelled.borrow().is_empty());
     // The user's own may be a job of the run that somebody has changed.
     queue.others.clear();
@@ -167,6 +167,7 @@ fn a_job_that_another_user_launched_for_the_run_is_left_over() {
     let cleaned = cleaned(&queue, &recorded(&["8/3"]), true);
     let left: Vec<_> = cleaned.left.iter().map(|left| (left.at.as_str(), left.which.as_str())).collect();
     assert_eq!(left, [("queue, of alice", "8")]);
+    assert!(queue.cancelled.borrow().is_empty(), "only alice, or root by hand, may end it");
 }
 
 #[test]

@@ -89,7 +89,10 @@ fn ask(question: &Question, limits: &Limits) -> Result<Vec<u8>, String> {
     limited::ask(VERB, bytes, limits).map_err(|failed| match failed {
         Failed::NotStarted(error) => format!("no process to read it: {error}"),
         Failed::Late => format!("not read within {} min", SECONDS / 60),
-        Failed::Memory => format!("reading it needs more memory than {} GiB", limits.memory >> 30),
+        Failed::Memory => format!(
+            "reading it needs more than {} GiB of memory: `--analyze-on slurm` reads it on nodes",
+            limits.memory >> 30
+        ),
         Failed::Answer => format!("more than {} GiB came of it", ANSWER >> 30),
         Failed::Said(line) => line,
         Failed::Silent(status) => format!("the process that read it ended: {status}"),

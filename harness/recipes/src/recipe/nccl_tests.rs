@@ -386,6 +386,7 @@ mod tests {
             (torn, Some("garbled")),
             (WHOLE.replace("128.30  130.77", "128.30  190.77"), Some("wrong-ranks")),
             (WHOLE.replace("128.30  130.77  130.77", "128.30  190.77  190.77"), Some("bandwidth-disagrees")),
+            (WHOLE.replace("128.30  130.77  130.77", "  0.00  130.77  130.77"), Some("bandwidth-disagrees")),
             (WHOLE.replace("130.77  130.77", "NaN  130.77"), Some("garbled")),
             (one_rank, Some("wrong-ranks")),
             (format!("{WHOLE}{WHOLE}"), Some("wrong-ranks")),

@@ -453,19 +453,25 @@ fn a_missing_tool_is_inconclusive_and_says_what_to_install() {
     assert_eq!(world.status(), Status::Error);
 }
 
-#[test]
-fn refused_files_panics_and_lost_jobs_say_nothing_about_a_node() {
-    let mut world = World::new(at_least(10.0));
-    world.collected.missing.push(MissingFile {
+/// A file of the job `j` that is not there.
+fn missing_stdout(kind: FileKind) -> MissingFile {
+    MissingFile {
         job: "j".into(),
         name: "stdout".into(),
-        kind: FileKind::NcclTests,
+        kind,
         node: None,
         part: None,
         rank: None,
-        why: "it is a link".into(),
-        refused: true,
-    });
+        why: "not there".into(),
+        refused: false,
+    }
+}
+
+#[test]
+fn refused_files_panics_and_lost_jobs_say_nothing_about_a_node() {
+    let mut world = World::new(at_least(10.0));
+    let refused = MissingFile { refused: true, ..missing_stdout(FileKind::NcclTests) };
+    world.collected.missing.push(refused);
     assert_eq!(world.one().cause.as_deref(), Some("output-refused"));
     assert_eq!(world.judged().outcomes.jobs, []);
     let mut world = World::new(at_least(10.0));
@@ -496,20 +502,10 @@ fn why_a_number_is_missing_is_told() {
     assert_eq!(world.one().cause.as_deref(), Some("not-measured"));
     world.analysis().findings.push(Finding::new("row-cut", "a row is cut"));
     assert_eq!(world.one().cause.as_deref(), Some("garbled"));
-    let missing = |kind| MissingFile {
-        job: "j".into(),
-        name: "stdout".into(),
-        kind,
-        node: None,
-        part: None,
-        rank: None,
-        why: "not there".into(),
-        refused: false,
-    };
     // A capture that is missing says nothing about a bandwidth.
-    world.collected.missing.push(missing(FileKind::Counters));
+    world.collected.missing.push(missing_stdout(FileKind::Counters));
     assert_eq!(world.one().cause.as_deref(), Some("garbled"));
-    world.collected.missing.push(missing(FileKind::NcclTests));
+    world.collected.missing.push(missing_stdout(FileKind::NcclTests));
     let verdict = world.one();
     assert_eq!(verdict.cause.as_deref(), Some("output-missing"));
     assert!(verdict.message.contains("raw/j/stdout: not there"), "{}", verdict.message);

@@ -35,16 +35,7 @@ fn a_missing_share_has_the_cause_of_its_report_and_the_node_is_named() {
 #[test]
 fn what_is_wrong_with_other_files_is_no_cause_of_a_missing_share() {
     let mut world = world(&[("capture-unreadable", Some("n1"))]);
-    world.collected.missing.push(MissingFile {
-        job: "j".into(),
-        name: "stdout".into(),
-        kind: FileKind::NcclTests,
-        node: None,
-        part: None,
-        rank: None,
-        why: "not there".into(),
-        refused: false,
-    });
+    world.collected.missing.push(missing_stdout(FileKind::NcclTests));
     let verdict = world.one();
     assert_eq!((verdict.status, verdict.cause.as_deref()), (Status::Inconclusive, Some("not-measured")));
     assert_eq!(world.judged().outcomes.jobs[0].bad, None);

@@ -1,5 +1,5 @@
 //! Runs queries of users in processes of their own, so that one that would fill the memory or never end is ended, and
-//! nothing else with it. What questions and answers are is told in `recipes::own`.
+//! nothing else with it. `recipes::own` defines questions and answers.
 
 use crate::limited::{self, Failed};
 use recipes::own::{self, Engine, Limits};

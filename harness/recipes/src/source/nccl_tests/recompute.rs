@@ -163,10 +163,11 @@ fn disagrees(run: &NcclRun, row: &Row, half: &Half, ranks: Option<u32>) -> Optio
             low: (bytes - spare).max(0.0) / (time.high * 1e3),
             high: if time.low > 0.0 { bytes / (time.low * 1e3) } else { f64::INFINITY },
         };
-        let slack = expected.high * 1e-9;
+        let slack = if expected.high.is_finite() { expected.high * 1e-9 } else { 0.0 };
         let expected = Range { low: expected.low - slack, high: expected.high + slack };
         // The time shown with `-C` is not the one that the bandwidths come from.
-        let timed = !run.cpu_time && half.time_us > 0.0;
+        // A row without time and without bandwidth moved nothing; a bandwidth in no time contradicts itself.
+        let timed = !run.cpu_time && (half.time_us > 0.0 || half.algbw_gb_s > 0.0);
         if timed && !expected.meets(algbw_printed) {
             why.get_or_insert(describe("algbw", expected, half.algbw_gb_s));
             continue;
