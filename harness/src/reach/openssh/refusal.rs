@@ -88,9 +88,12 @@ fn read(said: &str) -> Refusal {
         return Refusal::Denied(line.to_owned());
     }
     let crowded = ["kex_exchange_identification: ", "Connection reset by ", "Connection closed by "];
+    // A write to a connection that was just refused ends so, where a read would say "closed".
+    let refused =
+        lines.iter().find(|line| line.starts_with("banner exchange: ") && line.ends_with(": Broken pipe"));
     // A host that says nothing at all is not crowded.
     if with("timed out").is_none()
-        && let Some(line) = crowded.iter().find_map(|part| with(part))
+        && let Some(line) = crowded.iter().find_map(|part| with(part)).or(refused.copied())
     {
         return Refusal::Busy(line.to_owned());
     }
@@ -174,6 +177,14 @@ mod tests {
                 other("ssh: connect to host n1 port 22: Connection refused"),
             ),
             ("Connection closed by UNKNOWN port 65535\r\n", busy("Connection closed by UNKNOWN port 65535")),
+            (
+                "banner exchange: Connection to UNKNOWN port 65535: Broken pipe\r\n",
+                busy("banner exchange: Connection to UNKNOWN port 65535: Broken pipe"),
+            ),
+            (
+                "banner exchange: Connection to 10.0.0.1 port 80: invalid format",
+                other("banner exchange: Connection to 10.0.0.1 port 80: invalid format"),
+            ),
             ("", busy("ssh ended without a word")),
         ] {
             assert_eq!(read(said), wanted, "{said}");
