@@ -690,3 +690,9 @@ impl fmt::Display for Share {
         write!(f, "{}/{}", self.measured, self.expected)
     }
 }
+
+/// Jobs whose files are not what came home, and why: nothing is read of them.
+pub type Unfit = BTreeMap<String, NotComparable>;
+
+/// The cause of a job whose files ended a recipe by a panic.
+pub const INTERNAL_ERROR: &str = "internal-error";

@@ -12,8 +12,7 @@ use crate::physics;
 use crate::recipe::own;
 use crate::suggest::nearest;
 use crate::suite::{Suite, Workload};
-use crate::toml_reader::{file, line_of};
-use crate::window;
+use crate::toml_reader::{file, folder, line_of};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -80,7 +79,7 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
                         report.mistakes.extend(without_profile(&suite.instance, &text, &file, &instances));
                     }
                 }
-                let told = window::lint(&suite);
+                let told = crate::suite::window_lint::lint(&suite);
                 report.mistakes.extend(told.mistakes);
                 report.mistakes.extend(isolate::round::lint(&suite));
                 report.warnings.extend(told.warnings);
@@ -146,33 +145,6 @@ fn scripts(home: &Path, suite: &Suite) -> Vec<lint::Source> {
     names.into_iter().filter_map(read).collect()
 }
 
-/// Name and text of every TOML file in a folder, by name; and what could not be read. A folder that is not there has
-/// no files.
-pub fn texts(home: &Path, folder: &str) -> (Vec<(String, String)>, Vec<Mistake>) {
-    let (mut texts, mut mistakes) = (Vec::new(), Vec::new());
-    let entries = match std::fs::read_dir(home.join(folder)) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return (texts, mistakes),
-        Err(error) => {
-            mistakes.push(Mistake::of_file(folder, format!("cannot be read: {error}")));
-            return (texts, mistakes);
-        }
-    };
-    for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.ends_with(".toml") || name.starts_with('.') {
-            continue;
-        }
-        let file = format!("{folder}/{name}");
-        match file::read(&entry.path()) {
-            Ok(text) => texts.push((file, text)),
-            Err(error) => mistakes.push(Mistake::of_file(&file, format!("cannot be read: {error}"))),
-        }
-    }
-    texts.sort();
-    (texts, mistakes)
-}
-
 impl CheckReport {
     fn add(&mut self, linted: Linted) {
         self.mistakes.extend(linted.mistakes);
@@ -181,7 +153,7 @@ impl CheckReport {
     }
 
     fn take(&mut self, home: &Path, folder: &str) -> Vec<(String, String)> {
-        let (texts, mistakes) = texts(home, folder);
+        let (texts, mistakes) = folder::texts(home, folder);
         self.files.extend(texts.iter().map(|(file, _)| file.clone()));
         self.mistakes.extend(mistakes);
         texts
@@ -231,7 +203,7 @@ mod file_tests {
         let home = folder.path().to_owned();
         let (tell, told) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
-            let (_, mistakes) = texts(&home, "suites");
+            let (_, mistakes) = folder::texts(&home, "suites");
             let _ = tell.send(mistakes.iter().map(|mistake| mistake.message.clone()).collect());
         });
         told.recv_timeout(Duration::from_secs(5)).ok()

@@ -25,6 +25,7 @@
 //! - Only `store` asks the machine's clock, once per run; all waiting is tokio's.
 
 pub mod accept;
+pub mod analysis_names;
 pub mod analyze;
 pub mod artefact;
 pub mod baseline;
@@ -36,9 +37,12 @@ pub mod cli;
 pub mod collect;
 pub mod compare;
 pub mod digest;
+pub mod discover;
 pub mod drain;
 pub mod envlint;
 pub mod exit_code;
+pub mod facts;
+pub mod fault;
 pub mod field_kit;
 pub mod fingerprint;
 pub mod history;
@@ -60,6 +64,7 @@ pub mod pipeline;
 pub mod plan;
 pub mod probe;
 pub mod profile;
+mod profile_audit;
 pub mod provision;
 pub mod reach;
 pub mod recipe;
@@ -78,6 +83,7 @@ pub mod suite;
 pub mod summary;
 pub mod sweep;
 pub mod tasks;
+pub mod text;
 pub mod toml_reader;
 mod unjudged;
 pub mod window;

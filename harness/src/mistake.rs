@@ -1,7 +1,7 @@
 //! What is wrong in a file that a person wrote, and where; told all at once. Who finds it is `toml_reader` and the
 //! readers built on it.
 
-use crate::report::text::show;
+use crate::text::show;
 use std::fmt;
 
 /// One mistake. `line` and `column` count from 1; line 0 says that the file as a whole is meant.

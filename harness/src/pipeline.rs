@@ -3,13 +3,13 @@
 
 use crate::artefact::{
     Analysis, CaseJobs, CaseVerdict, Collected, Culprit, FORMAT, JobOutcome, LEFT_OUT, LeftOut, Plan,
-    PlannedCase, RunRecord, Status, Summary, Verdict,
+    PlannedCase, RunRecord, Status, Summary, Unfit, Verdict,
 };
 use crate::judge::common_failure::normalised;
 use crate::judge::{self, CaseData, Judged};
 use crate::launch::folder::Folders;
 use crate::reach::Reach;
-use crate::redact::Clean;
+use crate::reach::redacted::Redacted;
 use crate::report::{Progress, REPORTERS, Report, ReportError};
 use crate::run::{Clock, Event, History, Runner, quarantine};
 use crate::store::{self, Store, StoreError};
@@ -68,7 +68,7 @@ pub async fn run(
         signal_exit_code: None,
     };
     // What is told of commands and errors is told without secrets; files are cleaned when they come home.
-    let clean = Clean { reach, redactor: store.redactor() };
+    let clean = Redacted { reach, redactor: store.redactor() };
     let reach: &dyn Reach = &clean;
     let folders = Folders { reach, launcher: plan.launcher, nodes: &plan.nodes };
     write_record(&record, store)?;
@@ -113,7 +113,7 @@ pub async fn run(
             }
         };
         store.write_json(&folder.join("collected.json"), &collected)?;
-        let fit = analyze::Unfit::new();
+        let fit = Unfit::new();
         let seen = Seen { jobs: &finished.jobs, collected: &collected, unfit: &fit };
         let kept = runner.meanwhile(kept(plan, &standing, &seen, on, store)).await?;
         let (metrics, analysis) = analyze_case(plan, &standing, &seen, &kept, store)?;
@@ -204,7 +204,7 @@ pub fn write_record(record: &RunRecord, store: &Store) -> Result<(), StoreError>
 pub struct Seen<'a> {
     pub jobs: &'a CaseJobs,
     pub collected: &'a Collected,
-    pub unfit: &'a analyze::Unfit,
+    pub unfit: &'a Unfit,
 }
 
 /// What recipes take from the reports of a case: on the nodes of a cluster, or in limited processes of this machine.

@@ -105,9 +105,10 @@ RANKS#
 #[test]
 fn a_recorded_number_that_means_a_stranger_by_now_is_left_alone() {
     use harness::artefact::{Ended, PlannedJob};
-    use harness::launch::local::{Local, launch_argv};
+    use harness::launch::local::Local;
     use harness::launch::{Launch, Poll};
     use harness::reach::process::ProcessReach;
+    use harness::script::start;
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
@@ -119,7 +120,7 @@ fn a_recorded_number_that_means_a_stranger_by_now_is_left_alone() {
         nodes: vec!["here-1".into()],
         round: 1,
         ranks: 1,
-        launch: launch_argv(&shown),
+        launch: start::on_this_machine(&shown),
         folder: shown,
         files: Vec::new(),
         expected: Vec::new(),

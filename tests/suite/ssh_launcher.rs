@@ -2,10 +2,11 @@
 //! but the connection is what a cluster would run.
 
 use harness::artefact::{Ended, PlannedFile, PlannedJob};
-use harness::launch::ssh::{Ssh, launch_argv};
+use harness::launch::ssh::Ssh;
 use harness::launch::{Launch, Poll};
 use harness::reach::process::ProcessReach;
 use harness::reach::{Answer, Command, Host, Reach, ReachError, Wait};
+use harness::script::start;
 use harness::script::{self, FlowMemory, Flows, Gpus, MPIRUN, Run, Sampler, Script, Start, Step, files};
 use recipes::source::efa_counters;
 use std::collections::BTreeMap;
@@ -78,7 +79,7 @@ impl Bench {
             nodes,
             round: 1,
             ranks: 2,
-            launch: launch_argv(&folder, 60),
+            launch: start::over_ssh(&folder, 60),
             folder,
             files: put,
             expected: Vec::new(),

@@ -3,7 +3,7 @@
 
 use crate::artefact::acceptance::{Acceptance, Limit};
 use crate::nodeset;
-use crate::report::text::show;
+use crate::text::show;
 use std::fmt::Write;
 
 pub fn markdown(of: &Acceptance) -> String {

@@ -5,12 +5,12 @@ mod last_words;
 mod reports;
 
 use crate::artefact::{
-    Analysis, CaseJobs, Change, Collected, Ended, FORMAT, FileKind, InstanceFacts, JobAnalysis, JobRecord,
-    PlannedCase, PlannedJob, WorkloadFacts, WorkloadFailure,
+    Analysis, CaseJobs, Change, Collected, Ended, FORMAT, FileKind, INTERNAL_ERROR, InstanceFacts,
+    JobAnalysis, JobRecord, PlannedCase, PlannedJob, Unfit, WorkloadFacts, WorkloadFailure,
 };
 use crate::launch::chatter;
 use crate::panics;
-use crate::profile::audit::RankReport;
+use crate::profile_audit::RankReport;
 use crate::script::files;
 use recipes::finding::Finding;
 use recipes::metric::{Dim, Dims, Metric, Metrics};
@@ -21,9 +21,6 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Jobs whose files are not what came home, and why: nothing is read of them.
-pub type Unfit = BTreeMap<String, NotComparable>;
 
 /// The numbers of a case, and what its recipes found that is no number. `folder` is the case's folder; `kept` has what was
 /// taken of reports already.
@@ -122,9 +119,6 @@ fn of_job(job: OfJob<'_>, kept: &Arc<Kept>) -> (Vec<Metric>, JobAnalysis) {
     }
     (rows, result)
 }
-
-/// The cause of a job whose files ended a recipe by a panic.
-pub const INTERNAL_ERROR: &str = "internal-error";
 
 /// What a job left ended a recipe or a library within it: that job says nothing, and the others stand.
 fn not_analysed(planned: &PlannedJob, why: &str) -> JobAnalysis {

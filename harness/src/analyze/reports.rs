@@ -2,8 +2,8 @@
 //! that is not.
 
 use crate::artefact::{Collected, FileKind, PlannedJob};
-use crate::profile::audit::{self, RankReport};
 use crate::profile::{account, chatter};
+use crate::profile_audit::{self, RankReport};
 use crate::window::mark;
 use recipes::finding::Finding;
 use recipes::recipe::window::Asked;
@@ -16,7 +16,7 @@ use std::path::Path;
 pub fn of_job(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Vec<RankReport> {
     let Some(profile) = &planned.profile else { return Vec::new() };
     let read = |file: &crate::artefact::CollectedFile| account(&folder.join(&file.path));
-    audit::audit(planned, profile, collected, &read)
+    profile_audit::audit(planned, profile, collected, &read)
 }
 
 /// Larger accounts are none.

@@ -63,6 +63,18 @@ pub struct ClockOffset {
     pub at_most_ms: f64,
 }
 
+impl ClockOffset {
+    /// By how much a clock is off at least, whichever way.
+    pub fn surely_off_ms(&self) -> f64 {
+        self.at_least_ms.max(-self.at_most_ms).max(0.0)
+    }
+
+    /// By how much it may be off at most.
+    pub fn perhaps_off_ms(&self) -> f64 {
+        self.at_most_ms.abs().max(self.at_least_ms.abs())
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {

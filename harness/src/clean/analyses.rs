@@ -3,9 +3,9 @@
 //! nothing writes into them any more.
 
 use super::{Cleaned, Left, QUEUE, SHARED, What, queue};
+use crate::analysis_names;
 use crate::launch::QUERY_LIMIT;
 use crate::reach::{Answer, Command, Host, Reach};
-use crate::tasks::called;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What stands for the job of such things.
@@ -73,7 +73,7 @@ fn is_of(run: &str, shared: &str, listed: &str) -> bool {
     let script = listed.rsplit('|').next().unwrap_or_default();
     let folder = script.strip_prefix(shared.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
     let folder = folder.and_then(|rest| rest.split('/').next()).unwrap_or_default();
-    called::is_array_of(run, name) || called::is_folder_of(run, folder)
+    analysis_names::is_array_of(run, name) || analysis_names::is_folder_of(run, folder)
 }
 
 /// Those of the user alone: another's may have any name.
@@ -81,7 +81,7 @@ async fn folders(run: &str, shared: &str, reach: &dyn Reach) -> Result<Vec<Strin
     let me = ask(&["id", "-u"], reach).await?.stdout_text();
     let find = ["find", shared, "-mindepth", "1", "-maxdepth", "1", "-type", "d", "-uid", me.trim()];
     let told = ask(&[&find[..], &["-printf", "%f\\0"]].concat(), reach).await?.stdout_text();
-    let names = told.split('\0').filter(|name| called::is_folder_of(run, name));
+    let names = told.split('\0').filter(|name| analysis_names::is_folder_of(run, name));
     Ok(names.map(str::to_owned).collect())
 }
 

@@ -4,7 +4,8 @@ use crate::artefact::Probe;
 use crate::inventory::{Inventory, ReachBy};
 use crate::judge::common_failure::normalised;
 use crate::nodeset;
-use crate::report::{last_words, text::show};
+use crate::report::last_words;
+use crate::text::show;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Nothing where one node at least answered, or is known to Slurm.

@@ -6,8 +6,9 @@ use crate::reach::Reach;
 use crate::reach::login::AtLogin;
 use crate::reach::openssh::{OpenSsh, Way};
 use crate::reach::process::ProcessReach;
+use crate::reach::redacted::Redacted;
 use crate::reach::slurm_calls::{self, SlurmCalls};
-use crate::redact::{Clean, Redactor, Reference, Secrets, reference};
+use crate::redact::{Redactor, Reference, Secrets, reference};
 use crate::sim::PretendReach;
 use crate::store;
 
@@ -62,8 +63,8 @@ impl Reached {
     }
 
     /// The same without the secrets in what nodes print, which becomes part of messages.
-    pub fn clean<'a>(&'a self, redactor: &'a Redactor) -> Clean<'a> {
-        Clean { reach: self.reach(), redactor }
+    pub fn clean<'a>(&'a self, redactor: &'a Redactor) -> Redacted<'a> {
+        Redacted { reach: self.reach(), redactor }
     }
 
     /// Clears away what a harness that was killed left of its connections.

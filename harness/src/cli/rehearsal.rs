@@ -2,7 +2,7 @@
 
 use super::RunArgs;
 use crate::artefact::Plan;
-use crate::sim::fault::{Fault, NodeFault};
+use crate::fault::{Fault, NodeFault};
 
 /// Why a run with such faults would show nothing; a line for each of them.
 pub fn unseen(plan: &Plan, faults: &[NodeFault], args: &RunArgs) -> Vec<String> {

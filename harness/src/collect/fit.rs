@@ -1,8 +1,8 @@
 //! Whether the files of a stored run are still those that came home: by the digests of `collected.json`. What is not as
 //! it was must not be read as if the run had measured it.
 
-use crate::analyze::Unfit;
 use crate::artefact::Collected;
+use crate::artefact::Unfit;
 use crate::digest::sha256_of_file;
 use recipes::recipe::NotComparable;
 use std::collections::BTreeMap;

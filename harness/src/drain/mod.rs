@@ -2,6 +2,7 @@
 //! never written over. Which nodes deserve it is decided in `isolate`; when they are good again, in `cli`.
 
 mod bounded;
+pub mod limits;
 mod recheck;
 mod shown;
 #[cfg(test)]

@@ -261,7 +261,7 @@ fn a_harness_that_was_ended_in_the_middle_of_a_re_check_has_left_nothing_to_othe
 /// Another call drains at the same moment: both have counted before either drained.
 #[test]
 fn nodes_that_another_call_drains_meanwhile_count_before_each_node_and_behind_it() {
-    use crate::isolate::drains::Limits;
+    use crate::drain::limits::Limits;
     let other =
         || vec!["scontrol", "update", "NodeName=p5-004", "State=DRAIN", "Reason=[harness] HRN-NIC-DEAD x"];
     let of = |node: &str| Wanted { node: node.into(), reason: OURS.into() };

@@ -362,7 +362,7 @@ fn bash(evidence: &Evidence<'_>) -> Outcome {
     evidence.each(|sections| {
         seen(section(sections, "bash"), |section| {
             let version = section.first();
-            match crate::probe::compare_versions(version, "4.2").is_lt() {
+            match crate::facts::compare_versions(version, "4.2").is_lt() {
                 true => Differs(version.to_owned()),
                 false => Holds(version.to_owned()),
             }

@@ -2,8 +2,8 @@
 
 use super::Outcome::{self, Differs, Holds, NotSeen};
 use super::{Assumption, Evidence, On, assumption};
+use crate::facts::compare_versions;
 use crate::inventory::ReachBy;
-use crate::probe::compare_versions;
 use crate::script::GpuRequest;
 use std::cmp::Ordering;
 

@@ -4,8 +4,8 @@ use super::Outcome::{self, Differs, Holds, NotSeen};
 use super::evidence::{Section, help, section};
 use super::{Assumption, Evidence, On, assumption};
 use crate::artefact::Value;
+use crate::facts::compare_versions;
 use crate::inventory::NicTool;
-use crate::probe::compare_versions;
 use recipes::op::Op;
 use std::collections::{BTreeMap, BTreeSet};
 

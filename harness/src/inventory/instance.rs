@@ -106,7 +106,7 @@ pub struct Instances {
 impl Instances {
     /// The profiles in `inventory/instances` under `home`.
     pub fn load(home: &Path) -> Result<Instances, Mistakes> {
-        let (files, mut mistakes) = crate::check::texts(home, "inventory/instances");
+        let (files, mut mistakes) = crate::toml_reader::folder::texts(home, "inventory/instances");
         let (instances, wrong) = Instances::read(&files);
         mistakes.extend(wrong);
         if mistakes.is_empty() { Ok(instances) } else { Err(Mistakes(mistakes)) }

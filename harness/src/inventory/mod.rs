@@ -1,7 +1,6 @@
 //! An inventory: which nodes there are, of which instance type, and how they are reached, as `inventory/*.toml` says
 //! it. Instance types have files of their own (`instance.rs`); reaching the nodes is the business of `reach`.
 
-pub mod discover;
 mod extra;
 pub(crate) mod instance;
 mod probe;
@@ -12,8 +11,8 @@ mod world;
 pub use instance::{FlowOp, Instance, Instances, Transport};
 pub use world::WorldSettings;
 
+use crate::facts::Requirement;
 use crate::mistake::Mistakes;
-use crate::probe::Requirement;
 use crate::profile::NsysVersion;
 use crate::script::GpuRequest;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Reads what an inventory asks of its nodes: bounds on the facts of a probe, by their names.
 
 use crate::artefact::Value as Told;
-use crate::probe::{Bound, FACTS, Kind, Requirement, fact};
+use crate::facts::{Bound, FACTS, Kind, Requirement, fact};
 use crate::suggest::nearest;
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};

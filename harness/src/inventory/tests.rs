@@ -185,7 +185,7 @@ fn an_inventory_may_hold_a_profile_of_its_own() {
 #[test]
 fn what_nodes_must_be_is_read_with_its_bounds() {
     use crate::artefact::Value;
-    use crate::probe::Bound;
+    use crate::facts::Bound;
     let text = |probe: &str| {
         format!(
             "kind = \"real\"\ninstance = \"p5\"\nnodes = \"a\"\npaths = {{ shared = \"/tmp\" }}\n\

@@ -6,7 +6,6 @@
 
 pub mod allot;
 pub mod code;
-pub mod drains;
 pub mod drawn;
 pub mod evidence;
 pub mod fleetwide;

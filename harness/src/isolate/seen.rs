@@ -118,7 +118,7 @@ fn of_probe(probe: &Probe) -> Vec<Oddity> {
             odd.push(of_probed("HRN-GPU-XID", &node.node, "node", told));
         }
     }
-    for unlike in crate::probe::against_majority(probe).differences {
+    for unlike in crate::facts::against_majority(probe).differences {
         let told =
             format!("its {} is `{}`, that of most nodes: `{}`", unlike.fact, unlike.told, unlike.expected);
         odd.push(of_probed("HRN-NODE-DIFFERS", &unlike.node, "node", told));

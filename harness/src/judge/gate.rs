@@ -2,12 +2,12 @@
 //! failure: what was not measured is no bad number.
 
 use super::CaseData;
-use crate::analyze::INTERNAL_ERROR;
+use crate::artefact::INTERNAL_ERROR;
 use crate::artefact::{
     BELOW_FLOOR, Bad, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, JudgedBy, PlannedAssertion,
     PlannedJob, Status, Verdict, WorkKind, WorkloadFacts,
 };
-use crate::profile::audit::CAUSES as REPORT_CAUSES;
+use crate::profile_audit::CAUSES as REPORT_CAUSES;
 use recipes::finding::Finding;
 use recipes::recipe::training_log::raised::{EXCEPTION, RENDEZVOUS};
 use recipes::recipe::{self, NOT_READ, efa_traffic};

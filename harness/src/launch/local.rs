@@ -3,34 +3,9 @@
 use super::{Launch, NotLaunched, Poll, QUERY_LIMIT};
 use crate::artefact::{Ended, PlannedJob};
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
-use crate::script::files;
+use crate::script::files::{EXIT_CODE, GROUP, PID};
 
 pub struct Local;
-
-/// Written last, under a temporary name first: an exit code is there whole or not at all.
-const STATUS: &str = "exit_code";
-
-/// The session's id, should the answer to the launch be lost.
-const PID: &str = "pid";
-
-/// The group, when it began, and since which start of the machine.
-const GROUP: &str = "group";
-
-/// Starts the script in its own session and prints the session's id, which is its process group's too. The exit
-/// code outlives the process as a file, and so does when and since which start of the machine the group is there: its
-/// number alone may later be another's. `$1` is the job's folder.
-pub fn launch_argv(folder: &str) -> Vec<String> {
-    let start = format!(
-        "cd \"$1\" && {{ setsid bash -c 'bash {job}; echo $? > {STATUS}.part && mv {STATUS}.part {STATUS}' \
-         > {out} 2> {err} < /dev/null & }} && owner=$! && echo $owner > {PID} && \
-         {{ IFS= read -r -d '' stat < /proc/$owner/stat; read -r boot < /proc/sys/kernel/random/boot_id; set -- ${{stat##*) }}; \
-         echo \"$owner ${{20-}} $boot\" > {GROUP}.part && mv {GROUP}.part {GROUP}; }} 2> /dev/null; cat {PID}",
-        job = files::JOB,
-        out = files::BATCH_OUT,
-        err = files::BATCH_ERR,
-    );
-    ["bash", "-c", &start, "launch", folder].map(str::to_owned).to_vec()
-}
 
 impl Launch for Local {
     fn submit<'a>(
@@ -110,7 +85,7 @@ impl Launch for Local {
 }
 
 async fn exit_code(reach: &dyn Reach, job: &PlannedJob) -> Result<Option<i32>, String> {
-    match reach.get(&Host::Here, &format!("{}/{STATUS}", job.folder)).await {
+    match reach.get(&Host::Here, &format!("{}/{EXIT_CODE}", job.folder)).await {
         Ok(bytes) => {
             let text = String::from_utf8_lossy(&bytes);
             text.trim()

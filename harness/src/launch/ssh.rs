@@ -19,8 +19,6 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-pub use node::launch_argv;
-
 /// So many hosts are asked at the same time: servers refuse more connections at once, and so do clients.
 pub(super) const AT_ONCE: usize = 32;
 /// Between the attempts to start a job on a node that gives no answer.

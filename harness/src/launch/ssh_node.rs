@@ -4,7 +4,7 @@
 use super::QUERY_LIMIT;
 use crate::artefact::PlannedJob;
 use crate::reach::{Command, Host, Reach, ReachError};
-use crate::script::files;
+use crate::script::start::{HOST, lease};
 
 /// How the job is on one node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,13 +55,6 @@ impl State {
     }
 }
 
-/// The argument list that starts a job; `{host}` in it is the node.
-pub fn launch_argv(folder: &str, lease_s: u64) -> Vec<String> {
-    argv(folder, "start", HOST, &[&lease_s.to_string()])
-}
-
-const HOST: &str = "{host}";
-
 /// How long the job goes on without being looked at, as its launch says.
 pub fn lease_s(job: &PlannedJob) -> u64 {
     job.launch.last().and_then(|word| word.parse().ok()).unwrap_or_default()
@@ -74,17 +67,12 @@ pub async fn start(reach: &dyn Reach, job: &PlannedJob, node: &str) -> Result<St
 }
 
 pub async fn look(reach: &dyn Reach, folder: &str, node: &str) -> Result<State, ReachError> {
-    ask(reach, node, argv(folder, "look", node, &[])).await
+    ask(reach, node, lease(folder, "look", node, &[])).await
 }
 
 /// Sends `TERM` or `KILL` to all that was started.
 pub async fn end(reach: &dyn Reach, folder: &str, node: &str, signal: &str) -> Result<State, ReachError> {
-    ask(reach, node, argv(folder, "end", node, &[signal])).await
-}
-
-fn argv(folder: &str, verb: &str, node: &str, more: &[&str]) -> Vec<String> {
-    let lease = format!("{folder}/{}", files::LEASE);
-    ["bash", &lease, verb, folder, node].into_iter().chain(more.iter().copied()).map(str::to_owned).collect()
+    ask(reach, node, lease(folder, "end", node, &[signal])).await
 }
 
 async fn ask(reach: &dyn Reach, node: &str, argv: Vec<String>) -> Result<State, ReachError> {
@@ -127,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_launch_names_the_lease_and_leaves_the_node_open() {
-        let argv = launch_argv("/fsx/r/c/j", 300);
+        let argv = crate::script::start::over_ssh("/fsx/r/c/j", 300);
         assert_eq!(argv.join(" "), "bash /fsx/r/c/j/lease.sh start /fsx/r/c/j {host} 300");
         let job = PlannedJob { launch: argv, ..crate::launch::ssh::tests::job(&["n1"]) };
         assert_eq!(lease_s(&job), 300);

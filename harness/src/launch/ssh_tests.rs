@@ -13,7 +13,7 @@ pub fn job(nodes: &[&str]) -> PlannedJob {
         ranks: 16,
         folder: "/f".into(),
         files: Vec::new(),
-        launch: launch_argv("/f", 300),
+        launch: crate::script::start::over_ssh("/f", 300),
         expected: Vec::new(),
         estimate_s: 1,
         limit_s: 60,

@@ -7,10 +7,10 @@ use crate::artefact::{
 };
 use crate::digest::sha256;
 use crate::inventory::{Inventory, ReachBy, SshStart};
-use crate::launch::{local, ssh};
 use crate::nodeset;
 use crate::profile::account;
 use crate::redact::{Reference, reference};
+use crate::script::start;
 use crate::script::{
     self, Container, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, files, secrets,
 };
@@ -90,8 +90,8 @@ fn job(
         Launcher::Slurm => {
             ["sbatch".to_owned(), "--parsable".to_owned(), format!("{folder}/{}", files::JOB)].to_vec()
         }
-        Launcher::Local => local::launch_argv(&folder),
-        Launcher::Ssh => ssh::launch_argv(&folder, lease_s(inventory)),
+        Launcher::Local => start::on_this_machine(&folder),
+        Launcher::Ssh => start::over_ssh(&folder, lease_s(inventory)),
     };
     Ok(PlannedJob {
         name: placed.name.clone(),

@@ -1,9 +1,9 @@
 //! Reads what the script printed: typed facts, and for every fact that is not told why it is not. An answer without its
 //! last line is none. Whether the facts are good is asked in `fit.rs`.
 
-use super::facts::{FACTS, Fact, Kind, fact};
-use super::version;
 use crate::artefact::Value;
+use crate::facts::version;
+use crate::facts::{FACTS, Fact, Kind, fact};
 use crate::nodeset;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -31,16 +31,6 @@ impl Offset {
     }
 }
 
-/// By how much a clock is off at least, whichever way.
-pub fn surely_off_ms(offset: &ClockOffset) -> f64 {
-    offset.at_least_ms.max(-offset.at_most_ms).max(0.0)
-}
-
-/// By how much it may be off at most.
-pub fn perhaps_off_ms(offset: &ClockOffset) -> f64 {
-    offset.at_most_ms.abs().max(offset.at_least_ms.abs())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,9 +44,9 @@ mod tests {
         offset.read(108.1, 104.0, 104.2);
         let told = offset.told().expect("known");
         assert_eq!(told, ClockOffset { at_least_ms: 3900.0, at_most_ms: 4100.0 });
-        assert_eq!((surely_off_ms(&told), perhaps_off_ms(&told)), (3900.0, 4100.0));
+        assert_eq!((told.surely_off_ms(), told.perhaps_off_ms()), (3900.0, 4100.0));
         let straddles = ClockOffset { at_least_ms: -20.0, at_most_ms: 30.0 };
-        assert_eq!((surely_off_ms(&straddles), perhaps_off_ms(&straddles)), (0.0, 30.0));
+        assert_eq!((straddles.surely_off_ms(), straddles.perhaps_off_ms()), (0.0, 30.0));
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! Which nodes cannot pass, by what they told: held against the profile of their instance, and against what the inventory
 //! asks. What is not reported speaks neither for a node nor against it, unless it is asked for, or every such node has it.
 
-use super::clock::surely_off_ms;
 use super::misled::misled;
-use super::version;
 use crate::artefact::{Probe, ProbedNode, Value};
+use crate::facts::version;
 use crate::inventory::{Instance, Inventory, Kind};
 use std::cmp::Ordering;
 
@@ -204,7 +203,7 @@ fn odd(node: &ProbedNode, inventory: &Inventory, notes: &mut Vec<String>) {
         notes.push(format!("its nsys is older than {planned}, its ranks run without: {found}"));
     }
     if let Some(offset) = &node.clock_offset
-        && surely_off_ms(offset) > OFF_MS
+        && offset.surely_off_ms() > OFF_MS
     {
         let (least, most) = (offset.at_least_ms, offset.at_most_ms);
         notes.push(format!("its clock is ahead of this machine's, in ms, by: {least} to {most}"));

@@ -4,10 +4,10 @@
 use super::answer::{self, Answer};
 use super::ask::{Ask, CLOCK};
 use super::clock::Offset;
-use super::facts::fact;
 use super::{fit, slurm};
 use crate::artefact::{FORMAT, Probe, ProbedNode};
 use crate::digest::sha256;
+use crate::facts::fact;
 use crate::interrupt;
 use crate::inventory::{Inventory, Kind, ReachBy};
 use crate::reach::slurm_refusal;

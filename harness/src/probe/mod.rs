@@ -4,24 +4,16 @@
 pub mod answer;
 mod ask;
 mod clock;
-mod compare;
-mod facts;
 mod fit;
 mod made;
 mod misled;
-mod requirement;
 mod slurm;
 mod table;
 #[cfg(test)]
 mod tests;
-mod version;
 
 pub use ask::{Ask, CLOCK};
-pub use compare::{Comparison, against_golden, against_majority};
-pub use facts::{FACTS, Fact, Kind, fact};
 pub use fit::is_by_folder;
 pub use made::{NotMade, Probing, asked_to_end, make};
-pub use requirement::{Bound, Requirement};
 pub use slurm::{end as end_jobs, minutes, read_srun, srun};
 pub use table::{differences, remarks, table};
-pub use version::compare as compare_versions;

@@ -1,9 +1,9 @@
 //! A probe as a person reads it: a line for each node, then why some cannot pass, and what is odd.
 
-use super::compare::Comparison;
 use crate::artefact::{Probe, ProbedNode, Value};
+use crate::facts::Comparison;
 use crate::nodeset;
-use crate::report::text::show;
+use crate::text::show;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

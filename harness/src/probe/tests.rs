@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::artefact::{Probe, ProbedNode, Value};
+use crate::facts::{FACTS, against_golden, against_majority};
+use crate::fault::NodeFault;
 use crate::inventory::{Instances, Inventory};
 use crate::run::Clock;
 use crate::sim::PretendReach;
-use crate::sim::fault::NodeFault;
 use std::collections::BTreeMap;
 use std::path::Path;
 

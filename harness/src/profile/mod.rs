@@ -2,7 +2,6 @@
 //! says of itself. What the reports hold is read by package `recipes`; who launches the ranks is told in `launch`.
 
 pub mod account;
-pub mod audit;
 pub mod chatter;
 pub mod nsys;
 mod ranks;

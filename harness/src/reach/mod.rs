@@ -7,6 +7,7 @@ pub mod login;
 pub mod openssh;
 pub mod process;
 pub mod progress;
+pub mod redacted;
 pub mod shared_folder;
 pub mod sink;
 pub mod slurm_calls;

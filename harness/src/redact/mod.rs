@@ -2,7 +2,6 @@
 //! are known (`secrets`). Who writes a file, or shows a message, asks here first; what jobs are given is their true value.
 
 mod body;
-mod clean;
 mod commands;
 mod encodings;
 mod escapes;
@@ -16,7 +15,6 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use clean::Clean;
 pub use names::{is_secret_name, is_secret_pair};
 pub use secrets::{Reference, Secrets, reference};
 pub use stream::{How, Stream};

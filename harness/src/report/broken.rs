@@ -1,9 +1,9 @@
 //! The few lines of a run that was ended because its launcher, image or tool is broken: what the tool said last, and what to
 //! check. One line per assertion would say the same thing hundreds of times.
 
-use super::text::{count, show};
 use super::{Report, SIMULATED};
 use crate::artefact::{CommonFailure, Summary};
+use crate::text::{count, show};
 use std::fmt::Write;
 
 /// Lines of the tool's own.

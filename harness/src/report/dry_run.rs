@@ -2,11 +2,11 @@
 //! Nothing is decided or looked up here; what is shown is what the plan holds.
 
 use super::SIMULATED;
-use super::text::{command_line, count, duration, show, show_lines};
 use crate::artefact::{
     ExpectedFile, FileKind, Kin, Launcher, Plan, PlannedAllocation, PlannedCase, PlannedIsolation,
     PlannedJob, WorkloadFacts,
 };
+use crate::text::{command_line, count, duration, show, show_lines};
 use crate::{nodeset, unjudged};
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -2,8 +2,8 @@
 //! The fields of the summary are those of its type (`artefact.rs`).
 
 use super::Report;
-use super::text::{is_deceptive, is_red};
 use crate::artefact::{Culprit, Status, Summary, Verdict};
+use crate::text::{is_deceptive, is_red};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::iter::once;

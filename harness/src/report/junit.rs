@@ -7,9 +7,9 @@ mod read_back;
 #[cfg(test)]
 mod tests;
 
-use super::text::{cap, own_name, place, show, show_lines};
 use super::{Report, ReportError, SIMULATED};
 use crate::artefact::{CaseVerdict, Status, Verdict};
+use crate::text::{cap, own_name, place, show, show_lines};
 use junit_report::{Duration, OffsetDateTime, TestCase, TestResult, TestSuite};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -21,7 +21,7 @@ pub fn list(plan: &Plan, format: ListFormat) -> String {
         for assertion in &case.assertions {
             match format {
                 ListFormat::Pretty | ListFormat::Terse => {
-                    text.push_str(&super::text::show(&assertion.name));
+                    text.push_str(&crate::text::show(&assertion.name));
                     text.push_str(": test");
                 }
                 ListFormat::Json => text.push_str(&super::json::line(&json!({

@@ -10,7 +10,6 @@ mod junit;
 mod list;
 mod progress;
 mod terminal;
-pub mod text;
 mod trials;
 
 pub use broken::{broken, headline, words as last_words};

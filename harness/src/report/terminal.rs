@@ -1,9 +1,9 @@
 //! What a person reads after the results of a run: who is guilty, what is red, then counts, coverage and the way on.
 //! The results themselves are printed by libtest-mimic (`trials.rs`).
 
-use super::text::{count, duration, is_red, place, show, subject};
 use super::{Report, SIMULATED};
 use crate::artefact::{CaseVerdict, Counts, Coverage, Status, Summary, Verdict};
+use crate::text::{count, duration, is_red, place, show, subject};
 use crate::{exit_code, nodeset, unjudged};
 use recipes::finding::Finding;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,8 +2,8 @@
 //! What the verdicts amount to (exit code, culprits) is said elsewhere.
 
 use super::Report;
-use super::text::show;
 use crate::artefact::{Status, Verdict};
+use crate::text::show;
 use libtest_mimic::{Arguments, Completion, Conclusion, Failed, Trial};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};

@@ -5,6 +5,7 @@ mod over_ssh;
 mod read;
 mod render;
 pub mod secrets;
+pub mod start;
 
 pub use read::{NotAScript, read};
 pub use render::render;
@@ -301,8 +302,12 @@ pub mod files {
     pub const BATCH_ERR: &str = "batch.err";
     /// Under Slurm: the variables that the script inherited from the shell that submitted it, as far as they matter.
     pub const ENVIRONMENT: &str = "environment.txt";
-    /// Under Slurm: the script's own exit code, once it has one.
+    /// The script's own exit code: written last, under a temporary name first, so that it is there whole or not at all.
     pub const EXIT_CODE: &str = "exit_code";
+    /// On this machine: the session's id, should the answer to the launch be lost.
+    pub const PID: &str = "pid";
+    /// On this machine: the group, when it began, and since which start of the machine.
+    pub const GROUP: &str = "group";
     pub const SAMPLER_LOG: &str = "sampler.log";
     /// Over ssh, by node: what its script said.
     pub const LOG: &str = "log";

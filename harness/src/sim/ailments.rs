@@ -2,8 +2,8 @@
 //! or leaves behind. When and how a job ends is decided in `course`.
 
 use super::cluster::Cluster;
-use super::fault::Fault;
 use crate::artefact::AGAIN;
+use crate::fault::Fault;
 
 /// What ails the nodes of one job. Nodes, NICs and GPUs are counted in the order of the job and of the profile.
 #[derive(Debug, Clone, Default, PartialEq)]

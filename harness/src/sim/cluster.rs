@@ -1,9 +1,9 @@
 //! The hardware that is pretended: nodes with their GPUs and NICs, taken from the inventory, and what ails them.
 //! What an ailment does to a job is decided in `course`.
 
-use super::fault::{Fault, NodeFault};
 use super::model::Model;
 use super::traffic;
+use crate::fault::{Fault, NodeFault};
 use crate::inventory::{FlowOp, Inventory, ReachBy, WorldSettings};
 use crate::nodeset;
 use crate::suggest::nearest;

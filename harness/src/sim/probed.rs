@@ -4,8 +4,8 @@
 use super::ailments::Ailments;
 use super::clock::HostClock;
 use super::cluster::Cluster;
-use super::fault::Fault;
 use super::noise;
+use crate::fault::Fault;
 use crate::nodeset;
 use crate::probe::Ask;
 use recipes::op::Op;

@@ -5,7 +5,7 @@ use super::place::Place;
 use super::report::{RECORD, Seen};
 use super::state::State;
 use super::{session, tell};
-use crate::sim::fault::Fault;
+use crate::fault::Fault;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;

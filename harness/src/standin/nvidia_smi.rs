@@ -3,7 +3,7 @@
 use super::place::Place;
 use super::state::State;
 use super::tell;
-use crate::sim::fault::Fault;
+use crate::fault::Fault;
 use crate::sim::noise;
 
 const DRIVER: &str = "570.133.20-SIMULATED";

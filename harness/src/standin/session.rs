@@ -6,7 +6,7 @@ use super::place::Place;
 use super::report::Seen;
 use super::state::State;
 use super::world;
-use crate::sim::fault::Fault;
+use crate::fault::Fault;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::de::DeserializeOwned;

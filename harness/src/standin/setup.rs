@@ -2,8 +2,8 @@
 
 use super::state::State;
 use super::{STATE, names};
+use crate::fault::Fault;
 use crate::sim::counters;
-use crate::sim::fault::Fault;
 use std::fs;
 use std::io;
 use std::path::Path;

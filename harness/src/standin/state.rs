@@ -1,9 +1,9 @@
 //! Where stand-ins keep their state, and what `cluster.toml` in it says that they pretend to be.
 
 use super::Call;
+use crate::fault::{Fault, NodeFault};
 use crate::inventory::{Instances, Inventory};
 use crate::sim::cluster::Cluster;
-use crate::sim::fault::{Fault, NodeFault};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::iter;

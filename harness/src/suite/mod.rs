@@ -9,6 +9,7 @@ mod order;
 mod profile;
 mod read;
 pub mod training;
+pub mod window_lint;
 mod workload;
 
 pub use extend::{Find, base_of};
@@ -16,8 +17,8 @@ pub use workload::variables;
 
 pub use crate::artefact::CaseEnd;
 
+use crate::fault::NodeFault;
 use crate::profile::Profile;
-use crate::sim::fault::NodeFault;
 use recipes::metric::Dim;
 use recipes::op::Op;
 use std::collections::BTreeMap;

@@ -4,9 +4,9 @@ use super::{
     Case, CaseEnd, Counters, OnFailure, Placement, Requires, Suite, Workload, assertion, matrix, order,
     profile, workload,
 };
+use crate::fault::NodeFault;
 use crate::mistake::Mistakes;
 use crate::profile::{Profile, Window};
-use crate::sim::fault::NodeFault;
 use crate::toml_reader::{self, Table, Value};
 
 pub fn suite(text: &str, file: &str) -> Result<Suite, Mistakes> {

@@ -4,8 +4,8 @@
 use crate::artefact::{
     CaseVerdict, Plan, PlannedAssertion, PlannedCase, PlannedProfile, Status, Summary, Verdict,
 };
+use crate::fault::{Fault, NodeFault};
 use crate::run::shared_slots;
-use crate::sim::fault::{Fault, NodeFault};
 use recipes::metric::{Dim, Metrics, Query};
 use recipes::recipe;
 use serde_json::Value;

@@ -3,6 +3,7 @@
 
 use crate::artefact::{Culprit, Summary};
 use crate::baseline::Baselines;
+use crate::fault::NodeFault;
 use crate::inventory::{Instances, Inventory};
 use crate::pipeline::{self, World};
 use crate::plan::{self, Request};
@@ -11,7 +12,6 @@ use crate::reach::slurm_calls::SlurmCalls;
 use crate::report::{Mode, Progress};
 use crate::run::Clock;
 use crate::sim::PretendReach;
-use crate::sim::fault::NodeFault;
 use crate::sim::noise::{self, Noise};
 use crate::store::Store;
 use crate::suite::Suite;

@@ -9,6 +9,7 @@ pub use broken::{Left, broken};
 pub use draw::{Drawn, draw};
 
 use crate::artefact::CaseVerdict;
+use crate::fault::NodeFault;
 use crate::inventory::{Instances, Inventory};
 use crate::pipeline::{self, World};
 use crate::plan::{self, Request};
@@ -17,7 +18,6 @@ use crate::reach::slurm_calls::SlurmCalls;
 use crate::report::{Mode, Progress};
 use crate::run::Clock;
 use crate::sim::PretendReach;
-use crate::sim::fault::NodeFault;
 use crate::store::Store;
 use crate::suite::Suite;
 use recipes::metric::Metrics;

@@ -1,7 +1,8 @@
 //! Waits for tasks and takes in what they leave. A task that ends without a whole file is started again, so many times and
 //! on another node; then it is lost, and why is told.
 
-use super::{PART, Place, called, part};
+use super::{PART, Place, part};
+use crate::analysis_names;
 use crate::interrupt;
 use crate::launch::slurm_array::{Arrays, Task};
 use crate::reach::ReachError;
@@ -88,7 +89,7 @@ pub async fn gather<R: Read>(
             started += 1;
             let tasks: BTreeSet<usize> = to_start.keys().copied().collect();
             let off: BTreeSet<String> = to_start.values().filter_map(|start| start.off.clone()).collect();
-            match arrays.submit(&called::array(name, started), &tasks, &off, &of_slurm).await {
+            match arrays.submit(&analysis_names::array(name, started), &tasks, &off, &of_slurm).await {
                 Ok(array) => {
                     open.extend(std::mem::take(&mut to_start).into_iter().map(|(task, start)| {
                         let (ended, waited) = (Duration::ZERO, Duration::ZERO);
@@ -115,7 +116,7 @@ pub async fn gather<R: Read>(
         wait(pause).await;
         if let Some(code) = interrupt::asked() {
             // By their names, also where the answer to `sbatch` did not come any more; and by their ids.
-            let names = (1..=started).map(|number| format!("--name={}", called::array(name, number)));
+            let names = (1..=started).map(|number| format!("--name={}", analysis_names::array(name, number)));
             arrays.cancel(&names.chain(of_slurm).collect()).await;
             return Err(super::Failed::Interrupted(code));
         }

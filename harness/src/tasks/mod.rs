@@ -2,7 +2,6 @@
 //! the tasks took of them is joined here. What comes of it is what one machine makes of all reports; what no
 //! task could read is named.
 
-pub mod called;
 mod gather;
 pub mod here;
 mod of_jobs;
@@ -12,6 +11,7 @@ mod part;
 mod program;
 pub mod task;
 
+use crate::analysis_names;
 use crate::artefact::{self, Analyses, PlannedRecipe};
 use crate::inventory::{Inventory, ReachBy, SlurmReach};
 use crate::launch::QUERY_LIMIT;
@@ -285,7 +285,7 @@ async fn read_at<R: gather::Read>(
 /// Private to the user, and nobody else's.
 async fn folder(reach: &dyn Reach, host: &Host, shared: &str, run: Option<&str>) -> Result<String, String> {
     let failed = |why: String| format!("no folder for the analysis in `paths.shared`: {shared}: {why}");
-    let pattern = format!("{shared}/{}", called::pattern(run));
+    let pattern = format!("{shared}/{}", analysis_names::pattern(run));
     let make = Command::new(["mktemp", "-d", "--", &pattern], QUERY_LIMIT);
     let answer = reach.exec(host, &make).await.map_err(|error| failed(error.to_string()))?;
     match answer.succeeded() {

@@ -2,6 +2,7 @@
 //! at the first. What the keys mean is told by the readers of suites, inventories and baselines.
 
 pub mod file;
+pub mod folder;
 mod inner;
 mod literal;
 pub mod quantity;

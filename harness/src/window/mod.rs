@@ -3,7 +3,6 @@
 
 mod choice;
 mod known;
-mod lint;
 pub mod mark;
 mod program;
 mod steps;
@@ -11,8 +10,7 @@ mod trigger;
 
 pub use choice::{Chosen, Facts, choose};
 pub use known::{line, own, told};
-pub use lint::{Told, lint};
-pub use program::{Own, Reaches, calls_on_rank_zero, last_step, processes};
+pub use program::{Own, Reaches, calls_on_rank_zero, last_step, own_start, processes};
 pub use steps::Steps;
 pub use trigger::{Trigger, Watch};
 

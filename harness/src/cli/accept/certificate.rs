@@ -82,7 +82,7 @@ fn stack(accepting: &Accepting) -> Vec<StackPart> {
     let asked = accepting.probe.iter().flat_map(|probe| &probe.nodes).filter(|node| new.contains(&node.node));
     for node in asked {
         for (name, value) in &node.facts {
-            if crate::probe::fact(name).is_some_and(|fact| fact.is_alike) {
+            if crate::facts::fact(name).is_some_and(|fact| fact.is_alike) {
                 parts.entry((name.clone(), value.to_string())).or_default().insert(node.node.clone());
             }
         }

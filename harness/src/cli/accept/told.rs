@@ -6,7 +6,7 @@ use super::outlook::Outlook;
 use super::stages::Accepting;
 use crate::artefact::acceptance::Acceptance;
 use crate::nodeset;
-use crate::report::text::duration;
+use crate::text::duration;
 
 pub fn heading(accepting: &Accepting) {
     let asked = &accepting.delivery.record.asked;

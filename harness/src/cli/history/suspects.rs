@@ -5,8 +5,8 @@ use crate::cli::columns::{columns, comma_separated};
 use crate::exit_code;
 use crate::history::past::{Past, Run};
 use crate::history::suspects::{LOOKED_BACK, Suspect, suspects};
-use crate::report::text::show;
 use crate::suggest;
+use crate::text::show;
 use serde_json::{Value, json};
 
 const KEYS: [&str; 3] = ["node", "part", "inventory"];

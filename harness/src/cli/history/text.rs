@@ -5,7 +5,7 @@ use crate::history::change::Shape;
 use crate::history::past::Past;
 use crate::history::series::{Found, Point, Series};
 use crate::history::spark;
-use crate::report::text::show;
+use crate::text::show;
 use std::fmt::Write;
 
 /// So many are told one by one.

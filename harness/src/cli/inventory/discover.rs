@@ -2,8 +2,8 @@
 
 use crate::cli::reached::Reached;
 use crate::cli::usage;
+use crate::discover::{self as found_by, Discovered, Failure, LeftOut, Request};
 use crate::exit_code;
-use crate::inventory::discover::{self as found_by, Discovered, Failure, LeftOut, Request};
 use crate::inventory::{Instances, Inventory};
 use crate::store::{Home, iso8601, wall_clock_s, write_whole};
 use std::path::PathBuf;

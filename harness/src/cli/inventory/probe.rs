@@ -3,12 +3,13 @@
 use crate::artefact::{Probe, ProbedNode};
 use crate::cli::reached::{Reached, redactor, simulated};
 use crate::cli::{load, run_suites, usage};
+use crate::facts;
+use crate::fault::NodeFault;
 use crate::inventory::{Inventory, Kind};
 use crate::probe::{self as made_of, NotMade, Probing};
 use crate::reach::{Reach, openssh};
 use crate::run::Clock;
 use crate::sim::PretendReach;
-use crate::sim::fault::NodeFault;
 use crate::store::{self, Home};
 use crate::{exit_code, interrupt};
 use clap::Args;
@@ -89,8 +90,8 @@ pub fn diff(home: &Home, args: &DiffArgs) -> i32 {
         Err(code) => return code,
     };
     let compared = match &golden {
-        None => made_of::against_majority(&made),
-        Some((golden, name)) => match made_of::against_golden(&made, golden, name) {
+        None => facts::against_majority(&made),
+        Some((golden, name)) => match facts::against_golden(&made, golden, name) {
             Ok(compared) => compared,
             Err(why) => return usage(&format!("--golden: {name}: {why}")),
         },

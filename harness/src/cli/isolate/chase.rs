@@ -7,15 +7,15 @@ use super::rounds::{self, Isolation, Stopped};
 use super::voice::{Voice, say};
 use super::{IsolateArgs, drained, fleet, fleetwide, seen, told};
 use crate::artefact::JobOutcome;
+use crate::drain::limits::{self, Limits};
+use crate::fault::NodeFault;
 use crate::inventory::Inventory;
-use crate::isolate::drains::{self, Limits};
 use crate::isolate::evidence::{self, Evidence, Line};
 use crate::isolate::outlook::outlook;
 use crate::isolate::round::{Asked, Probes};
 use crate::isolate::seen::Seen;
 use crate::judge::common_failure::HANGS;
 use crate::report;
-use crate::sim::fault::NodeFault;
 use crate::store::{self, Home, Stored};
 use crate::{exit_code, interrupt, nodeset};
 use std::collections::BTreeSet;
@@ -269,7 +269,7 @@ fn evidence_at_hand(
     let mut found = evidence::of_seen(&seen);
     found.lines.retain(|line| nodes.contains(&line.node));
     found.explains_all &= !found.lines.is_empty();
-    let hung_once = found.lines.iter().filter(|line| drains::is_hang(line)).map(|line| line.node.clone());
+    let hung_once = found.lines.iter().filter(|line| limits::is_hang(line)).map(|line| line.node.clone());
     let hung_once = hung_once.filter(|node| hangs_of(&seen, node) < 2).collect();
     Ok(AtHand::Evidence(summary.run_id, found, hung_once))
 }

@@ -4,9 +4,9 @@
 use super::super::reached::{Reached, simulated};
 use super::super::{RunArgs, run_suites};
 use super::{IsolateArgs, consent};
+use crate::drain::limits::{self, Limits};
 use crate::drain::{self, Drained, Shown, Wanted};
 use crate::inventory::{Inventory, Kind, ReachBy};
-use crate::isolate::drains::{self, Limits};
 use crate::isolate::evidence::Line;
 use crate::reach::Reach;
 use crate::sim::PretendReach;
@@ -38,7 +38,7 @@ pub struct Drain<'a> {
 
 /// Drains the culprits where somebody agrees, and says of each what became of it.
 pub fn drain(drain: &Drain, args: &IsolateArgs) {
-    let (mut wanted, left) = drains::of_lines(drain.lines, drain.run, &drain.limits);
+    let (mut wanted, left) = limits::of_lines(drain.lines, drain.run, &drain.limits);
     left.iter().for_each(|line| println!("{line}"));
     if drain.simulated {
         // Whoever reads the queue is not to take it for a measurement.

@@ -11,9 +11,9 @@ pub mod worker;
 pub use read::read;
 
 use crate::artefact::PlannedRecipe;
-use crate::check;
 use crate::digest::sha256;
 use crate::mistake::Mistake;
+use crate::toml_reader::folder;
 use recipes::own;
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub const FOLDER: &str = "suites/recipes";
 pub fn load(home: Option<&Path>, beside: Option<&Path>) -> Result<(), Vec<Mistake>> {
     let (mut texts, mut mistakes) = (Vec::new(), Vec::new());
     if let Some(home) = home {
-        (texts, mistakes) = check::texts(home, FOLDER);
+        (texts, mistakes) = folder::texts(home, FOLDER);
     }
     if let Some(path) = beside {
         let (more, wrong) = texts_at(path);
@@ -80,7 +80,7 @@ fn make_known(text: &str, file: &str) -> Vec<Mistake> {
 fn texts_at(path: &Path) -> (Vec<(String, String)>, Vec<Mistake>) {
     let shown = path.display().to_string();
     if path.is_dir() {
-        let (texts, mistakes) = check::texts(path, ".");
+        let (texts, mistakes) = folder::texts(path, ".");
         let named =
             |file: String| format!("{}/{}", shown.trim_end_matches('/'), file.trim_start_matches("./"));
         let texts = texts.into_iter().map(|(file, text)| (named(file), text)).collect();

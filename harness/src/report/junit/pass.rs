@@ -4,7 +4,7 @@
 use super::Detail;
 use crate::artefact::{CaseVerdict, Isolated, Status, Verdict};
 use crate::report::Report;
-use crate::report::text::{gpu_of, show};
+use crate::text::{gpu_of, show};
 use quick_xml::events::{BytesEnd, BytesStart, Event};
 use quick_xml::{Reader, Writer};
 

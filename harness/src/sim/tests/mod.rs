@@ -14,7 +14,7 @@ mod ssh;
 mod training;
 
 use super::PretendReach;
-use super::fault::NodeFault;
+use crate::fault::NodeFault;
 use crate::inventory::{
     FlowOp, Instance, Inventory, Kind, NicTool, Paths, ReachBy, SshReach, SshStart, Transport, WorldSettings,
 };

@@ -1,6 +1,14 @@
 //! The facts that nodes tell, each declared once: its name, what it is, its kind, and whether nodes of one cluster have it
 //! alike. A new fact is a line in `probe.sh` and its entry here.
 
+mod compare;
+mod requirement;
+pub mod version;
+
+pub use compare::{Comparison, against_golden, against_majority};
+pub use requirement::{Bound, Requirement};
+pub use version::compare as compare_versions;
+
 /// What a fact's value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

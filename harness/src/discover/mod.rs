@@ -11,7 +11,7 @@ mod text;
 
 pub use render::render;
 
-use super::Instances;
+use crate::inventory::Instances;
 use crate::nodeset;
 use crate::reach::Reach;
 use crate::reach::slurm_state::StateSet;

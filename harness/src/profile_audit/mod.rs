@@ -1,8 +1,8 @@
 //! Accounts for each report that the plan expects: whether it is there, whole and readable, and if not, the cause, the
 //! rank and the node. A report that is not accounted for feeds no number.
 
-use super::account::{self, Account};
 use crate::artefact::{Collected, CollectedFile, FileKind, PlannedJob, PlannedProfile, ProfiledRank};
+use crate::profile::account::{self, Account};
 use crate::window::mark;
 use recipes::finding::Finding;
 use recipes::recipe::NOT_READ;

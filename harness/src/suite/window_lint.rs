@@ -2,10 +2,10 @@
 //! after the program's end, opened by a program that nobody profiles or on one of many sessions alone, or asked of ranks that each
 //! start a job of their own.
 
-use super::program::{calls_on_rank_zero, last_step, own_start};
+use super::{Case, Placement, Suite, Workload};
 use crate::mistake::Mistake;
 use crate::profile::{Ranks, Window};
-use crate::suite::{Case, Placement, Suite, Workload};
+use crate::window::{calls_on_rank_zero, last_step, own_start};
 
 /// What cannot be, and what is hardly meant.
 #[derive(Debug, Default)]

@@ -1,9 +1,8 @@
-//! Which culprits are taken out of the queue, how many at most, and under which reason. How that is done is left to
-//! `crate::drain`.
+//! Which culprits are taken out of the queue, how many at most, and under which reason.
 
-use super::code::Code;
-use super::evidence::Line;
-use crate::drain::{Bound, Shown, Wanted};
+use super::{Bound, Shown, Wanted};
+use crate::isolate::code::Code;
+use crate::isolate::evidence::Line;
 use crate::judge::common_failure::HANGS;
 use std::collections::{BTreeMap, BTreeSet};
 

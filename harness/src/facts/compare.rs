@@ -1,7 +1,7 @@
 //! Which nodes are unlike the others, or unlike a golden one, and in what. Only facts that nodes of one kind have alike are
 //! compared; what is told on one node and not on another is a difference too.
 
-use super::facts::{FACTS, fact};
+use super::{FACTS, fact};
 use crate::artefact::{Probe, ProbedNode};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,16 +1,16 @@
 //! The world without its secrets: what commands print and what went wrong reaches messages and artefacts only so. Files
 //! come as they are, since who collects them counts what was taken out.
 
-use super::Redactor;
-use crate::reach::sink::Sink;
-use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
+use super::sink::Sink;
+use super::{Answer, Command, Host, Reach, ReachError, Wait};
+use crate::redact::Redactor;
 
-pub struct Clean<'a> {
+pub struct Redacted<'a> {
     pub reach: &'a dyn Reach,
     pub redactor: &'a Redactor,
 }
 
-impl Clean<'_> {
+impl Redacted<'_> {
     fn answer(&self, answer: Answer) -> Answer {
         let clean = |bytes: Vec<u8>| self.redactor.bytes(&bytes).bytes;
         Answer { status: answer.status, stdout: clean(answer.stdout), stderr: clean(answer.stderr) }
@@ -32,7 +32,7 @@ impl Clean<'_> {
     }
 }
 
-impl Reach for Clean<'_> {
+impl Reach for Redacted<'_> {
     fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
         Box::pin(async move {
             let told = self.reach.exec(host, command).await;

@@ -1,9 +1,7 @@
 //! What an inventory asks of every node before jobs run on it: bounds on facts. Reading them from TOML is the
 //! inventory's business.
 
-use super::clock::perhaps_off_ms;
-use super::facts::{Kind, fact};
-use super::version;
+use super::{Kind, fact, version};
 use crate::artefact::{ProbedNode, Value};
 use std::cmp::Ordering;
 
@@ -54,7 +52,7 @@ impl Requirement {
         match &node.clock_offset {
             None => Some(format!("its clock may be off by {most} ms, and its offset is not known")),
             // By less than was measured it cannot be told to be right.
-            Some(offset) if perhaps_off_ms(offset) > *most as f64 => Some(format!(
+            Some(offset) if offset.perhaps_off_ms() > *most as f64 => Some(format!(
                 "its clock may be off by {most} ms, and is ahead by {} to {} ms",
                 offset.at_least_ms, offset.at_most_ms
             )),

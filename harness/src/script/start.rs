@@ -1,0 +1,33 @@
+//! The argument lists that start a job's script, and those that ask after it over ssh.
+
+use super::files::{self, EXIT_CODE, GROUP, PID};
+
+/// Starts the script in its own session and prints the session's id, which is its process group's too. The exit
+/// code outlives the process as a file, and so does when and since which start of the machine the group is there: its
+/// number alone may later be another's. `$1` is the job's folder.
+pub fn on_this_machine(folder: &str) -> Vec<String> {
+    let start = format!(
+        "cd \"$1\" && {{ setsid bash -c 'bash {job}; echo $? > {EXIT_CODE}.part && mv {EXIT_CODE}.part {EXIT_CODE}' \
+         > {out} 2> {err} < /dev/null & }} && owner=$! && echo $owner > {PID} && \
+         {{ IFS= read -r -d '' stat < /proc/$owner/stat; read -r boot < /proc/sys/kernel/random/boot_id; set -- ${{stat##*) }}; \
+         echo \"$owner ${{20-}} $boot\" > {GROUP}.part && mv {GROUP}.part {GROUP}; }} 2> /dev/null; cat {PID}",
+        job = files::JOB,
+        out = files::BATCH_OUT,
+        err = files::BATCH_ERR,
+    );
+    ["bash", "-c", &start, "launch", folder].map(str::to_owned).to_vec()
+}
+
+/// The node, in the argument list that starts a job over ssh.
+pub const HOST: &str = "{host}";
+
+/// Starts a job over ssh on the node that `HOST` in it stands for.
+pub fn over_ssh(folder: &str, lease_s: u64) -> Vec<String> {
+    lease(folder, "start", HOST, &[&lease_s.to_string()])
+}
+
+/// A call of `lease.sh` on a node.
+pub fn lease(folder: &str, verb: &str, node: &str, more: &[&str]) -> Vec<String> {
+    let lease = format!("{folder}/{}", files::LEASE);
+    ["bash", &lease, verb, folder, node].into_iter().chain(more.iter().copied()).map(str::to_owned).collect()
+}
