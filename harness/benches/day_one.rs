@@ -69,7 +69,7 @@ fn run(
     nodes: usize,
     faults: &[String],
     seed: u64,
-) -> Result<harness::artefact::Summary, String> {
+) -> Result<model::artefact::Summary, String> {
     let folder = std::env::temp_dir().join(format!("day-one-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;

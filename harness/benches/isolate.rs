@@ -7,10 +7,10 @@
 #[path = "isolate/rivals.rs"]
 mod rivals;
 
-use harness::isolate::Fleet;
-use harness::isolate::drawn::{self, Cost, Kind};
-use harness::isolate::model::{Fault, Model};
-use harness::isolate::outlook::{Played, play};
+use verdict::isolate::Fleet;
+use verdict::isolate::drawn::{self, Cost, Kind};
+use verdict::isolate::model::{Fault, Model};
+use verdict::isolate::outlook::{Played, play};
 
 const NOISES: [f64; 3] = [0.01, 0.02, 0.05];
 

@@ -1,18 +1,18 @@
 //! A run as one file, to be opened on another machine: what goes in, and what must hold of it before it is taken for a
 //! run. The same run gives the same bytes.
 
-use crate::artefact::CollectedFile;
-use crate::digest::sha256;
-use crate::redact::Redactor;
-use crate::store::{self, Home, StoreError, Stored, is_inside};
+use base::digest::sha256;
+use base::redact::Redactor;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use model::artefact::CollectedFile;
 use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use store::{self, Home, StoreError, Stored, is_inside};
 use tar::{Archive, Builder, EntryType, Header};
 
 /// Logs and tables shrink to a tenth or a twentieth. What grows far beyond that was made to fill a disk.

@@ -2,19 +2,19 @@
 //! and environments that do not do what they say.
 //! Files of other kinds, such as scenarios, bring their own linters.
 
-use crate::baseline::{self, Baselines, PENDING};
-use crate::envlint::{self, Linted, Versions};
-use crate::inventory::{Instance, Instances, Inventory};
-use crate::isolate;
 use crate::lint;
-use crate::mistake::Mistake;
-use crate::physics;
 use crate::recipe::own;
-use crate::suggest::nearest;
-use crate::suite::{Suite, Workload};
-use crate::toml_reader::{file, folder, line_of};
+use base::suggest::nearest;
+use config::baseline::{self, Baselines, PENDING};
+use config::envlint::{self, Linted, Versions};
+use config::inventory::{Instance, Instances, Inventory};
+use config::mistake::Mistake;
+use config::physics;
+use config::suite::{Suite, Workload};
+use config::toml_reader::{file, folder, line_of};
 use std::collections::BTreeSet;
 use std::path::Path;
+use verdict::isolate;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CheckReport {
@@ -79,7 +79,7 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
                         report.mistakes.extend(without_profile(&suite.instance, &text, &file, &instances));
                     }
                 }
-                let told = crate::suite::window_lint::lint(&suite);
+                let told = config::suite::window_lint::lint(&suite);
                 report.mistakes.extend(told.mistakes);
                 report.mistakes.extend(isolate::round::lint(&suite));
                 report.warnings.extend(told.warnings);
@@ -234,5 +234,13 @@ mod file_tests {
                 Suite::read_with("", &format!("suites/{name}.toml"), &|_| None).expect_err(name).to_string();
             assert!(why.contains("a suite's name"), "{name:?}: {why}");
         }
+    }
+
+    #[test]
+    fn every_file_that_ships_is_good() {
+        let report = check(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")));
+        assert!(report.files.iter().any(|file| file == "baselines/p5.toml"), "{:?}", report.files);
+        let told: Vec<String> = report.mistakes.iter().map(ToString::to_string).collect();
+        assert_eq!(told, [] as [&str; 0]);
     }
 }

@@ -1,7 +1,7 @@
 //! This very program, started once more with limits of its own: what would fill the memory, never end or panic there ends
 //! alone. It reads a question from stdin and writes the answer to stdout.
 
-use crate::exit_code;
+use model::exit_code;
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;

@@ -1,27 +1,31 @@
 //! Takes a plan through the stages, one case at a time: run, collect, analyze, judge; then the reports.
 //! It decides nothing itself: each stage is a function from artefact to artefact, and this is where they meet.
 
-use crate::artefact::{
+use crate::analyze;
+use crate::panics;
+use crate::report::{Progress, REPORTERS, Report, ReportError};
+use crate::summary::summarise;
+use crate::tasks::{self, Cluster};
+use cluster::collect;
+use cluster::interrupt;
+use cluster::launch::folder::Folders;
+use cluster::reach::Reach;
+use cluster::reach::redacted::Redacted;
+use cluster::run::{Clock, Event, History, Runner, quarantine};
+use model::artefact::{
     Analysis, CaseJobs, CaseVerdict, Collected, Culprit, FORMAT, JobOutcome, LEFT_OUT, LeftOut, Plan,
     PlannedCase, RunRecord, Status, Summary, Unfit, Verdict,
 };
-use crate::judge::common_failure::normalised;
-use crate::judge::{self, CaseData, Judged};
-use crate::launch::folder::Folders;
-use crate::reach::Reach;
-use crate::reach::redacted::Redacted;
-use crate::report::{Progress, REPORTERS, Report, ReportError};
-use crate::run::{Clock, Event, History, Runner, quarantine};
-use crate::store::{self, Store, StoreError};
-use crate::summary::summarise;
-use crate::tasks::{self, Cluster};
-use crate::{analyze, collect, fingerprint, interrupt, panics};
 use recipes::metric::Metrics;
 use recipes::recipe::Kept;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use store::{self, Store, StoreError};
+use verdict::fingerprint;
+use verdict::judge::common_failure::normalised;
+use verdict::judge::{self, CaseData, Judged};
 
 /// A run that is over: what it showed, case by case and as a whole.
 pub struct Finished {
@@ -138,7 +142,7 @@ pub async fn run(
             });
             // Only what was read when the run was planned may plan it again.
             let rest = rest.filter(|rest| rest.sources == plan.sources);
-            let amended = crate::plan::quarantine(plan, rest, more.clone(), &|case| runner.has_begun(case));
+            let amended = plan::quarantine(plan, rest, more.clone(), &|case| runner.has_begun(case));
             store.write_json(&store.folder().join("plan.json"), &amended)?;
             plan = cell.get_or_init(|| amended);
             runner.amend(plan, &more);

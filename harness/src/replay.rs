@@ -1,19 +1,19 @@
 //! Goes through a stored run again from a later stage, in a run of its own: it needs no cluster and no inventory, for all
 //! that the stages use is an artefact. The stored run is read and never written; what each stage does is in `pipeline`.
 
-use crate::artefact::{
+use crate::pipeline::{self, Finished, Seen};
+use crate::tasks::Cluster;
+use cluster::collect;
+use cluster::reach::Reach;
+use model::artefact::{
     Analysis, CaseJobs, Collected, Ended, FORMAT, JobAnalysis, JobRecord, MissingFile, Plan, PlannedCase,
     RunRecord,
 };
-use crate::collect;
-use crate::judge::Judged;
-use crate::pipeline::{self, Finished, Seen};
-use crate::reach::Reach;
-use crate::store::{Store, StoreError, Stored};
-use crate::tasks::Cluster;
 use recipes::metric::Metrics;
 use recipes::recipe::NotComparable;
 use std::path::Path;
+use store::{Store, StoreError, Stored};
+use verdict::judge::Judged;
 
 /// The first stage that is gone through again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]

@@ -1,11 +1,14 @@
 //! What the cases of a run amount to: counts, coverage, culprits, what is still owed, and the exit code. Pure.
 
-use crate::artefact::{
+use base::nodeset;
+use base::text::SIMULATED;
+use model::artefact::{
     CaseSummary, Counts, CoverageSets, FORMAT, JobOutcome, Plan, RunRecord, Status, Summary, Verdict,
 };
-use crate::judge::{self, Judged};
-use crate::report::SIMULATED;
-use crate::{exit_code, nodeset, owed, unjudged};
+use model::exit_code;
+use verdict::judge::{self, Judged};
+use verdict::owed;
+use verdict::unjudged;
 
 pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary {
     let mut counts = Counts::default();

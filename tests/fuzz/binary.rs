@@ -8,7 +8,6 @@ use arrow_schema::{Field, Schema};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use harness::bundle;
-use harness::store::Home;
 use recipes::source::nsys_export::Export;
 use recipes::tables::{KernelRow, LIST, write};
 use std::collections::HashMap;
@@ -16,6 +15,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use store::Home;
 
 pub fn readers() -> Vec<Reader> {
     let reader = |name, cases, seeds, read| Reader { name, is_text: false, cases, seeds, read };

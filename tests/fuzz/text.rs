@@ -3,11 +3,11 @@
 use super::figures;
 use super::mutate::Seeds;
 use super::readers::{Read, Reader};
-use harness::baseline::Baselines;
-use harness::drain::Shown;
-use harness::inventory::{Instances, Inventory};
-use harness::probe::answer;
-use harness::suite::Suite;
+use cluster::drain::Shown;
+use cluster::probe::answer;
+use config::baseline::Baselines;
+use config::inventory::{Instances, Inventory};
+use config::suite::Suite;
 use recipes::source::{efa_counters, flow_log, mpi_log, nccl_debug, nccl_tests, training_log};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use crate::corpus;
 use crate::fact::Fact;
-use harness::reach::slurm_state::{JobState, StateSet};
+use cluster::reach::slurm_state::{JobState, StateSet};
 use recipes::source::{efa_counters, training_log};
 use std::collections::BTreeMap;
 use std::fs;

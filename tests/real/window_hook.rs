@@ -2,8 +2,8 @@
 //! of it changes the training. A stand-in for torch writes down what is asked of it; a real one is tried where python has it.
 
 use crate::fact::Fact;
-use harness::script::PROFILE_SH;
-use harness::window::{HOOK_FILE, HOOK_PY};
+use job::script::PROFILE_SH;
+use job::window::{HOOK_FILE, HOOK_PY};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -133,12 +133,11 @@ impl Node {
     }
 
     /// The mark, as the account of the rank has it.
-    fn mark(&self, rank: u32) -> Option<harness::window::mark::Mark> {
-        let name = harness::profile::account::file_name(rank);
+    fn mark(&self, rank: u32) -> Option<job::window::mark::Mark> {
+        let name = job::profile::account::file_name(rank);
         let text = fs::read_to_string(self.job().join(name)).expect("an account");
-        let account =
-            harness::profile::account::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        account.window.map(|text| harness::window::mark::read(&text).expect("a mark"))
+        let account = job::profile::account::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        account.window.map(|text| job::window::mark::read(&text).expect("a mark"))
     }
 }
 

@@ -59,7 +59,7 @@ fn runs(folder: &Path) -> Vec<(String, BTreeSet<String>)> {
     folders.sort();
     let of = |path: PathBuf| {
         let text = fs::read_to_string(path.join("plan.json")).expect("a plan");
-        let plan: harness::artefact::Plan = serde_json::from_str(&text).expect("a plan");
+        let plan: model::artefact::Plan = serde_json::from_str(&text).expect("a plan");
         let nodes = plan.cases.iter().flat_map(|case| &case.jobs).flat_map(|job| job.nodes.clone()).collect();
         (path.file_name().expect("a name").to_string_lossy().into_owned(), nodes)
     };
@@ -320,7 +320,7 @@ fn a_copy_for_the_vendor_names_nobody() {
         ["acme", "jdoe", "hall-seven", "hall-eight", "secret-queue", "project-blue", "/fsx", "10.0.0.1"];
     let own = project.path().display().to_string();
     let mut texts = 0;
-    for file in harness::store::files(&vendor).expect("read") {
+    for file in store::files(&vendor).expect("read") {
         let text = fs::read_to_string(vendor.join(&file)).expect("a text");
         let all = format!("{}\n{text}", file.display()).to_lowercase();
         for word in planted.iter().copied().chain([own.as_str()]) {

@@ -2,7 +2,7 @@
 //! their turns come, each once, and one that is ended leaves the others alone. What the harness makes of its marks is
 //! tested beside `launch/slurm_turns.rs`.
 
-use harness::script::ALLOCATION_SH;
+use job::script::ALLOCATION_SH;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

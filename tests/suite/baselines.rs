@@ -3,7 +3,7 @@
 
 use crate::little::pairs;
 use crate::project::{Project, Ran};
-use harness::baseline::{Baselines, State};
+use config::baseline::{Baselines, State};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::process::Stdio;
@@ -116,9 +116,9 @@ fn a_plan_that_judges_more_numbers_at_once_widens_the_bounds() {
     let text = format!("instance = \"sim-p5\"\nsimulated = true\n{}{}", entry("1GiB"), entry("2GiB"));
     project.write("baselines/sim-p5.toml", &text);
     run(&project, "1", &[]);
-    let plan: harness::artefact::Plan = serde_json::from_value(project.json("plan.json")).expect("a plan");
+    let plan: model::artefact::Plan = serde_json::from_value(project.json("plan.json")).expect("a plan");
     for assertion in &plan.cases[0].assertions {
-        let Some(harness::artefact::PlannedBaseline::Accepted(numbers)) = &assertion.bound.baseline else {
+        let Some(model::artefact::PlannedBaseline::Accepted(numbers)) = &assertion.bound.baseline else {
             panic!("{assertion:?}")
         };
         assert_eq!(numbers.widened_for, Some(plan.cases[0].assertions.len() as u32));

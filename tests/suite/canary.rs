@@ -46,7 +46,7 @@ fn the_canary_has_a_case_for_every_fault() {
             line.split('"').filter_map(|fault| fault.split_once(':')).map(|(_, fault)| kind(fault))
         })
         .collect();
-    for form in harness::fault::Fault::FORMS {
+    for form in model::fault::Fault::FORMS {
         let elsewhere = ELSEWHERE.iter().any(|(fault, ..)| kind(fault) == kind(form));
         assert_ne!(planted.contains(&kind(form)), elsewhere, "in the canary or elsewhere: {form}");
     }

@@ -1,7 +1,7 @@
 //! `harness clean`: what a harness that was killed leaves is found by what it wrote down, ended by number, and gone.
 
 use crate::project::{Project, Ran};
-use harness::script::{CLEAN_SH, LEASE_SH};
+use job::script::{CLEAN_SH, LEASE_SH};
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-const FLOWS_SH: &str = harness::script::FLOWS_SH;
+const FLOWS_SH: &str = job::script::FLOWS_SH;
 
 /// Prints what fi_rma_bw prints as a client; as a server it ends at once. It never connects through `rdmap81s0`.
 const FI_RMA_BW: &str = r#"#!/bin/bash

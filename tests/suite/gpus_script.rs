@@ -13,7 +13,7 @@ fn program(folder: &Path, text: &str) -> String {
 }
 
 fn gpus(folder: &Path, program: &str) -> Command {
-    fs::write(folder.join("gpus.sh"), harness::script::GPUS_SH).expect("written");
+    fs::write(folder.join("gpus.sh"), job::script::GPUS_SH).expect("written");
     let mut command = Command::new("bash");
     command.args(["gpus.sh", "3", program, "-b", "8"]).current_dir(folder).env("SLURMD_NODENAME", "n1");
     command.stdin(Stdio::null());

@@ -58,7 +58,7 @@ fn forge(project: &Project, name: &str, bytes: &[u8]) {
     let account =
         path.parent().and_then(|export| export.parent()).expect("a folder").join("profile.rank0.txt");
     let text = fs::read_to_string(&account).expect("there");
-    let of = |bytes: &[u8]| (harness::digest::sha256(bytes), bytes.len().to_string());
+    let of = |bytes: &[u8]| (base::digest::sha256(bytes), bytes.len().to_string());
     let ((old, old_length), (new, length)) = (of(&was), of(bytes));
     let forged = |line: &str| match line.contains(&old) {
         true => format!("{}\n", line.replace(&old, &new).replace(&old_length, &length)),

@@ -22,7 +22,7 @@ fn no_node_is_given_twice_every_job_ends_and_every_assertion_has_one_verdict() {
         let events = fs::read_to_string(project.latest().join("events.jsonl")).expect("events");
         let events: Vec<Value> =
             events.lines().map(|line| serde_json::from_str(line).expect("whole lines")).collect();
-        assert_eq!(harness::run::shared_slots(&events), [] as [String; 0], "{args:?}");
+        assert_eq!(cluster::run::shared_slots(&events), [] as [String; 0], "{args:?}");
         let of = |kind: &str| -> Vec<String> {
             let named = events.iter().filter(|event| event["event"] == kind);
             named.map(|event| format!("{}/{}", event["case"], event["job"])).collect()

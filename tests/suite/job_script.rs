@@ -1,7 +1,7 @@
 //! A whole job's script under a real bash: with a stand-in for srun that runs each node's part in this machine, the
 //! sampler reads real files while the workload runs, and what comes home is what the recipes read.
 
-use harness::script::{Directives, GpuRequest, Run, Sampler, Script, Start, Step, files, render};
+use job::script::{Directives, GpuRequest, Run, Sampler, Script, Start, Step, files, render};
 use recipes::source::efa_counters;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -94,7 +94,7 @@ fn the_sampler_frames_the_workload_on_every_node_and_its_exit_code_is_the_jobs()
         ],
     };
     fs::write(job.join(files::JOB), render(&script)).expect("written");
-    fs::write(job.join("counters.sh"), harness::script::COUNTERS_SH).expect("written");
+    fs::write(job.join("counters.sh"), job::script::COUNTERS_SH).expect("written");
     let path = format!("{}:/usr/bin:/bin", tools.display());
     let status = Command::new("bash")
         .arg(files::JOB)
@@ -167,7 +167,7 @@ fn a_sampler_that_ends_at_once_holds_nothing_up_and_is_reported() {
     assert!(status.success());
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     let log = fs::read_to_string(folder.path().join(files::SAMPLER_LOG)).expect("a log");
-    let ended = format!("{} 3\n", harness::script::SAMPLER_ENDED);
+    let ended = format!("{} 3\n", job::script::SAMPLER_ENDED);
     assert!(log.contains("No space left on device") && log.ends_with(&ended), "{log}");
     assert_eq!(fs::read_to_string(folder.path().join(files::STDOUT)).expect("stdout"), "ran\n");
 }
@@ -190,6 +190,6 @@ fn over_ssh_no_node_waits_for_the_sampler_of_another_that_has_ended() {
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     for node in ["n1", "n2"] {
         let log = fs::read_to_string(folder.path().join(format!("log.{node}"))).expect("a log");
-        assert!(log.contains(&format!("{} 3", harness::script::SAMPLER_ENDED)), "{log}");
+        assert!(log.contains(&format!("{} 3", job::script::SAMPLER_ENDED)), "{log}");
     }
 }

@@ -1,7 +1,7 @@
 //! `lease.sh` under a real bash: a job is started once, ends with all that it started, and ends by itself when nobody
 //! asks for it any more. What the launcher makes of the answers is tested beside it.
 
-use harness::script::{LEASE_SH, files};
+use job::script::{LEASE_SH, files};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};

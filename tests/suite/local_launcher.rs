@@ -104,11 +104,11 @@ RANKS#
 /// A number that the kernel has given to another process since is neither polled nor signalled.
 #[test]
 fn a_recorded_number_that_means_a_stranger_by_now_is_left_alone() {
-    use harness::artefact::{Ended, PlannedJob};
-    use harness::launch::local::Local;
-    use harness::launch::{Launch, Poll};
-    use harness::reach::process::ProcessReach;
-    use harness::script::start;
+    use cluster::launch::local::Local;
+    use cluster::launch::{Launch, Poll};
+    use cluster::reach::process::ProcessReach;
+    use job::script::start;
+    use model::artefact::{Ended, PlannedJob};
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
@@ -182,7 +182,7 @@ fn files_that_are_links_to_the_users_own_are_not_collected() {
             project.path().join("victim").display()
         );
         let ran = run(&project, &suite(&program, "command", COMMAND, "limit_s = 60"));
-        for file in harness::store::files(&project.latest()).expect("a run") {
+        for file in store::files(&project.latest()).expect("a run") {
             let text = fs::read(project.latest().join(&file)).unwrap_or_default();
             let text = String::from_utf8_lossy(&text);
             assert!(!text.contains("the operator's own"), "{how}: copied into {file:?}: {}", ran.all());

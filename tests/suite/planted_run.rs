@@ -135,7 +135,7 @@ fn no_planted_form_is_found_in_any_byte_that_a_run_leaves() {
     }
     assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));
     let raw = project.latest().join("cases/left/raw");
-    let files = harness::store::files(&raw).expect("a run");
+    let files = store::files(&raw).expect("a run");
     let text: String =
         files.iter().map(|file| fs::read_to_string(raw.join(file)).unwrap_or_default()).collect();
     for form in &stays {

@@ -2,7 +2,7 @@
 //! it, and kept fresh by this test. `UPDATE_BASELINES=1 cargo test -p harness pretend_baselines` writes them anew.
 
 use crate::project::{Project, root};
-use harness::baseline::{Baseline, BaselineKey, Baselines, State};
+use config::baseline::{Baseline, BaselineKey, Baselines, State};
 use recipes::op::Op;
 use recipes::unit::{Better, Unit};
 use std::collections::BTreeMap;
@@ -71,18 +71,18 @@ fn made(instance: &str, runs: &[Made]) -> Baselines {
             let args =
                 ["-q", "--suite", suite, "--inventory", inventory, "--seed", &text, "--keep-bad-nodes"];
             project.harness(&[&args[..], more].concat());
-            let plan: harness::artefact::Plan =
+            let plan: model::artefact::Plan =
                 serde_json::from_value(project.json("plan.json")).expect("a plan");
             for case in plan.cases.iter().filter(|case| case.sim_faults.is_empty() && case.skip.is_none()) {
                 let verdicts = project.json(&format!("cases/{}/verdict.json", case.name));
                 for (assertion, verdict) in
                     case.assertions.iter().zip(verdicts["verdicts"].as_array().expect("all"))
                 {
-                    let Some(harness::artefact::PlannedBaseline::None { key }) = &assertion.bound.baseline
+                    let Some(model::artefact::PlannedBaseline::None { key }) = &assertion.bound.baseline
                     else {
                         continue;
                     };
-                    let (_, key) = harness::plan::read_shown(key).expect("a key");
+                    let (_, key) = plan::read_shown(key).expect("a key");
                     // The model knows of no placement: one number stands for any.
                     let key = key.anywhere();
                     // Three nodes are the canary's: nobody has accepted a baseline for them.

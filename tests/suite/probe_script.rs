@@ -1,7 +1,7 @@
 //! The probe's script under a real bash: with tools that tell, with tools that fail, and with none at all.
 
-use harness::facts::FACTS;
-use harness::probe::Ask;
+use cluster::probe::Ask;
+use config::facts::FACTS;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,8 +1,8 @@
 //! The wrapper round each rank under a real bash, with a stand-in for nsys: who is profiled, what the account says, and
 //! that nothing which goes wrong with the profiler changes what the workload does.
 
-use harness::profile::account::{self, Account};
-use harness::script::PROFILE_SH;
+use job::profile::account::{self, Account};
+use job::script::PROFILE_SH;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -119,7 +119,7 @@ fn a_profiled_rank_leaves_its_report_its_tables_and_a_whole_account() {
     assert_eq!((account.node.as_str(), account.nsys.as_deref()), ("p5-001", Some("2025.3.1.90")));
     let report = account.report.expect("a report");
     assert_eq!((report.name.as_str(), report.bytes), ("c.j.step0.try0.rank3.p5-001.nsys-rep", 7));
-    assert_eq!(report.sha256, harness::digest::sha256(b"report\n"));
+    assert_eq!(report.sha256, base::digest::sha256(b"report\n"));
     let tables: Vec<&str> = account.tables.iter().map(|table| table.name.as_str()).collect();
     assert_eq!(
         tables,

@@ -475,7 +475,7 @@ fn a_stored_run_of_each_format_replays_to_the_bytes_that_it_came_to() {
         }
         assert_same(&files(&stored, ""), &before);
     }
-    assert!(formats >= harness::artefact::FORMAT, "one of each format: {formats}");
+    assert!(formats >= model::artefact::FORMAT, "one of each format: {formats}");
 }
 
 /// A folder that lies in no project.
@@ -549,7 +549,7 @@ fn of_this_version(stored: &Path) -> BTreeMap<String, Vec<u8>> {
 fn make_a_stored_run_of_this_format() {
     let project = project();
     let parent = ended(&project);
-    let target = root().join(format!("tests/runs/format-{}", harness::artefact::FORMAT));
+    let target = root().join(format!("tests/runs/format-{}", model::artefact::FORMAT));
     assert!(!Path::new(&target).exists(), "there is one: {}", target.display());
     for (name, bytes) in files(&project.path().join("runs").join(parent), "") {
         let path = target.join(name);

@@ -136,7 +136,7 @@ fn a_run_killed_at_any_write_goes_on_and_runs_nothing_twice() {
         assert_eq!(last.code, Some(1), "killed at write {at} of {writes}: {}", last.all());
         assert_eq!(verdicts(&project), expected, "killed at write {at} of {writes}");
         assert_eq!(launches(&project), once, "killed at write {at} of {writes}");
-        assert_eq!(harness::run::shared_slots(&lines(&project, "events.jsonl")), [] as [String; 0]);
+        assert_eq!(cluster::run::shared_slots(&lines(&project, "events.jsonl")), [] as [String; 0]);
         assert_eq!(last.blamed(), ended.blamed(), "killed at write {at} of {writes}");
     }
     assert_eq!(killed, 50);

@@ -1,6 +1,6 @@
 //! What is sent to nodes is text, and is looked at as text; and the pretend cluster reads back exactly that text.
 
-use harness::script::{
+use job::script::{
     Container, Directives, FlowMemory, Flows, GpuRequest, Gpus, Run, Sampler, Script, Start, Step, Turn,
     Turns, read, render,
 };

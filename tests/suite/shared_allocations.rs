@@ -106,7 +106,7 @@ fn assert_all_ended(project: &Project, ran: &Ran) {
     let (asked, ended) =
         (names("allocation-submitted", "allocation"), names("allocation-ended", "allocation"));
     assert_eq!(asked, ended, "{}", ran.all());
-    assert_eq!(harness::run::shared_slots(&lines(project, "events.jsonl")), [] as [String; 0]);
+    assert_eq!(cluster::run::shared_slots(&lines(project, "events.jsonl")), [] as [String; 0]);
     assert_eq!(events(project, "job-submitted").len(), events(project, "job-ended").len(), "{}", ran.all());
     assert!(!ran.all().contains("pretend cluster:"), "{}", ran.all());
 }

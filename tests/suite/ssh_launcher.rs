@@ -1,13 +1,13 @@
 //! The ssh launcher with real scripts under a real bash: every node is this machine, reached without ssh, so that all
 //! but the connection is what a cluster would run.
 
-use harness::artefact::{Ended, PlannedFile, PlannedJob};
-use harness::launch::ssh::Ssh;
-use harness::launch::{Launch, Poll};
-use harness::reach::process::ProcessReach;
-use harness::reach::{Answer, Command, Host, Reach, ReachError, Wait};
-use harness::script::start;
-use harness::script::{self, FlowMemory, Flows, Gpus, MPIRUN, Run, Sampler, Script, Start, Step, files};
+use cluster::launch::ssh::Ssh;
+use cluster::launch::{Launch, Poll};
+use cluster::reach::process::ProcessReach;
+use cluster::reach::{Answer, Command, Host, Reach, ReachError, Wait};
+use job::script::start;
+use job::script::{self, FlowMemory, Flows, Gpus, MPIRUN, Run, Sampler, Script, Start, Step, files};
+use model::artefact::{Ended, PlannedFile, PlannedJob};
 use recipes::source::efa_counters;
 use std::collections::BTreeMap;
 use std::fs;

@@ -2,9 +2,9 @@
 //! planted is found.
 
 use crate::project::Project;
-use harness::artefact::{CaseVerdict, Status};
-use harness::inventory::Instances;
+use config::inventory::Instances;
 use harness::sweep::{draw, sweep};
+use model::artefact::{CaseVerdict, Status};
 
 fn instances() -> Instances {
     Instances::load(&crate::project::root()).expect("sound instances")

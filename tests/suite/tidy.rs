@@ -157,7 +157,7 @@ fn the_map_in_the_readme_names_paths_that_are_there() {
 #[test]
 fn the_readme_names_the_exit_codes_as_they_are() {
     let readme = fs::read_to_string(root().join("README.md")).expect("README.md");
-    for line in harness::exit_code::TABLE.lines().skip(1) {
+    for line in model::exit_code::TABLE.lines().skip(1) {
         assert!(readme.contains(line.trim()), "not in README.md: {line}");
     }
 }

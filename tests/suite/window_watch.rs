@@ -1,9 +1,9 @@
 //! The watcher of a window under a real bash, with a stand-in for nsys: when it starts and stops the collection, and that the
 //! command's own output and exit code stay what they are.
 
-use harness::profile::account::{self, Account};
-use harness::script::PROFILE_SH;
-use harness::window::mark::{self, Mark};
+use job::profile::account::{self, Account};
+use job::script::PROFILE_SH;
+use job::window::mark::{self, Mark};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

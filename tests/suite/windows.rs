@@ -45,7 +45,7 @@ fn in_each_way_exactly_the_steps_that_were_asked_for_are_watched_on_every_node()
             _ => " 'watch:10..14:0:global_step: ([0-9]+)' --trace=",
         };
         assert!(script.contains(expected), "{way}: {script}");
-        assert!(harness::script::read(script).is_ok(), "{script}");
+        assert!(job::script::read(script).is_ok(), "{script}");
         assert_eq!(script.contains("--capture-range=cudaProfilerApi"), way != "watch", "{script}");
     }
 }

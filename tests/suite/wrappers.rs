@@ -18,10 +18,10 @@
 //! | no exit code of its own | `the_exit_code_is_the_commands_whatever_becomes_of_the_profiler` |
 //! | unfinished collections left lying | `an_unfinished_collection_is_recovered_by_the_importer_beside_nsys` |
 
-use harness::inventory::{Instances, Inventory};
-use harness::plan::{Request, plan};
-use harness::script::{Step, read};
-use harness::suite::Suite;
+use config::inventory::{Instances, Inventory};
+use config::suite::Suite;
+use job::script::{Step, read};
+use plan::{Request, plan};
 use std::collections::BTreeMap;
 
 /// A suite of one case with that profile, for two p5 nodes with that nsys; `command` has one task per node.

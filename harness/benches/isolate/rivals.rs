@@ -1,10 +1,10 @@
 //! Other ways to find slow nodes, against the same answering fleet: ours, every pair, halves of halves, and the scheme
 //! that NVIDIA published for its Cluster Readiness Engine (ADR-055), as far as it is written down there.
 
-use harness::isolate::Place;
-use harness::isolate::model::Model;
-use harness::isolate::outlook::play;
 use std::collections::{BTreeMap, BTreeSet};
+use verdict::isolate::Place;
+use verdict::isolate::model::Model;
+use verdict::isolate::outlook::play;
 
 #[derive(Default)]
 pub struct Found {

@@ -1,13 +1,13 @@
 //! What a job inherited from the shell that submitted it: sbatch hands that shell's whole environment on, and the inventory
 //! knows nothing of it. The job's script wrote down what matters, before it set its own.
 
-use crate::artefact::{Collected, PlannedJob};
-use crate::fingerprint;
-use crate::script::files;
+use job::script::files;
+use model::artefact::{Collected, PlannedJob};
 use recipes::finding::Finding;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
+use verdict::fingerprint;
 
 /// More than any shell exports of these; a file that is longer is read so far.
 const MOST_BYTES: u64 = 64 << 10;
@@ -64,7 +64,7 @@ fn not_set_by(planned: &PlannedJob, text: &str) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::artefact::FORMAT;
+    use model::artefact::FORMAT;
 
     fn inherited(script: &str, environment: &str) -> Option<Inherited> {
         let folder = tempfile::tempdir().expect("a folder");

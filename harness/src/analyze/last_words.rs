@@ -1,7 +1,7 @@
 //! What the tools of a job said last before it failed: of a GPU's own program, of the ranks, of the batch script. What
 //! launchers add about exit codes and signals names no cause, and is left out.
 
-use crate::artefact::{Collected, CollectedFile, Ended, FileKind, PlannedJob};
+use model::artefact::{Collected, CollectedFile, Ended, FileKind, PlannedJob};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;

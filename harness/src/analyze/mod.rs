@@ -4,14 +4,13 @@ mod inherited;
 mod last_words;
 mod reports;
 
-use crate::artefact::{
+use crate::panics;
+use cluster::launch::chatter;
+use job::script::files;
+use model::artefact::{
     Analysis, CaseJobs, Change, Collected, Ended, FORMAT, FileKind, INTERNAL_ERROR, InstanceFacts,
     JobAnalysis, JobRecord, PlannedCase, PlannedJob, Unfit, WorkloadFacts, WorkloadFailure,
 };
-use crate::launch::chatter;
-use crate::panics;
-use crate::profile_audit::RankReport;
-use crate::script::files;
 use recipes::finding::Finding;
 use recipes::metric::{Dim, Dims, Metric, Metrics};
 use recipes::recipe::training_log::raised::EXCEPTION;
@@ -21,6 +20,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
+use verdict::profile_audit::RankReport;
 
 /// The numbers of a case, and what its recipes found that is no number. `folder` is the case's folder; `kept` has what was
 /// taken of reports already.

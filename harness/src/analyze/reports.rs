@@ -1,21 +1,21 @@
 //! The reports of a job's profiled ranks, as recipes get them: those that are accounted for, and a finding for each
 //! that is not.
 
-use crate::artefact::{Collected, FileKind, PlannedJob};
-use crate::profile::{account, chatter};
-use crate::profile_audit::{self, RankReport};
-use crate::window::mark;
+use job::profile::{account, chatter};
+use job::window::mark;
+use model::artefact::{Collected, FileKind, PlannedJob};
 use recipes::finding::Finding;
 use recipes::recipe::window::Asked;
 use recipes::recipe::{FileRole, InputFile};
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
+use verdict::profile_audit::{self, RankReport};
 
 /// One entry per profiled rank of the plan.
 pub fn of_job(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Vec<RankReport> {
     let Some(profile) = &planned.profile else { return Vec::new() };
-    let read = |file: &crate::artefact::CollectedFile| account(&folder.join(&file.path));
+    let read = |file: &model::artefact::CollectedFile| account(&folder.join(&file.path));
     profile_audit::audit(planned, profile, collected, &read)
 }
 

@@ -1,5 +1,5 @@
 //! Stand-ins for the programs of a cluster: parse, call, exit code; nothing else.
 
 fn main() {
-    std::process::exit(harness::standin::main(std::env::args().collect()));
+    std::process::exit(standin::main(std::env::args().collect()));
 }

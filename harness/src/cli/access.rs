@@ -4,11 +4,11 @@
 use super::RunArgs;
 use super::preflight::{Stopped, asked_to_end, runtime};
 use super::reached::Reached;
-use crate::artefact::{LeftOut, Plan};
-use crate::reach::{Command, Host, Reach, ReachError};
-use crate::store;
+use cluster::reach::{Command, Host, Reach, ReachError};
 use futures::stream::{self, StreamExt};
+use model::artefact::{LeftOut, Plan};
 use std::time::Duration;
+use store;
 
 /// How long a host may take to run nothing.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -1,8 +1,9 @@
 //! `harness bundle`: a stored run as one file.
 
 use super::{home_or_here, no_home, stored, usage};
-use crate::{bundle, exit_code};
+use crate::bundle;
 use clap::Parser;
+use model::exit_code;
 use std::path::PathBuf;
 
 /// `harness bundle`

@@ -1,8 +1,9 @@
 //! `harness check`: every file of a project, read and linted.
 
 use super::{home, no_home};
-use crate::{check, exit_code};
+use crate::check;
 use clap::Parser;
+use model::exit_code;
 
 /// `harness check`
 #[derive(Debug, Parser)]

@@ -2,16 +2,16 @@
 
 use super::reached::{Reached, simulated};
 use super::{home, no_home, resume, run_suites, stored, usage};
-use crate::artefact::{Launcher, Plan};
-use crate::clean::{self, Cleaned, Left, Recorded};
-use crate::exit_code;
-use crate::reach::openssh;
-use crate::reach::process::ProcessReach;
-use crate::store::{self, Home, Named, Store, Stored, is_foreign};
 use clap::{ArgGroup, Parser};
+use cluster::clean::{self, Cleaned, Left, Recorded};
+use cluster::reach::openssh;
+use cluster::reach::process::ProcessReach;
+use model::artefact::{Launcher, Plan};
+use model::exit_code;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use store::{self, Home, Named, Store, Stored, is_foreign};
 
 const ABOUT: &str =
     "End what is left of a run in the queue, on its nodes and in its folders, and show that nothing is.";
@@ -118,7 +118,7 @@ fn recorded(stored: &Stored, store: &Store) -> Recorded {
     recorded.add(resume::past(store).map(|past| past.history.launched()));
     for case in &stored.plan.cases {
         let jobs = stored.jobs(&case.name).map_err(|error| error.to_string());
-        let handles = |jobs: crate::artefact::CaseJobs| {
+        let handles = |jobs: model::artefact::CaseJobs| {
             let named = jobs.jobs.into_iter().filter_map(|job| {
                 let name = format!("{}/{}", case.name, job.name);
                 Some((name, job.handle?))

@@ -2,14 +2,14 @@
 
 use super::columns::columns;
 use super::{home_or_here, no_home, stored, usage};
-use crate::compare::{Beyond, Changed, Comparison, Side, compare};
-use crate::history::past::{self, Run};
-use crate::report::SIMULATED;
-use crate::store::Home;
-use crate::text::show;
+use base::text::SIMULATED;
+use base::text::show;
 use clap::Parser;
 use std::fmt::Write;
 use std::io::{self, Write as _};
+use store::Home;
+use verdict::compare::{Beyond, Changed, Comparison, Side, compare};
+use verdict::history::past::{self, Run};
 
 const CODES: &str = "\
 Exit codes: 0 nothing is worse by more than it varies; 1 something is; 2 wrong usage; 3 could not tell: the runs cannot be

@@ -2,19 +2,20 @@
 
 use super::{home, load, no_home, run_suites, usage};
 use crate::cli::reached::Reached;
-use crate::field_kit::{self, Evidence, Finding, Gathering};
-use crate::inventory::Inventory;
-use crate::probe::NotMade;
-use crate::reach::openssh;
-use crate::run::Clock;
-use crate::sim::PretendReach;
-use crate::store::{self, Home};
-use crate::{exit_code, interrupt};
 use clap::Parser;
+use cluster::field_kit::{self, Evidence, Finding, Gathering};
+use cluster::interrupt;
+use cluster::probe::NotMade;
+use cluster::reach::openssh;
+use cluster::run::Clock;
+use config::inventory::Inventory;
+use model::exit_code;
 use serde::Serialize;
+use sim::PretendReach;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
+use store::{self, Home};
 
 const ABOUT: &str = "Checks on a cluster, reading only, what the harness assumes of it, and packs what it saw into one file without names and \
 secrets. Runs a short command on a few nodes, and nothing else.";

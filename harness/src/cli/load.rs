@@ -1,15 +1,15 @@
 //! Finds and reads the files that a run is asked to use, and digests them for the plan.
 
-use crate::artefact::Source;
-use crate::baseline::Baselines;
-use crate::digest::sha256;
-use crate::inventory::{Instances, Inventory};
-use crate::store::Home;
-use crate::suggest;
-use crate::suite::{self, Suite};
-use crate::toml_reader::file;
+use base::digest::sha256;
+use base::suggest;
+use config::baseline::Baselines;
+use config::inventory::{Instances, Inventory};
+use config::suite::{self, Suite};
+use config::toml_reader::file;
+use model::artefact::Source;
 use std::fs;
 use std::path::{Path, PathBuf};
+use store::Home;
 
 /// Everything read, or everything that is wrong with it.
 pub struct Loaded {
@@ -173,6 +173,6 @@ fn source(home: &Home, path: &Path, text: &str) -> Source {
     Source { file: home.shown(path), sha256: sha256(text.as_bytes()) }
 }
 
-fn lines(mistakes: &crate::mistake::Mistakes) -> Vec<String> {
+fn lines(mistakes: &config::mistake::Mistakes) -> Vec<String> {
     mistakes.0.iter().map(ToString::to_string).collect()
 }

@@ -1,9 +1,9 @@
 //! `harness logs`: what was read from logs.
 
 use super::{home, no_home, usage};
-use crate::inventory::Instances;
 use crate::logs;
 use clap::Parser;
+use config::inventory::Instances;
 use std::io;
 use std::path::PathBuf;
 

@@ -31,15 +31,15 @@ mod sweep;
 mod together;
 mod verbs;
 
-use crate::exit_code;
-use crate::reach::openssh;
 use crate::replay::From;
-use crate::store::Home;
 use crate::tasks::SLURM;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
+use cluster::reach::openssh;
+use model::exit_code;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use store::Home;
 
 const ABOUT: &str =
     "Tells whether the nodes of a GPU cluster are good, and which part is bad if they are not.";
@@ -186,10 +186,8 @@ fn parse<A: Parser + CommandFactory + FromArgMatches>(args: Vec<OsString>) -> Re
 fn parse_with_matches<A: Parser + CommandFactory + FromArgMatches>(
     args: Vec<OsString>,
 ) -> Result<(A, ArgMatches), i32> {
-    let settings: Vec<String> = crate::plan::SETTINGS
-        .iter()
-        .map(|setting| format!("  {:<20}  {}", setting.key, setting.about))
-        .collect();
+    let settings: Vec<String> =
+        plan::SETTINGS.iter().map(|setting| format!("  {:<20}  {}", setting.key, setting.about)).collect();
     let all = format!("{}{}\n\n{}", verbs::HELP, settings.join("\n"), exit_code::TABLE);
     // A verb that has codes and words of its own says these; what the default verb has of the kind is libtest-mimic's.
     let own = A::command().get_after_help().map(ToString::to_string);

@@ -1,12 +1,12 @@
 //! A preflight that no node answers says nothing about nodes: what is printed of it, in a few lines, before anything is launched.
 
-use crate::artefact::Probe;
-use crate::inventory::{Inventory, ReachBy};
-use crate::judge::common_failure::normalised;
-use crate::nodeset;
 use crate::report::last_words;
-use crate::text::show;
+use base::nodeset;
+use base::text::show;
+use config::inventory::{Inventory, ReachBy};
+use model::artefact::Probe;
 use std::collections::{BTreeMap, BTreeSet};
+use verdict::judge::common_failure::normalised;
 
 /// Nothing where one node at least answered, or is known to Slurm.
 pub fn text(probe: &Probe, inventory: &Inventory) -> Option<String> {

@@ -4,16 +4,16 @@
 use super::reached::{Reached, redactor, simulated};
 use super::run_suites::{faults, make_plan_as};
 use super::{RunArgs, no_answer};
-use crate::artefact::{LeftOut, Plan, Probe};
-use crate::inventory::{Inventory, Kind};
-use crate::nodeset;
-pub use crate::probe::asked_to_end;
-use crate::probe::{self, NotMade, Probing};
-use crate::reach::Reach;
-use crate::run::Clock;
-use crate::sim::PretendReach;
-use crate::store::{self, Home};
+use base::nodeset;
+pub use cluster::probe::asked_to_end;
+use cluster::probe::{self, NotMade, Probing};
+use cluster::reach::Reach;
+use cluster::run::Clock;
+use config::inventory::{Inventory, Kind};
+use model::artefact::{LeftOut, Plan, Probe};
+use sim::PretendReach;
 use std::collections::BTreeMap;
+use store::{self, Home};
 
 /// How the same plan is made for fewer nodes: the arguments that made it, and what was chosen of it.
 pub struct Again<'a> {
@@ -69,7 +69,7 @@ pub fn before(
         .collect();
     let left_out = [refused, unfit].concat();
     let mut plan = without(home, plan, left_out, again)?;
-    crate::plan::settle_flows(&mut plan, &made);
+    plan::settle_flows(&mut plan, &made);
     Ok((plan, made))
 }
 
@@ -91,7 +91,7 @@ pub fn without(home: &Home, plan: Plan, left_out: Vec<LeftOut>, again: &Again<'_
             Some((again.choose)(rest))
         }
     };
-    Ok(crate::plan::leave_out(plan, rest, left_out))
+    Ok(plan::leave_out(plan, rest, left_out))
 }
 
 /// The plan on some of its nodes, as it was chosen; nothing where it cannot be made.

@@ -1,9 +1,9 @@
 //! `harness provision`: programs that a user has as packages, put where all nodes find them.
 
 use super::usage;
-use crate::exit_code;
 use crate::provision::{self, Provisioned};
 use clap::{Parser, Subcommand};
+use model::exit_code;
 use std::path::PathBuf;
 
 /// `harness provision`

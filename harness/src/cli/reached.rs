@@ -1,16 +1,16 @@
 //! How the nodes of a real inventory are reached in a run: as processes of this machine or of a login host, or over ssh.
 //! Pretend nodes are reached where the run is made.
 
-use crate::inventory::{Inventory, ReachBy};
-use crate::reach::Reach;
-use crate::reach::login::AtLogin;
-use crate::reach::openssh::{OpenSsh, Way};
-use crate::reach::process::ProcessReach;
-use crate::reach::redacted::Redacted;
-use crate::reach::slurm_calls::{self, SlurmCalls};
-use crate::redact::{Redactor, Reference, Secrets, reference};
-use crate::sim::PretendReach;
-use crate::store;
+use base::redact::{Redactor, Reference, Secrets, reference};
+use cluster::reach::Reach;
+use cluster::reach::login::AtLogin;
+use cluster::reach::openssh::{OpenSsh, Way};
+use cluster::reach::process::ProcessReach;
+use cluster::reach::redacted::Redacted;
+use cluster::reach::slurm_calls::{self, SlurmCalls};
+use config::inventory::{Inventory, ReachBy};
+use sim::PretendReach;
+use store;
 
 pub enum Reached {
     Processes(ProcessReach),

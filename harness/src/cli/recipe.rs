@@ -1,17 +1,17 @@
 //! `harness recipe`: tables that recipes make of reports.
 
 use super::load::load;
-use crate::exit_code;
 use crate::recipe::{self, Asked, Order, TableForm};
 use crate::stats::Exporting;
-use crate::store::Home;
 use crate::tasks::{Cluster, SLURM};
 use clap::{CommandFactory, Parser};
+use model::exit_code;
 use recipes::sheet::{Headings, Look, TimeUnit};
 use recipes::trace::Filter;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use store::Home;
 
 const ABOUT: &str = "Tables that recipes make of profiler reports, over many reports together.";
 

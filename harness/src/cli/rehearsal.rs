@@ -1,8 +1,8 @@
 //! A rehearsal with a fault that nothing in it can see would be green, and would show nothing: it is not begun.
 
 use super::RunArgs;
-use crate::artefact::Plan;
-use crate::fault::{Fault, NodeFault};
+use model::artefact::Plan;
+use model::fault::{Fault, NodeFault};
 
 /// Why a run with such faults would show nothing; a line for each of them.
 pub fn unseen(plan: &Plan, faults: &[NodeFault], args: &RunArgs) -> Vec<String> {

@@ -3,13 +3,13 @@
 use super::reached::Reached;
 use super::run_suites::{close, machinery, told};
 use super::{RunArgs, load, stored, usage};
-use crate::artefact::{Launcher, Plan, Source};
-use crate::plan;
-use crate::reach::process::ProcessReach;
 use crate::recipe::own;
 use crate::replay::{self, From};
-use crate::store::{self, Home, Store, is_foreign};
 use crate::tasks::Cluster;
+use cluster::reach::process::ProcessReach;
+use model::artefact::{Launcher, Plan, Source};
+use plan;
+use store::{self, Home, Store, is_foreign};
 
 pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
     if args.fetch && from != From::Collect {

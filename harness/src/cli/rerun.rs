@@ -3,12 +3,14 @@
 use super::preflight::Again;
 use super::run_suites::{go, make_plan, told};
 use super::{RunArgs, stored, usage};
-use crate::artefact::Plan;
-use crate::plan::{self, Selection};
 use crate::recipe::own;
-use crate::store::{Home, Stored, is_inside};
-use crate::{exit_code, nodeset, owed};
+use base::nodeset;
+use model::artefact::Plan;
+use model::exit_code;
+use plan::{self, Selection};
 use std::collections::BTreeSet;
+use store::{Home, Stored, is_inside};
+use verdict::owed;
 
 pub fn rerun(home: &Home, id: &str, args: &RunArgs) -> i32 {
     let owing = stored::open_own(home, id).and_then(|parent| Ok((owed_by(&parent)?, parent)));

@@ -5,13 +5,14 @@ use super::isolate::after;
 use super::replay::own_recipes;
 use super::run_suites::{self, Past};
 use super::{RunArgs, clean, load, stored};
-use crate::artefact::Plan;
-use crate::inventory::Inventory;
-use crate::run::History;
-use crate::sim::journal::Entry;
-use crate::store::{self, Home, Named, Store, Stored, is_foreign, is_inside};
-use crate::{exit_code, interrupt};
+use cluster::interrupt;
+use cluster::run::History;
+use config::inventory::Inventory;
+use model::artefact::Plan;
+use model::exit_code;
 use serde_json::Value;
+use sim::journal::Entry;
+use store::{self, Home, Named, Store, Stored, is_foreign, is_inside};
 
 pub fn resume(home: &Home, id: &str, args: &RunArgs) -> i32 {
     let ready = own(home, id).and_then(|store| {

@@ -6,29 +6,34 @@ use super::preflight::{self, Again, Stopped};
 use super::reached::{Reached, simulated};
 use super::rehearsal;
 use super::{RunArgs, home, load, no_home, settings, usage};
-use crate::artefact::{Plan, Summary};
-use crate::envlint;
-use crate::fault::NodeFault;
-use crate::history::{past, suspects};
-use crate::inventory::Kind;
-use crate::mistake::Mistake;
 use crate::pipeline::{self, Finished, World};
-use crate::plan::{self, Request, Selection};
-use crate::reach::shared_folder;
 use crate::recipe::own;
-use crate::redact::Secrets;
 use crate::report::{self, ListFormat, Mode, Progress, Report, Unprinted};
-use crate::run::{Clock, History};
-use crate::sim::PretendReach;
-use crate::sim::journal::Entry;
-use crate::store::{self, Home, Store};
-use crate::suite::{Case, OnFailure};
 use crate::tasks::Cluster;
-use crate::{exit_code, interrupt, isolate, physics, sim, unjudged};
+use base::redact::Secrets;
+use cluster::interrupt;
+use cluster::reach::shared_folder;
+use cluster::run::{Clock, History};
+use config::envlint;
+use config::inventory::Kind;
+use config::mistake::Mistake;
+use config::physics;
+use config::suite::{Case, OnFailure};
 use libtest_mimic::{ColorSetting, FormatSetting};
+use model::artefact::{Plan, Summary};
+use model::exit_code;
+use model::fault::NodeFault;
+use plan::{self, Request, Selection};
+use sim;
+use sim::PretendReach;
+use sim::journal::Entry;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
+use store::{self, Home, Store};
+use verdict::history::{past, suspects};
+use verdict::isolate;
+use verdict::unjudged;
 
 pub fn run(args: RunArgs) -> i32 {
     let Some(home) = home() else { return no_home() };
@@ -67,7 +72,7 @@ pub fn run(args: RunArgs) -> i32 {
 pub fn go(
     home: &Home,
     plan: Plan,
-    inventory: &crate::inventory::Inventory,
+    inventory: &config::inventory::Inventory,
     args: &RunArgs,
     again: &Again<'_>,
 ) -> i32 {
@@ -96,7 +101,7 @@ pub fn go(
                 unset.message, inventory.file, unset.line
             );
         }
-        print_quietly(&report::dry_run(&plan, &crate::script::SHARED, args.verbose));
+        print_quietly(&report::dry_run(&plan, &job::script::SHARED, args.verbose));
         return exit_code::PASSED;
     }
     // Before anything is launched.
@@ -163,7 +168,7 @@ pub fn go(
 
 /// How the nodes of a real inventory are reached; pretend ones are made where the run is.
 pub fn reached_by(
-    inventory: &crate::inventory::Inventory,
+    inventory: &config::inventory::Inventory,
     seed: u64,
     args: &RunArgs,
 ) -> Result<Option<Reached>, String> {
@@ -217,7 +222,7 @@ pub fn write(plan: &Plan, finished: &Finished, store: &Store, args: &RunArgs) ->
 }
 
 /// The plan and the inventory that it is for; or all that is wrong, in one go.
-pub fn make_plan(home: &Home, args: &RunArgs) -> Result<(Plan, crate::inventory::Inventory), Vec<String>> {
+pub fn make_plan(home: &Home, args: &RunArgs) -> Result<(Plan, config::inventory::Inventory), Vec<String>> {
     own::load(Some(home.path()), args.recipe_path.as_deref()).map_err(|mistakes| told(&mistakes))?;
     make_plan_as(home, args, None)
 }
@@ -227,7 +232,7 @@ pub fn make_plan_as(
     home: &Home,
     args: &RunArgs,
     run_id: Option<&str>,
-) -> Result<(Plan, crate::inventory::Inventory), Vec<String>> {
+) -> Result<(Plan, config::inventory::Inventory), Vec<String>> {
     let mut loaded = load::load(home, &args.suites, &args.inventory, args.baselines.as_deref())?;
     let mut mistakes = Vec::new();
     let settings = settings(&args.settings);
@@ -317,7 +322,7 @@ pub fn told(mistakes: &[Mistake]) -> Vec<String> {
 
 /// Whether the pretend cluster has the node and the part that a fault names. A real cluster has no faults at all, which
 /// the plan says.
-pub fn check_fault(inventory: &crate::inventory::Inventory, fault: NodeFault) -> Result<(), String> {
+pub fn check_fault(inventory: &config::inventory::Inventory, fault: NodeFault) -> Result<(), String> {
     match inventory.kind {
         Kind::Pretend => sim::check_fault(inventory, fault),
         Kind::Real => Ok(()),
@@ -348,14 +353,14 @@ impl Past {
 }
 
 /// The cluster whose nodes read the reports, where a person wants it so.
-fn analyze_on(inventory: &crate::inventory::Inventory, args: &RunArgs) -> Result<Option<Cluster>, String> {
+fn analyze_on(inventory: &config::inventory::Inventory, args: &RunArgs) -> Result<Option<Cluster>, String> {
     args.analyze_on.as_ref().map(|_| Cluster::of(inventory, None)).transpose()
 }
 
 /// The pretend cluster of a run, as far as it had come. What it is asked to change is written into the run's folder.
 pub async fn pretend_cluster(
     plan: &Plan,
-    inventory: &crate::inventory::Inventory,
+    inventory: &config::inventory::Inventory,
     store: &Store,
     past: Option<&Past>,
 ) -> Result<PretendReach, String> {
@@ -376,7 +381,7 @@ pub async fn pretend_cluster(
 
 pub fn execute(
     plan: &Plan,
-    inventory: &crate::inventory::Inventory,
+    inventory: &config::inventory::Inventory,
     reached: Option<Reached>,
     store: &Store,
     args: &RunArgs,
@@ -388,7 +393,7 @@ pub fn execute(
 /// The same, where cases can be planned again on fewer nodes.
 fn execute_by(
     plan: &Plan,
-    inventory: &crate::inventory::Inventory,
+    inventory: &config::inventory::Inventory,
     reached: Option<Reached>,
     store: &Store,
     args: &RunArgs,

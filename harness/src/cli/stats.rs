@@ -1,9 +1,9 @@
 //! `harness stats`: the tables of statistics of exported reports, by nsys's letters.
 
-use crate::exit_code;
 use crate::stats::{self, Exporting, Order};
-use crate::suggest::nearest;
+use base::suggest::nearest;
 use clap::Parser;
+use model::exit_code;
 use recipes::sheet::{Headings, Look, TimeUnit};
 use recipes::trace::Filter;
 use std::io::{self, IsTerminal, Write};

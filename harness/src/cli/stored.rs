@@ -1,7 +1,7 @@
 //! From the word that names a stored run to the run: its folder, or a bundle that is opened first.
 
 use crate::bundle;
-use crate::store::{Home, Named, Stored, is_foreign};
+use store::{Home, Named, Stored, is_foreign};
 
 /// The same, but of a run that was made here: for what obeys its plan.
 pub fn open_own(home: &Home, word: &str) -> Result<Stored, String> {

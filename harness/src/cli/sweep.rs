@@ -1,12 +1,12 @@
 //! `harness sweep`: pretend clusters with drawn suites and faults, one per seed, held against what must hold in any run.
 
 use super::{home, no_home};
-use crate::exit_code;
-use crate::inventory::Instances;
-use crate::store::Scratch;
 use crate::sweep::{Swept, sweep};
 use clap::Parser;
+use config::inventory::Instances;
+use model::exit_code;
 use std::collections::BTreeMap;
+use store::Scratch;
 
 /// `harness sweep`
 #[derive(Debug, Parser)]

@@ -2,10 +2,11 @@
 
 use super::{accept, baseline, bundle, check, clean, compare, field_kit, history, inventory, isolate, logs};
 use super::{parse, provision, recipe, stats, sweep};
+use crate::lint;
 use crate::recipe::own::worker;
 use crate::tasks::here;
 use crate::tasks::task;
-use crate::{lint, suggest};
+use base::suggest;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use std::ffi::OsString;
 use std::io;

@@ -1,9 +1,9 @@
 //! Lists of Python functions that nsys is to trace (`--python-functions-trace`): what would keep a function from being traced.
 
 use super::json::{self, Kind, Place, Value};
-use crate::envlint::Linted;
-use crate::mistake::Mistake;
-use crate::suggest::nearest;
+use base::suggest::nearest;
+use config::envlint::Linted;
+use config::mistake::Mistake;
 use std::collections::BTreeMap;
 
 /// A list of objects, each a module with functions, and how their ranges are shown.

@@ -8,10 +8,10 @@ mod script;
 pub use function_trace::function_trace;
 pub use script::{Source, scripts};
 
-use crate::envlint::Linted;
-use crate::exit_code;
-use crate::mistake::Mistake;
 use clap::{Args, Subcommand};
+use config::envlint::Linted;
+use config::mistake::Mistake;
+use model::exit_code;
 use std::io::Write;
 use std::path::PathBuf;
 

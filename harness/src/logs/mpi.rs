@@ -2,8 +2,8 @@
 
 use super::nccl::edge;
 use super::{open, shown, write_finding, write_json};
-use crate::exit_code;
 use clap::Args;
+use model::exit_code;
 use recipes::source::mpi_log::{MpiLog, Reader};
 use recipes::source::nccl_debug::EDGES;
 use std::io::{self, Write};

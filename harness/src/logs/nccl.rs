@@ -3,8 +3,8 @@
 
 use super::nccl_shown::write;
 use super::{open, shown, write_json};
-use crate::exit_code;
 use clap::{Args, ValueEnum};
+use model::exit_code;
 use recipes::source::nccl_debug::{Compat, EDGES, Explain, NcclLog, Reader, Script, Wrong};
 use serde::Serialize;
 use std::io::{self, BufRead, Write};

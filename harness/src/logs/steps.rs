@@ -2,8 +2,8 @@
 //! business.
 
 use super::{open, shown, write_finding, write_json};
-use crate::exit_code;
 use clap::Args;
+use model::exit_code;
 use recipes::source::training_log::{
     self as source, Dialect, Figures, ITERATIONS, Series, StepLine, TrainingLog, figures,
 };

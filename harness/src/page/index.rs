@@ -4,7 +4,7 @@ use super::about::{self, About};
 use super::markup::{head, thousands, words};
 use super::policy::policy;
 use super::script::{INDEX, STYLE};
-use crate::report::SIMULATED;
+use base::text::SIMULATED;
 use recipes::sheet::escaped;
 use serde::Serialize;
 use std::fs;

@@ -5,7 +5,7 @@ use super::about::{self, About};
 use super::policy::policy;
 use super::script::{LIBRARY, LICENCES, PAGE, STYLE};
 use super::{Data, Page};
-use crate::report::SIMULATED;
+use base::text::SIMULATED;
 use recipes::recipe::of_reports::Outcome;
 use recipes::sheet::escaped;
 use serde::Serialize;

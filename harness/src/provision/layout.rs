@@ -1,7 +1,7 @@
 //! Where in an unpacked package the folder of a version lies, and what of it is there: the program, the importer for
 //! collections that were cut off, plugins, and the sampler of EFA's counters.
 
-use crate::profile::NsysVersion;
+use job::profile::NsysVersion;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ mod unpack;
 
 pub use layout::Part;
 
-use crate::profile::NsysVersion;
+use job::profile::NsysVersion;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! Of which kind a package is, by its first bytes, and how each kind is unpacked.
 
 use super::{ar, cpio, unpack};
-use crate::profile::NsysVersion;
 use flate2::read::MultiGzDecoder;
+use job::profile::NsysVersion;
 use lzma_rust2::XzReader;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

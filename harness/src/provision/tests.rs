@@ -198,7 +198,7 @@ fn the_wrapper_of_ranks_finds_the_newest_of_several_versions() {
         bench.provision("p.tar", &tar_of(&entries)).expect(version);
     }
     // What it does before anything runs is read out of it: its own lines, up to the call of all of it.
-    let script = crate::script::PROFILE_SH.replace("main \"$@\"", "find_nsys");
+    let script = job::script::PROFILE_SH.replace("main \"$@\"", "find_nsys");
     let found = Command::new("bash")
         .args(["-c", &script])
         .env("NSYS_VENDOR_FOLDER", bench.to())

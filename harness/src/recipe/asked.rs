@@ -2,7 +2,7 @@
 
 use super::sets;
 use super::words::{split, unescaped};
-use crate::suggest::nearest;
+use base::suggest::nearest;
 use recipes::recipe::of_reports::{COMPOSITE, ReportRecipe, all, find, group_of};
 use recipes::report::Arguments;
 

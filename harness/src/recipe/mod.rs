@@ -16,11 +16,11 @@ pub use asked::{Asked, asked};
 pub use manual::{list, manual};
 pub use pages::index;
 
-use crate::report::SIMULATED;
 use crate::stats::{Chosen, Exporting, choose};
 use crate::tasks::{self, Cluster, Failed, Joined};
-use crate::{exit_code, store};
+use base::text::SIMULATED;
 use folder::Folder;
+use model::exit_code;
 use progress::Bar;
 use recipes::recipe::of_reports::{Input, Outcome, Survey, survey};
 use recipes::sheet::{FORMS, FormSpec, Look, Sheet, parquet, visible};
@@ -28,6 +28,7 @@ use recipes::source::report_file;
 use recipes::trace::Filter;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use store;
 use summary::Run;
 
 /// All that a person may ask for.

@@ -3,12 +3,13 @@
 
 use super::{Order, TableForm};
 use crate::page::{self, INDEX_NAME, Page};
-use crate::{exit_code, store};
+use model::exit_code;
 use recipes::recipe::of_reports::{Outcome, ReportRecipe};
 use recipes::report::Arguments;
 use recipes::sheet::visible;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use store;
 
 /// `NAME.html` in the folder of that recipe's tables.
 pub fn write(

@@ -1,9 +1,10 @@
 //! The few lines of a run that was ended because its launcher, image or tool is broken: what the tool said last, and what to
 //! check. One line per assertion would say the same thing hundreds of times.
 
-use super::{Report, SIMULATED};
-use crate::artefact::{CommonFailure, Summary};
-use crate::text::{count, show};
+use super::Report;
+use base::text::SIMULATED;
+use base::text::{count, show};
+use model::artefact::{CommonFailure, Summary};
 use std::fmt::Write;
 
 /// Lines of the tool's own.
@@ -54,6 +55,7 @@ fn not_run(summary: &Summary, case: &str) -> usize {
 mod tests {
     use super::*;
     use crate::report::fixture;
+    use crate::report::fixture::Reported as _;
 
     #[test]
     fn a_broken_launcher_is_a_few_lines_with_the_tools_own() {

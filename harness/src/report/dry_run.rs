@@ -1,15 +1,16 @@
 //! A plan as text: everything that a run would send, where to, for how long, and what would come back.
 //! Nothing is decided or looked up here; what is shown is what the plan holds.
 
-use super::SIMULATED;
-use crate::artefact::{
+use base::nodeset;
+use base::text::SIMULATED;
+use base::text::{command_line, count, duration, show, show_lines};
+use model::artefact::{
     ExpectedFile, FileKind, Kin, Launcher, Plan, PlannedAllocation, PlannedCase, PlannedIsolation,
     PlannedJob, WorkloadFacts,
 };
-use crate::text::{command_line, count, duration, show, show_lines};
-use crate::{nodeset, unjudged};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use verdict::unjudged;
 
 /// Expected files that are named one by one.
 const MOST_FILES: usize = 8;

@@ -2,8 +2,9 @@
 //! The fields of the summary are those of its type (`artefact.rs`).
 
 use super::Report;
-use crate::artefact::{Culprit, Status, Summary, Verdict};
-use crate::text::{is_deceptive, is_red};
+use crate::report::text::is_red;
+use base::text::is_deceptive;
+use model::artefact::{Culprit, Status, Summary, Verdict};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::iter::once;
@@ -107,6 +108,7 @@ fn harmless(json: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::fixture::Reported as _;
     use crate::report::fixture::{self, Made};
 
     #[test]

@@ -7,10 +7,12 @@ mod read_back;
 #[cfg(test)]
 mod tests;
 
-use super::{Report, ReportError, SIMULATED};
-use crate::artefact::{CaseVerdict, Status, Verdict};
-use crate::text::{cap, own_name, place, show, show_lines};
+use super::{Report, ReportError};
+use crate::report::text::{own_name, place};
+use base::text::SIMULATED;
+use base::text::{cap, show, show_lines};
 use junit_report::{Duration, OffsetDateTime, TestCase, TestResult, TestSuite};
+use model::artefact::{CaseVerdict, Status, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use time::format_description::well_known::Rfc3339;

@@ -1,7 +1,7 @@
 //! The names of all assertions of a plan, for a person, for nextest and for programs.
 //! Which assertions were selected is decided in the plan.
 
-use crate::artefact::Plan;
+use model::artefact::Plan;
 use serde_json::json;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub fn list(plan: &Plan, format: ListFormat) -> String {
         for assertion in &case.assertions {
             match format {
                 ListFormat::Pretty | ListFormat::Terse => {
-                    text.push_str(&crate::text::show(&assertion.name));
+                    text.push_str(&base::text::show(&assertion.name));
                     text.push_str(": test");
                 }
                 ListFormat::Json => text.push_str(&super::json::line(&json!({

@@ -10,6 +10,7 @@ mod junit;
 mod list;
 mod progress;
 mod terminal;
+pub mod text;
 mod trials;
 
 pub use broken::{broken, headline, words as last_words};
@@ -20,7 +21,7 @@ pub use progress::{Mode, Progress};
 pub use terminal::closing;
 pub use trials::{Unprinted, face, trials};
 
-use crate::artefact::{CaseVerdict, Plan, Summary};
+use model::artefact::{CaseVerdict, Plan, Summary};
 use std::fmt;
 
 /// All that a report is made from.
@@ -48,9 +49,6 @@ pub const REPORTERS: [Reporter; 2] = [
     },
 ];
 
-/// Said of every pretend run, wherever its results are seen.
-pub const SIMULATED: &str = "SIMULATED: nothing in this run was measured on real hardware";
-
 /// Why a report could not be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportError(pub String);
@@ -66,6 +64,7 @@ impl std::error::Error for ReportError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::fixture::Reported as _;
 
     #[test]
     fn every_file_of_a_pretend_run_says_so() {

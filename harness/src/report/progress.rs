@@ -1,10 +1,10 @@
 //! What a run says of itself while it works, on stderr: bars at a terminal, plain lines elsewhere.
 //! It has no clock: the caller tells the time, which in a pretend run is pretend.
 
-use crate::artefact::Ended;
-use crate::nodeset;
-use crate::text::{count, duration, show};
+use base::nodeset;
+use base::text::{count, duration, show};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use model::artefact::Ended;
 use std::collections::BTreeMap;
 use std::io::{Write, stderr};
 use std::time::Duration;

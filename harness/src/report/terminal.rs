@@ -1,13 +1,17 @@
 //! What a person reads after the results of a run: who is guilty, what is red, then counts, coverage and the way on.
 //! The results themselves are printed by libtest-mimic (`trials.rs`).
 
-use super::{Report, SIMULATED};
-use crate::artefact::{CaseVerdict, Counts, Coverage, Status, Summary, Verdict};
-use crate::text::{count, duration, is_red, place, show, subject};
-use crate::{exit_code, nodeset, unjudged};
+use super::Report;
+use crate::report::text::{is_red, place, subject};
+use base::nodeset;
+use base::text::SIMULATED;
+use base::text::{count, duration, show};
+use model::artefact::{CaseVerdict, Counts, Coverage, Status, Summary, Verdict};
+use model::exit_code;
 use recipes::finding::Finding;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use verdict::unjudged;
 
 /// Of kinds of red, and of findings: more is a wall, and stands in the reports.
 const MOST: usize = 9;
@@ -300,8 +304,9 @@ fn meaning(code: i32) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::artefact::Share;
+    use crate::report::fixture::Reported as _;
     use crate::report::fixture::{self, Made};
+    use model::artefact::Share;
 
     #[test]
     fn a_red_run_ends_with_culprits_then_what_is_red_then_counts() {

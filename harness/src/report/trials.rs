@@ -2,9 +2,9 @@
 //! What the verdicts amount to (exit code, culprits) is said elsewhere.
 
 use super::Report;
-use crate::artefact::{Status, Verdict};
-use crate::text::show;
+use base::text::show;
 use libtest_mimic::{Arguments, Completion, Conclusion, Failed, Trial};
+use model::artefact::{Status, Verdict};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 
@@ -107,6 +107,7 @@ fn quietly<T>(print: impl FnOnce() -> T) -> Result<T, Unprinted> {
 mod tests {
     use super::*;
     use crate::report::fixture;
+    use crate::report::fixture::Reported as _;
 
     #[test]
     fn what_failed_says_its_status_first_then_where_to_look_and_what_to_try() {

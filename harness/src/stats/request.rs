@@ -1,7 +1,7 @@
 //! Reports, formats and outputs as they are asked for, matched up with each other. Every mistake is told in one go, with
 //! the nearest right word.
 
-use crate::suggest::nearest;
+use base::suggest::nearest;
 use recipes::report::{self, Arguments, ReportSpec};
 use recipes::sheet::{FORMS, Form, FormSpec, find_form};
 use std::path::PathBuf;

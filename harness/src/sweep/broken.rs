@@ -1,11 +1,11 @@
 //! What must hold in any run, whatever went wrong in it, held against what the run left and against the faults that it
 //! had: a green verdict needs its measurements, and there are measurements that those faults make impossible.
 
-use crate::artefact::{
+use cluster::run::shared_slots;
+use model::artefact::{
     CaseVerdict, Plan, PlannedAssertion, PlannedCase, PlannedProfile, Status, Summary, Verdict,
 };
-use crate::fault::{Fault, NodeFault};
-use crate::run::shared_slots;
+use model::fault::{Fault, NodeFault};
 use recipes::metric::{Dim, Metrics, Query};
 use recipes::recipe;
 use serde_json::Value;
@@ -99,7 +99,7 @@ fn exit_code(summary: &Summary) -> Vec<String> {
     let counts = &summary.counts;
     let red = counts.fail + counts.unexpected_pass;
     let untold = counts.inconclusive + counts.error;
-    let green = summary.exit_code == crate::exit_code::PASSED;
+    let green = summary.exit_code == model::exit_code::PASSED;
     match green && red + untold > 0 {
         true => vec![format!("exit code 0 with {red} failed and {untold} not told")],
         false => Vec::new(),

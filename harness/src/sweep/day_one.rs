@@ -1,22 +1,22 @@
 //! The first day of a fleet, simulated: published figures as the only baselines, noise from run to run and from node to
 //! node, and a low value now and then. Healthy fleets and drawn faults, each a whole run of a suite.
 
-use crate::artefact::{Culprit, Summary};
-use crate::baseline::Baselines;
-use crate::fault::NodeFault;
-use crate::inventory::{Instances, Inventory};
 use crate::pipeline::{self, World};
-use crate::plan::{self, Request};
-use crate::reach::openssh::FANOUT;
-use crate::reach::slurm_calls::SlurmCalls;
 use crate::report::{Mode, Progress};
-use crate::run::Clock;
-use crate::sim::PretendReach;
-use crate::sim::noise::{self, Noise};
-use crate::store::Store;
-use crate::suite::Suite;
+use cluster::reach::openssh::FANOUT;
+use cluster::reach::slurm_calls::SlurmCalls;
+use cluster::run::Clock;
+use config::baseline::Baselines;
+use config::inventory::{Instances, Inventory};
+use config::suite::Suite;
+use model::artefact::{Culprit, Summary};
+use model::fault::NodeFault;
+use plan::{self, Request};
+use sim::PretendReach;
+use sim::noise::{self, Noise};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use store::Store;
 
 /// What is read once for all runs.
 pub struct DayOne {

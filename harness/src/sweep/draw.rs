@@ -1,7 +1,7 @@
 //! Draws a cluster, a suite and faults from one seed. The suite and the inventory are text, so that reading them is
 //! swept too. Faults are drawn with swarm weights: each seed has its own few kinds, which then come often.
 
-use crate::fault::Fault;
+use model::fault::Fault;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::fmt::Write;

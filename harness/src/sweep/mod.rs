@@ -8,22 +8,22 @@ mod draw;
 pub use broken::{Left, broken};
 pub use draw::{Drawn, draw};
 
-use crate::artefact::CaseVerdict;
-use crate::fault::NodeFault;
-use crate::inventory::{Instances, Inventory};
 use crate::pipeline::{self, World};
-use crate::plan::{self, Request};
-use crate::reach::openssh::FANOUT;
-use crate::reach::slurm_calls::SlurmCalls;
 use crate::report::{Mode, Progress};
-use crate::run::Clock;
-use crate::sim::PretendReach;
-use crate::store::Store;
-use crate::suite::Suite;
+use cluster::reach::openssh::FANOUT;
+use cluster::reach::slurm_calls::SlurmCalls;
+use cluster::run::Clock;
+use config::inventory::{Instances, Inventory};
+use config::suite::Suite;
+use model::artefact::CaseVerdict;
+use model::fault::NodeFault;
+use plan::{self, Request};
 use recipes::metric::Metrics;
 use serde_json::Value;
+use sim::PretendReach;
 use std::collections::BTreeMap;
 use std::path::Path;
+use store::Store;
 
 /// What a seed came to.
 #[derive(Debug)]

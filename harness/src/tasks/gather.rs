@@ -2,10 +2,10 @@
 //! on another node; then it is lost, and why is told.
 
 use super::{PART, Place, part};
-use crate::analysis_names;
-use crate::interrupt;
-use crate::launch::slurm_array::{Arrays, Task};
-use crate::reach::ReachError;
+use cluster::interrupt;
+use cluster::launch::slurm_array::{Arrays, Task};
+use cluster::reach::ReachError;
+use model::analysis_names;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

@@ -3,10 +3,10 @@
 
 use super::of_jobs::OfJobs;
 use super::shares;
-use crate::artefact::PlannedRecipe;
 use crate::limited::{self, Failed, Limits};
 use crate::panics;
 use crate::recipe::own;
+use model::artefact::PlannedRecipe;
 use recipes::recipe::{self, FileRole, JobInput, Kept};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;

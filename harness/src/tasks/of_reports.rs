@@ -1,6 +1,6 @@
 //! The work of tasks where a person names reports: recipes with their arguments, and which reports there are.
 
-use crate::digest::sha256;
+use base::digest::sha256;
 use recipes::recipe::of_reports::{Input, Part, ReportRecipe, Survey, find, part};
 use recipes::report::Arguments;
 use recipes::trace::{Filter, Trace};

@@ -2,7 +2,7 @@
 //! nodes see; what a task hands back for it is told in `part.rs`.
 
 use super::{of_jobs::OfJobs, of_reports::OfReports};
-use crate::artefact::PlannedRecipe;
+use model::artefact::PlannedRecipe;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 //! `recipes`. A file that is not whole, or made for another order, is none.
 
 use super::order::FORMAT;
-use crate::digest::sha256;
+use base::digest::sha256;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]

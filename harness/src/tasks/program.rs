@@ -1,8 +1,8 @@
 //! Which program nodes run: this very one. Another version may count otherwise, so that it is refused, here and there.
 
 use super::order::Program;
-use crate::digest::sha256_of_file;
-use crate::inventory::Paths;
+use base::digest::sha256_of_file;
+use config::inventory::Paths;
 use std::path::{Path, PathBuf};
 
 /// This program.
@@ -74,7 +74,7 @@ mod tests {
             slurm: None,
             harness: harness.map(text),
             counters: String::new(),
-            samples: crate::inventory::SamplePaths::default(),
+            samples: config::inventory::SamplePaths::default(),
         }
     }
 

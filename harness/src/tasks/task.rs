@@ -3,11 +3,12 @@
 
 use super::order::{Order, Work};
 use super::{PART, part, program};
-use crate::digest::sha256;
 use crate::recipe::own;
-use crate::{exit_code, store};
+use base::digest::sha256;
+use model::exit_code;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use store;
 
 /// The verb by which the program starts itself; no person types it.
 pub const VERB: &str = "analyze-part";

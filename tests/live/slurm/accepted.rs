@@ -44,7 +44,7 @@ fn of_four_new_nodes_the_one_with_a_slow_nic_is_rejected_and_costs_nothing_more(
     let all = std::fs::read_dir(project.path().join("out/runs")).expect("runs").flatten();
     let all = all.map(|entry| entry.path()).find(|path| path.to_string_lossy().ends_with("-03-all"));
     let plan = std::fs::read_to_string(all.expect("a run").join("plan.json")).expect("a plan");
-    let plan: harness::artefact::Plan = serde_json::from_str(&plan).expect("a plan");
+    let plan: model::artefact::Plan = serde_json::from_str(&plan).expect("a plan");
     let jobs: Vec<&[String]> = plan.cases[0].jobs.iter().map(|job| job.nodes.as_slice()).collect();
     assert_eq!(jobs, [["n5", "n7", "n8"].map(str::to_owned).as_slice()]);
     cluster.assert_nothing_is_left();

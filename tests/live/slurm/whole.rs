@@ -199,6 +199,6 @@ fn sixty_four_nodes_are_one_job_and_sixty_four_jobs_in_little_memory() {
 
 /// The NICs of a p5.
 fn devices() -> Vec<String> {
-    let instances = harness::inventory::Instances::load(&root()).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let instances = config::inventory::Instances::load(&root()).unwrap_or_else(|wrong| panic!("{wrong}"));
     instances.get("p5").expect("a profile").nics.clone()
 }

@@ -2,9 +2,9 @@
 
 use super::hosts::{Hosts, block};
 use crate::fact::Fact;
+use cluster::reach::openssh::OpenSsh;
+use cluster::reach::{Answer, Command, Host, Reach, ReachError, Status};
 use futures::future::join_all;
-use harness::reach::openssh::OpenSsh;
-use harness::reach::{Answer, Command, Host, Reach, ReachError, Status};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::time::Duration;

@@ -3,8 +3,8 @@
 use super::commands::{exec, host};
 use super::hosts::{Hosts, block, processes_with, wait_until};
 use crate::fact::Fact;
+use cluster::reach::{Reach, ReachError};
 use futures::future::join_all;
-use harness::reach::{Reach, ReachError};
 use std::fs;
 use std::net::TcpListener;
 use std::process::Command;

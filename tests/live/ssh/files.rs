@@ -3,7 +3,7 @@
 use super::commands::{exec, host};
 use super::hosts::{Hosts, block, is_root};
 use crate::fact::Fact;
-use harness::reach::{Reach, ReachError};
+use cluster::reach::{Reach, ReachError};
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -1,8 +1,8 @@
 //! Real sshds on loopback addresses, one for each pretended host, with keys and a configuration of their own in a folder
 //! that goes with them. They are ended by their process ids, when the test ends or panics.
 
-use harness::nodeset;
-use harness::reach::openssh::{FANOUT, OpenSsh, Way};
+use base::nodeset;
+use cluster::reach::openssh::{FANOUT, OpenSsh, Way};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fmt::Write;

@@ -5,7 +5,7 @@ use super::hosts::{Hosts, block};
 use super::suites::Bench;
 use crate::fact::Fact;
 use crate::project::Ran;
-use harness::reach::{Host, Reach};
+use cluster::reach::{Host, Reach};
 use std::fs;
 use std::time::{Duration, Instant};
 

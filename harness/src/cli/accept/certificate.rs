@@ -2,16 +2,16 @@
 
 use super::delivery::{Made, Stopped};
 use super::stages::Accepting;
-use crate::accept::judged::judged_by;
-use crate::accept::limits::{OfRun, limits};
-use crate::accept::stages::Stage;
-use crate::accept::words;
-use crate::artefact::FORMAT;
-use crate::artefact::acceptance::{Acceptance, StackPart};
-use crate::nodeset;
-use crate::report::SIMULATED;
-use crate::store::{CHECKSUMS, checksums};
+use base::nodeset;
+use base::text::SIMULATED;
+use model::artefact::FORMAT;
+use model::artefact::acceptance::{Acceptance, StackPart};
 use std::collections::{BTreeMap, BTreeSet};
+use store::{CHECKSUMS, checksums};
+use verdict::accept::judged::judged_by;
+use verdict::accept::limits::{OfRun, limits};
+use verdict::accept::stages::Stage;
+use verdict::accept::words;
 
 pub const JSON: &str = "acceptance.json";
 pub const MARKDOWN: &str = "acceptance.md";
@@ -26,7 +26,7 @@ pub fn of(accepting: &Accepting) -> Acceptance {
     let simulated = inventory.is_simulated()
         || probe.is_some_and(|probe| probe.simulated)
         || delivery.made.iter().any(|made| made.summary.simulated);
-    let at = |probe: &crate::artefact::Probe| probe.at.clone();
+    let at = |probe: &model::artefact::Probe| probe.at.clone();
     let began = delivery.made.first().map(|made| made.summary.started.clone());
     let ended = delivery.made.last().map(|made| made.summary.ended.clone());
     let runs: Vec<OfRun> = delivery
@@ -82,7 +82,7 @@ fn stack(accepting: &Accepting) -> Vec<StackPart> {
     let asked = accepting.probe.iter().flat_map(|probe| &probe.nodes).filter(|node| new.contains(&node.node));
     for node in asked {
         for (name, value) in &node.facts {
-            if crate::facts::fact(name).is_some_and(|fact| fact.is_alike) {
+            if config::facts::fact(name).is_some_and(|fact| fact.is_alike) {
                 parts.entry((name.clone(), value.to_string())).or_default().insert(node.node.clone());
             }
         }

@@ -2,19 +2,20 @@
 //! with it finds what was done and makes what was not. What the runs are is decided in `stages`.
 
 use super::super::{RunArgs, resume, run_suites};
-use crate::accept::stages::Stage;
-use crate::artefact::acceptance::RunOfStage;
-use crate::artefact::{CaseVerdict, Plan, Summary};
-use crate::inventory::Inventory;
 use crate::pipeline;
-use crate::plan;
 use crate::report::{estimate_s, node_hours};
-use crate::store::{self, Home, Store, Stored};
-use crate::{interrupt, nodeset};
+use base::nodeset;
 use clap::Parser;
+use cluster::interrupt;
+use config::inventory::Inventory;
+use model::artefact::acceptance::RunOfStage;
+use model::artefact::{CaseVerdict, Plan, Summary};
+use plan;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
+use store::{self, Home, Store, Stored};
+use verdict::accept::stages::Stage;
 
 pub const RECORD: &str = "delivery.json";
 
@@ -166,7 +167,7 @@ impl Delivery {
     fn same(&self, folder: &Path, plan: &Plan) -> Result<(), Stopped> {
         let stored = Stored::open(folder).map_err(machinery)?;
         let jobs = |plan: &Plan| -> Vec<(String, String, Vec<String>)> {
-            let of = |case: &crate::artefact::PlannedCase| {
+            let of = |case: &model::artefact::PlannedCase| {
                 let jobs =
                     case.jobs.iter().map(|job| (case.name.clone(), job.name.clone(), job.nodes.clone()));
                 jobs.collect::<Vec<_>>()

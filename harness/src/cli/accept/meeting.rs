@@ -2,13 +2,13 @@
 //! nodes for which there are baselines.
 
 use super::stages::Accepting;
-use crate::accept::placing;
-use crate::accept::stages::{Stage, size_of_group};
-use crate::artefact::PlannedBaseline;
-use crate::nodeset;
-use crate::plan::Placed;
-use crate::suite::{Case, Placement, Suite, Workload};
+use base::nodeset;
+use config::suite::{Case, Placement, Suite, Workload};
+use model::artefact::PlannedBaseline;
+use plan::Placed;
 use std::collections::{BTreeMap, BTreeSet};
+use verdict::accept::placing;
+use verdict::accept::stages::{Stage, size_of_group};
 
 /// Where each case of a stage is placed.
 pub type Sets = BTreeMap<String, Vec<Placed>>;

@@ -12,20 +12,23 @@ mod told;
 mod vendor;
 
 use super::{home, load, no_home, run_suites};
-use crate::accept::stages::divide;
-use crate::artefact::FORMAT;
-use crate::fault::NodeFault;
-use crate::isolate::round::Probes;
-use crate::mistake::Mistake;
-use crate::reach::openssh;
 use crate::recipe::own;
-use crate::store::{self, Home};
-use crate::{exit_code, interrupt, nodeset, physics};
+use base::nodeset;
 use clap::Parser;
+use cluster::interrupt;
+use cluster::reach::openssh;
+use config::mistake::Mistake;
+use config::physics;
 use delivery::{Asked, Delivery, Record, Stopped};
+use model::artefact::FORMAT;
+use model::exit_code;
+use model::fault::NodeFault;
 use stages::Accepting;
 use std::fs;
 use std::path::{Path, PathBuf};
+use store::{self, Home};
+use verdict::accept::stages::divide;
+use verdict::isolate::round::Probes;
 
 const CODES: &str = "\
 Exit codes: 0 all are accepted; 1 some are rejected (beats 3); 2 wrong usage; 3 some are not decided: something was not
@@ -209,7 +212,7 @@ fn assemble(
     folder: &Path,
     suite: &str,
     inventory: &str,
-    record: impl FnOnce(&crate::inventory::Inventory) -> Result<Record, Vec<String>>,
+    record: impl FnOnce(&config::inventory::Inventory) -> Result<Record, Vec<String>>,
 ) -> Result<Accepting, Vec<String>> {
     let loaded = load::load(home, &[suite.to_owned()], inventory, None)?;
     let inventory = loaded.inventory;

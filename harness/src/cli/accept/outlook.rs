@@ -3,12 +3,12 @@
 
 use super::meeting::Sets;
 use super::stages::Accepting;
-use crate::accept::stages::Stage;
-use crate::isolate::outlook::outlook;
-use crate::isolate::{Fleet, Next, next};
 use crate::report::{estimate_s, node_hours};
-use crate::suite::Suite;
+use config::suite::Suite;
 use std::collections::BTreeSet;
+use verdict::accept::stages::Stage;
+use verdict::isolate::outlook::outlook;
+use verdict::isolate::{Fleet, Next, next};
 
 pub struct Outlook {
     pub stages: Vec<OfStage>,

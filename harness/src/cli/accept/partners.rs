@@ -1,8 +1,8 @@
 //! Which nodes are taken for good: those that somebody names, or those that the last passing run was on.
 
-use crate::inventory::Inventory;
-use crate::nodeset;
-use crate::store::{self, Home, Stored};
+use base::nodeset;
+use config::inventory::Inventory;
+use store::{self, Home, Stored};
 
 const NONE: &str = "none";
 
@@ -46,8 +46,8 @@ fn vouched_for(home: &Home, inventory: &Inventory, others: &[String]) -> Option<
             return None;
         }
         let stored = Stored::open(folder).ok()?;
-        let summary: crate::artefact::Summary = store::read_json(&folder.join("summary.json")).ok()?;
-        let has_passed = summary.exit_code == crate::exit_code::PASSED && summary.counts.pass > 0;
+        let summary: model::artefact::Summary = store::read_json(&folder.join("summary.json")).ok()?;
+        let has_passed = summary.exit_code == model::exit_code::PASSED && summary.counts.pass > 0;
         if summary.inventory != inventory.name || !has_passed || stored.plan.replayed_from.is_some() {
             return None;
         }

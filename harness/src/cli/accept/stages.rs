@@ -4,20 +4,21 @@
 use super::super::{preflight, run_suites};
 use super::delivery::{Delivery, Stopped, machinery};
 use super::meeting::{Sets, members};
-use crate::accept::course::{Course, Open, Seen, line};
-use crate::accept::placing::Had;
-use crate::accept::stages::Stage;
-use crate::accept::standing::{Standing, standings};
-use crate::artefact::acceptance::StageRecord;
-use crate::artefact::{Plan, PlannedRecipe, Probe, Source};
-use crate::baseline::Baselines;
-use crate::isolate::evidence;
-use crate::isolate::round::Probes;
-use crate::plan::{self, Request};
-use crate::store;
-use crate::suite::{Placement, Suite};
-use crate::{nodeset, probe};
+use base::nodeset;
+use cluster::probe;
+use config::baseline::Baselines;
+use config::suite::{Placement, Suite};
+use model::artefact::acceptance::StageRecord;
+use model::artefact::{Plan, PlannedRecipe, Probe, Source};
+use plan::{self, Request};
 use std::collections::BTreeMap;
+use store;
+use verdict::accept::course::{Course, Open, Seen, line};
+use verdict::accept::placing::Had;
+use verdict::accept::stages::Stage;
+use verdict::accept::standing::{Standing, standings};
+use verdict::isolate::evidence;
+use verdict::isolate::round::Probes;
 
 pub const PROBE: &str = "probe.json";
 

@@ -4,15 +4,15 @@
 use super::super::isolate::{fleet, told};
 use super::delivery::{Stopped, machinery};
 use super::stages::Accepting;
-use crate::accept::course::Open;
-use crate::accept::stages::Stage;
-use crate::accept::standing::Standing;
-use crate::artefact::acceptance::RunOfStage;
-use crate::isolate::evidence::Line;
-use crate::isolate::round::{OfCase, Tried, answers};
-use crate::isolate::{self, Answer, Conclusion, Next};
-use crate::nodeset;
+use base::nodeset;
+use model::artefact::acceptance::RunOfStage;
 use std::collections::{BTreeMap, BTreeSet};
+use verdict::accept::course::Open;
+use verdict::accept::stages::Stage;
+use verdict::accept::standing::Standing;
+use verdict::isolate::evidence::Line;
+use verdict::isolate::round::{OfCase, Tried, answers};
+use verdict::isolate::{self, Answer, Conclusion, Next};
 
 /// Fewer cannot be told apart.
 const FEWEST: usize = 4;

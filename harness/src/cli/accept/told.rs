@@ -4,9 +4,9 @@ use super::certificate::{MARKDOWN, VENDOR};
 use super::counted;
 use super::outlook::Outlook;
 use super::stages::Accepting;
-use crate::artefact::acceptance::Acceptance;
-use crate::nodeset;
-use crate::text::duration;
+use base::nodeset;
+use base::text::duration;
+use model::artefact::acceptance::Acceptance;
 
 pub fn heading(accepting: &Accepting) {
     let asked = &accepting.delivery.record.asked;

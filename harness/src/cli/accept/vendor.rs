@@ -3,11 +3,11 @@
 
 use super::certificate::VENDOR;
 use super::delivery::{Delivery, RECORD, Stopped, machinery};
-use crate::accept::pseudonyms::Pseudonyms;
-use crate::accept::site_names;
-use crate::store::{self, CHECKSUMS, Home, checksums};
 use std::fs;
 use std::path::Path;
+use store::{self, CHECKSUMS, Home, checksums};
+use verdict::accept::pseudonyms::Pseudonyms;
+use verdict::accept::site_names;
 
 const LEFT_OUT: &str = "left-out.txt";
 

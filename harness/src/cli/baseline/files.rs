@@ -1,11 +1,11 @@
 //! The files of baselines in the project: those in force and the proposals beside them, read and written whole. The lines
 //! of comment that a file opens with stay as they are.
 
-use crate::baseline::{Baselines, PENDING};
-use crate::store::{Home, write_whole};
-use crate::toml_reader::file;
+use config::baseline::{Baselines, PENDING};
+use config::toml_reader::file;
 use std::fs;
 use std::path::{Path, PathBuf};
+use store::{Home, write_whole};
 
 pub fn in_force(home: &Home, instance: &str) -> PathBuf {
     home.path().join("baselines").join(format!("{instance}.toml"))

@@ -1,15 +1,17 @@
 //! `harness baseline show`, `lint`, `diff` and `export`: baselines as they are, for people and for programs.
 
 use super::files;
-use crate::baseline::review::{name, percent};
-use crate::baseline::{Baseline, Baselines, PENDING};
+use crate::check;
 use crate::cli::columns::{columns, comma_separated};
 use crate::cli::usage;
-use crate::store::Home;
-use crate::{bounds, check, exit_code};
 use clap::Args;
+use config::baseline::review::{name, percent};
+use config::baseline::{Baseline, Baselines, PENDING};
+use config::bounds;
+use model::exit_code;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use store::Home;
 
 #[derive(Debug, Args)]
 pub struct ShowArgs {

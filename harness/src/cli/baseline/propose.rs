@@ -1,17 +1,17 @@
 //! `harness baseline propose`: which numbers of which runs are fit to be a baseline, and the proposals made of them.
 
 use super::files;
-use crate::artefact::{Plan, PlannedBaseline, Status, Verdict};
-use crate::baseline::propose::{Number, Origin, Proposed, RunNumbers, propose};
-use crate::baseline::review::{name, shown};
-use crate::baseline::{Baselines, PENDING};
 use crate::cli::{stored, usage};
-use crate::exit_code;
-use crate::fingerprint::{COMPARABLE, VARIABLES, variables};
-use crate::plan;
-use crate::store::{Home, Stored};
 use clap::Args;
+use config::baseline::propose::{Number, Origin, Proposed, RunNumbers, propose};
+use config::baseline::review::{name, shown};
+use config::baseline::{Baselines, PENDING};
+use model::artefact::{Plan, PlannedBaseline, Status, Verdict};
+use model::exit_code;
+use plan;
 use std::collections::{BTreeMap, BTreeSet};
+use store::{Home, Stored};
+use verdict::fingerprint::{COMPARABLE, VARIABLES, variables};
 
 #[derive(Debug, Args)]
 pub struct ProposeArgs {
@@ -141,7 +141,7 @@ enum Read {
 /// The run's numbers, less what was not measured or contradicts itself; or why none of them can be a baseline: its
 /// cross-checks disagree, its nodes are on different software, or nothing real made it.
 fn read(run: &Stored, left_out: &mut LeftOut) -> Result<Read, String> {
-    let told = |error: crate::store::StoreError| error.to_string();
+    let told = |error: store::StoreError| error.to_string();
     let plan = &run.plan;
     // By independent run: repeats of a case are each one.
     let mut numbers: BTreeMap<usize, Vec<Number>> = BTreeMap::new();
@@ -235,7 +235,7 @@ const DISAGREE: &str = "crosscheck.sizes_disagree";
 
 /// Whether accounts of one thing cannot all be right, wherever in the run that is: the other numbers are not believed either.
 fn disagreement(run: &Stored) -> Result<Option<String>, String> {
-    let told = |error: crate::store::StoreError| error.to_string();
+    let told = |error: store::StoreError| error.to_string();
     for case in run.plan.cases.iter().filter(|case| case.skip.is_none() && case.sim_faults.is_empty()) {
         let verdicts =
             run.verdict(&case.name).map_err(told)?.map(|judged| judged.verdicts).unwrap_or_default();
@@ -287,7 +287,7 @@ fn subject(verdict: &Verdict) -> String {
 
 fn held_against_baselines(plan: &Plan) -> u32 {
     let all = plan.cases.iter().filter(|case| case.skip.is_none()).flat_map(|case| &case.assertions);
-    all.filter(|one: &&crate::artefact::PlannedAssertion| {
+    all.filter(|one: &&model::artefact::PlannedAssertion| {
         matches!(&one.bound.baseline, Some(baseline) if !matches!(baseline, PlannedBaseline::Expired(_)))
     })
     .count() as u32
@@ -339,7 +339,7 @@ fn write(home: &Home, made: &Made) -> i32 {
         .proposed
         .entries
         .iter()
-        .filter(|entry| entry.state == crate::baseline::State::Provisional)
+        .filter(|entry| entry.state == config::baseline::State::Provisional)
         .count();
     let provisional = if few == 0 { String::new() } else { format!(", {few} of them provisional") };
     println!(

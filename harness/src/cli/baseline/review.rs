@@ -1,13 +1,13 @@
 //! `harness baseline review`: a person sees the old and the new beside each other, and decides.
 
 use super::files;
-use crate::baseline::review::{Decision, Who, decide, name, open, shown};
-use crate::baseline::{BaselineKey, Baselines, PENDING};
 use crate::cli::usage;
-use crate::exit_code;
-use crate::store::{self, Home};
 use clap::Args;
+use config::baseline::review::{Decision, Who, decide, name, open, shown};
+use config::baseline::{BaselineKey, Baselines, PENDING};
+use model::exit_code;
 use std::io::{self, BufRead, IsTerminal, Write};
+use store::{self, Home};
 
 #[derive(Debug, Args)]
 pub struct ReviewArgs {

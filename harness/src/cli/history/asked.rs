@@ -1,10 +1,10 @@
 //! What `--where` says: dimensions of a metric, and what they are not.
 
-use crate::history::series::Asked;
-use crate::suggest;
-use crate::toml_reader::quantity;
+use base::suggest;
+use config::toml_reader::quantity;
 use recipes::metric::{Dim, DimValue};
 use recipes::recipe;
+use verdict::history::series::Asked;
 
 /// The words that are no dimension, and the short one for a size.
 const OTHERS: [&str; 4] = ["suite", "instance", "nodes", "size"];

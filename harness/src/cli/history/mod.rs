@@ -6,12 +6,12 @@ mod suspects;
 mod text;
 
 use super::{home_or_here, no_home, usage};
-use crate::exit_code;
-use crate::history::past::{self, Past};
-use crate::history::series::{self, Found};
 use clap::Parser;
+use model::exit_code;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use verdict::history::past::{self, Past};
+use verdict::history::series::{self, Found};
 
 const ABOUT: &str = "\
 A level, a step and a drift are told apart by their ranks: a change is told where the same runs in random order look so in

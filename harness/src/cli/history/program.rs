@@ -1,11 +1,11 @@
 //! A history for programs: JSON with everything in it, and CSV with one line per run and series.
 
-use crate::artefact::FORMAT;
 use crate::cli::columns::comma_separated;
-use crate::history::change::{FALSE_ALARMS, Shape};
-use crate::history::past::{Past, Run};
-use crate::history::series::{Found, Point, Series};
+use model::artefact::FORMAT;
 use serde_json::{Value, json};
+use verdict::history::change::{FALSE_ALARMS, Shape};
+use verdict::history::past::{Past, Run};
+use verdict::history::series::{Found, Point, Series};
 
 pub fn json(past: &Past, metric: &str, found: &Found) -> String {
     let ids = |places: &[usize]| -> Vec<&str> {

@@ -1,13 +1,13 @@
 //! `harness history --suspects`: the record of every part that a run has blamed.
 
-use crate::artefact::FORMAT;
 use crate::cli::columns::{columns, comma_separated};
-use crate::exit_code;
-use crate::history::past::{Past, Run};
-use crate::history::suspects::{LOOKED_BACK, Suspect, suspects};
-use crate::suggest;
-use crate::text::show;
+use base::suggest;
+use base::text::show;
+use model::artefact::FORMAT;
+use model::exit_code;
 use serde_json::{Value, json};
+use verdict::history::past::{Past, Run};
+use verdict::history::suspects::{LOOKED_BACK, Suspect, suspects};
 
 const KEYS: [&str; 3] = ["node", "part", "inventory"];
 

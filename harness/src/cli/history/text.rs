@@ -1,12 +1,12 @@
 //! A history for a person: one series as a table with its changes, several as one line each.
 
 use crate::cli::columns::columns;
-use crate::history::change::Shape;
-use crate::history::past::Past;
-use crate::history::series::{Found, Point, Series};
-use crate::history::spark;
-use crate::text::show;
+use base::text::show;
 use std::fmt::Write;
+use verdict::history::change::Shape;
+use verdict::history::past::Past;
+use verdict::history::series::{Found, Point, Series};
+use verdict::history::spark;
 
 /// So many are told one by one.
 const MOST: usize = 12;

@@ -2,11 +2,11 @@
 
 use crate::cli::reached::Reached;
 use crate::cli::usage;
-use crate::discover::{self as found_by, Discovered, Failure, LeftOut, Request};
-use crate::exit_code;
-use crate::inventory::{Instances, Inventory};
-use crate::store::{Home, iso8601, wall_clock_s, write_whole};
+use cluster::discover::{self as found_by, Discovered, Failure, LeftOut, Request};
+use config::inventory::{Instances, Inventory};
+use model::exit_code;
 use std::path::PathBuf;
+use store::{Home, iso8601, wall_clock_s, write_whole};
 
 #[derive(Debug, clap::Args)]
 pub struct DiscoverArgs {
@@ -101,7 +101,7 @@ fn summary(found: &Discovered, args: &DiscoverArgs, shown: &str) {
         println!("note: {note}");
     }
     let (nodes, left) = (found.nodes.len(), found.left_out.len());
-    println!("{nodes} nodes of {}, {left} left out: {}", found.instance, crate::nodeset::fold(&found.nodes));
+    println!("{nodes} nodes of {}, {left} left out: {}", found.instance, base::nodeset::fold(&found.nodes));
     println!("written: {shown}");
     println!("the folder that all nodes see is taken to be `{}`; say --shared for another", args.shared);
 }

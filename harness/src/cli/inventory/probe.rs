@@ -1,21 +1,22 @@
 //! `harness inventory probe` and `diff`: what the nodes of an inventory are, asked of the nodes themselves.
 
-use crate::artefact::{Probe, ProbedNode};
 use crate::cli::reached::{Reached, redactor, simulated};
 use crate::cli::{load, run_suites, usage};
-use crate::facts;
-use crate::fault::NodeFault;
-use crate::inventory::{Inventory, Kind};
-use crate::probe::{self as made_of, NotMade, Probing};
-use crate::reach::{Reach, openssh};
-use crate::run::Clock;
-use crate::sim::PretendReach;
-use crate::store::{self, Home};
-use crate::{exit_code, interrupt};
 use clap::Args;
+use cluster::interrupt;
+use cluster::probe::{self as made_of, NotMade, Probing};
+use cluster::reach::{Reach, openssh};
+use cluster::run::Clock;
+use config::facts;
+use config::inventory::{Inventory, Kind};
+use model::artefact::{Probe, ProbedNode};
+use model::exit_code;
+use model::fault::NodeFault;
+use sim::PretendReach;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use store::{self, Home};
 
 /// Which nodes are asked, and how.
 #[derive(Debug, Args)]

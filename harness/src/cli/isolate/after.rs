@@ -6,19 +6,21 @@ use super::chase::{Chased, FEWEST, chase};
 use super::rounds::Isolation;
 use super::voice::{Voice, say};
 use super::{IsolateArgs, fleet};
-use crate::artefact::{
+use crate::pipeline::Finished;
+use base::nodeset;
+use clap::Parser;
+use cluster::interrupt;
+use config::inventory::Inventory;
+use config::suite::{OnFailure, Suite};
+use libtest_mimic::FormatSetting;
+use model::artefact::{
     Isolated, IsolationCost, Plan, PlannedCase, PlannedIsolation, Source, Status, WorkloadFacts,
 };
-use crate::inventory::Inventory;
-use crate::isolate::outlook::{Played, outlook};
-use crate::isolate::round::{Asked, Probes, spans};
-use crate::pipeline::Finished;
-use crate::store::{Home, Store};
-use crate::suite::{OnFailure, Suite};
-use crate::{exit_code, interrupt, nodeset};
-use clap::Parser;
-use libtest_mimic::FormatSetting;
+use model::exit_code;
 use std::path::Path;
+use store::{Home, Store};
+use verdict::isolate::outlook::{Played, outlook};
+use verdict::isolate::round::{Asked, Probes, spans};
 
 /// What each suite that wants it may add to the run, at worst.
 pub fn planned(

@@ -1,24 +1,26 @@
 //! One isolation from what was asked to what is told of it: the evidence at hand, then rounds. Which runs a round has is
-//! decided in `crate::isolate`.
+//! decided in `verdict::isolate`.
 
 use super::super::{load, run_suites, stored};
 use super::drained::Drain;
 use super::rounds::{self, Isolation, Stopped};
 use super::voice::{Voice, say};
 use super::{IsolateArgs, drained, fleet, fleetwide, seen, told};
-use crate::artefact::JobOutcome;
-use crate::drain::limits::{self, Limits};
-use crate::fault::NodeFault;
-use crate::inventory::Inventory;
-use crate::isolate::evidence::{self, Evidence, Line};
-use crate::isolate::outlook::outlook;
-use crate::isolate::round::{Asked, Probes};
-use crate::isolate::seen::Seen;
-use crate::judge::common_failure::HANGS;
 use crate::report;
-use crate::store::{self, Home, Stored};
-use crate::{exit_code, interrupt, nodeset};
+use base::nodeset;
+use cluster::drain::limits::{self, Limits};
+use cluster::interrupt;
+use config::inventory::Inventory;
+use model::artefact::JobOutcome;
+use model::exit_code;
+use model::fault::NodeFault;
 use std::collections::BTreeSet;
+use store::{self, Home, Stored};
+use verdict::isolate::evidence::{self, Evidence, Line};
+use verdict::isolate::outlook::outlook;
+use verdict::isolate::round::{Asked, Probes};
+use verdict::isolate::seen::Seen;
+use verdict::judge::common_failure::HANGS;
 
 /// Fewer cannot be told apart: nothing would be left to compare with.
 pub const FEWEST: usize = 4;
@@ -255,7 +257,7 @@ fn evidence_at_hand(
     };
     let Some(stored) = stored else { return Ok(AtHand::Nothing) };
     let path = stored.folder().join("summary.json");
-    let summary: crate::artefact::Summary = store::read_json(&path).map_err(|error| error.to_string())?;
+    let summary: model::artefact::Summary = store::read_json(&path).map_err(|error| error.to_string())?;
     if let Some(failure) = &summary.common_failure {
         let headline = report::headline(failure);
         let words = report::last_words(&failure.words);

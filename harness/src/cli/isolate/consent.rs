@@ -1,7 +1,7 @@
 //! Whether somebody agrees to what `--drain` would do: asked at a terminal, by `--yes` elsewhere.
 
-use crate::drain::Wanted;
-use crate::interrupt;
+use cluster::drain::Wanted;
+use cluster::interrupt;
 use std::io::{self, BufRead, IsTerminal};
 
 /// Shows what would be drained and asks for it; what to say where it was not agreed to. `command` drains it unasked.

@@ -1,18 +1,19 @@
 //! `--drain` and `--resume-drained`: culprits out of Slurm's queue, and back into it once they have passed. What is told of
-//! each node stands here; how Slurm is asked, in `crate::drain`.
+//! each node stands here; how Slurm is asked, in `cluster::drain`.
 
 use super::super::reached::{Reached, simulated};
 use super::super::{RunArgs, run_suites};
 use super::{IsolateArgs, consent};
-use crate::drain::limits::{self, Limits};
-use crate::drain::{self, Drained, Shown, Wanted};
-use crate::inventory::{Inventory, Kind, ReachBy};
-use crate::isolate::evidence::Line;
-use crate::reach::Reach;
-use crate::sim::PretendReach;
-use crate::{exit_code, interrupt};
 use clap::Parser;
+use cluster::drain::limits::{self, Limits};
+use cluster::drain::{self, Drained, Shown, Wanted};
+use cluster::interrupt;
+use cluster::reach::Reach;
+use config::inventory::{Inventory, Kind, ReachBy};
+use model::exit_code;
+use sim::PretendReach;
 use std::collections::BTreeMap;
+use verdict::isolate::evidence::Line;
 
 /// Why an inventory's nodes have no queue to be taken out of, if so.
 pub fn refused(inventory: &Inventory, flag: &str) -> Result<(), String> {

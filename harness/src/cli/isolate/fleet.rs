@@ -1,7 +1,7 @@
 //! The nodes of an inventory as an isolation sees them: numbered, in their topology groups where these are known.
 
-use crate::inventory::Inventory;
-use crate::isolate::Fleet;
+use config::inventory::Inventory;
+use verdict::isolate::Fleet;
 
 /// The inventory's groups are those of the topology where each node is in exactly one of them.
 pub fn of(inventory: &Inventory, nodes: &[String]) -> (Fleet, Vec<String>) {

@@ -2,12 +2,12 @@
 //! runs would state. What it means is told in `isolate::fleetwide`.
 
 use super::rounds::Isolation;
-use crate::artefact::PlannedBaseline;
-use crate::baseline::Baselines;
-use crate::isolate::fleetwide::{self, Fleetwide, Held, Level};
-use crate::isolate::trial::{Found, Shape};
-use crate::isolate::{Answer, Trial};
+use config::baseline::Baselines;
+use model::artefact::PlannedBaseline;
 use std::collections::{BTreeMap, BTreeSet};
+use verdict::isolate::fleetwide::{self, Fleetwide, Held, Level};
+use verdict::isolate::trial::{Found, Shape};
+use verdict::isolate::{Answer, Trial};
 
 /// What the runs on whole nodes were done with.
 pub type Versions = BTreeMap<String, BTreeSet<String>>;

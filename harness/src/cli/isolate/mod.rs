@@ -1,5 +1,5 @@
 //! `harness isolate`: from a suite that went badly to the part that makes it, in rounds of ordinary runs. Which runs a round
-//! has is decided in `crate::isolate`; here they are launched, counted and told.
+//! has is decided in `verdict::isolate`; here they are launched, counted and told.
 
 pub mod after;
 mod chase;
@@ -13,11 +13,12 @@ pub(super) mod told;
 mod voice;
 
 use super::{home, load, no_home, usage};
-use crate::inventory::Inventory;
-use crate::reach::openssh;
-use crate::store::Home;
-use crate::{exit_code, interrupt};
 use clap::Parser;
+use cluster::interrupt;
+use cluster::reach::openssh;
+use config::inventory::Inventory;
+use model::exit_code;
+use store::Home;
 use voice::Voice;
 
 const CODES: &str = "\
@@ -153,7 +154,7 @@ pub struct ExplainArgs {
 }
 
 pub fn explain(args: &ExplainArgs) -> i32 {
-    use crate::isolate::code::{CODES, Code};
+    use verdict::isolate::code::{CODES, Code};
     let Some(name) = &args.code else {
         for code in CODES {
             println!("{:<18} {:<9} {}", code.name, code.severity.name(), code.what);
@@ -166,7 +167,7 @@ pub fn explain(args: &ExplainArgs) -> i32 {
             exit_code::PASSED
         }
         None => {
-            let near = crate::suggest::nearest(name, CODES.iter().map(|code| code.name));
+            let near = base::suggest::nearest(name, CODES.iter().map(|code| code.name));
             let hint = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
             usage(&format!("no such code, {hint}`harness explain` lists them: `{name}`"))
         }

@@ -3,20 +3,21 @@
 use super::super::{RunArgs, resume, run_suites};
 use super::fleetwide::Versions;
 use super::voice::{Voice, say};
-use crate::artefact::{FORMAT, Plan, PlannedBaseline, Source, Summary};
-use crate::baseline::Baselines;
-use crate::inventory::Inventory;
-use crate::isolate::evidence::Line;
-use crate::isolate::round::{Asked, OfCase, Probes, Record, Tried, answers};
-use crate::isolate::{self, Answer, Conclusion, Fleet, Next, Trial};
 use crate::pipeline;
-use crate::plan::{self, Request};
 use crate::report::{self, Report};
-use crate::store::{self, Home, Store, Stored};
-use crate::{interrupt, nodeset};
+use base::nodeset;
 use clap::Parser;
+use cluster::interrupt;
+use config::baseline::Baselines;
+use config::inventory::Inventory;
+use model::artefact::{FORMAT, Plan, PlannedBaseline, Source, Summary};
+use plan::{self, Request};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use store::{self, Home, Store, Stored};
+use verdict::isolate::evidence::Line;
+use verdict::isolate::round::{Asked, OfCase, Probes, Record, Tried, answers};
+use verdict::isolate::{self, Answer, Conclusion, Fleet, Next, Trial};
 
 pub const RECORD: &str = "isolation.json";
 

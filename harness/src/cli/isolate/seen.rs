@@ -1,12 +1,12 @@
 //! What a stored run holds for `isolate::evidence`, read from its folder.
 
-use crate::artefact::{Probe, Status, Summary, Verdict};
-use crate::history::blameless;
-use crate::isolate::seen::{Loss, Seen, Timeouts};
-use crate::nodeset;
-use crate::store::{self, Stored};
+use base::nodeset;
+use model::artefact::{Probe, Status, Summary, Verdict};
 use recipes::metric::Dim;
 use std::collections::BTreeMap;
+use store::{self, Stored};
+use verdict::history::blameless;
+use verdict::isolate::seen::{Loss, Seen, Timeouts};
 
 pub fn of(stored: &Stored, summary: &Summary) -> Result<Seen, String> {
     let told = |error: store::StoreError| error.to_string();

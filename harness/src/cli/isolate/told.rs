@@ -2,14 +2,14 @@
 
 use super::rounds::Isolation;
 use super::voice::{Voice, say};
-use crate::exit_code;
-use crate::inventory::Inventory;
-use crate::isolate::code::Code;
-use crate::isolate::evidence::{Evidence, Line};
-use crate::isolate::fleetwide::Fleetwide;
-use crate::isolate::outlook::Outlook;
-use crate::isolate::{Conclusion, Named, Place};
-use crate::nodeset;
+use base::nodeset;
+use config::inventory::Inventory;
+use model::exit_code;
+use verdict::isolate::code::Code;
+use verdict::isolate::evidence::{Evidence, Line};
+use verdict::isolate::fleetwide::Fleetwide;
+use verdict::isolate::outlook::Outlook;
+use verdict::isolate::{Conclusion, Named, Place};
 
 pub fn heading(isolation: &Isolation) {
     let asked = &isolation.asked;

@@ -2,7 +2,7 @@
 
 use super::shell::Word;
 use super::{Read, Told, assignment};
-use crate::envlint::{Severity, Versions, lint};
+use config::envlint::{Severity, Versions, lint};
 use std::collections::BTreeMap;
 
 /// Whose variables are meant once.

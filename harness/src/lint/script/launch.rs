@@ -4,7 +4,7 @@
 use super::resolve::Values;
 use super::shell::{self, Word};
 use super::{Read, Told, assignment, base, number, option};
-use crate::window::calls_on_rank_zero;
+use job::window::calls_on_rank_zero;
 
 pub fn rule(file: &Read, all: &[Read], told: &mut Told) {
     let values = Values::of(&file.script);

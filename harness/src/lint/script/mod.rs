@@ -12,8 +12,8 @@ mod tests;
 mod variables;
 mod window;
 
-use crate::envlint::Linted;
-use crate::mistake::Mistake;
+use config::envlint::Linted;
+use config::mistake::Mistake;
 use shell::{Script, Word};
 
 /// A file with its text.

@@ -1,7 +1,7 @@
 //! Scripts written to show one mistake each, and such as show none.
 
 use super::{Source, scripts};
-use crate::mistake::Mistake;
+use config::mistake::Mistake;
 
 fn told(files: &[(&str, &str)]) -> Vec<String> {
     let source = |(name, text): &(&str, &str)| Source { name: (*name).to_owned(), text: (*text).to_owned() };

@@ -1,7 +1,7 @@
 //! Reads what a user's recipe says of the columns of its results: their units, the metrics that they give, and pictures.
 
-use crate::suggest::nearest;
-use crate::toml_reader::{Table, Value};
+use base::suggest::nearest;
+use config::toml_reader::{Table, Value};
 use recipes::metric::{Blames, Dim};
 use recipes::own::{ACROSS, Columns, MetricColumn, PictureSpec, ROWS, Shape};
 use recipes::recipe;

@@ -10,10 +10,10 @@ pub mod worker;
 
 pub use read::read;
 
-use crate::artefact::PlannedRecipe;
-use crate::digest::sha256;
-use crate::mistake::Mistake;
-use crate::toml_reader::folder;
+use base::digest::sha256;
+use config::mistake::Mistake;
+use config::toml_reader::folder;
+use model::artefact::PlannedRecipe;
 use recipes::own;
 use std::path::Path;
 

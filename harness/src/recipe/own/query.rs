@@ -1,8 +1,8 @@
 //! Reads a query of a user's recipe, written whole or step by step, and holds it against the tables that it may read. Each
 //! mistake is told at its place in the query.
 
-use crate::suggest::nearest;
-use crate::toml_reader::{Table, Value};
+use base::suggest::nearest;
+use config::toml_reader::{Table, Value};
 use recipes::own::{self, Checked, Columns, Parameter, Parsed, Steps, Wrong};
 use std::collections::BTreeSet;
 

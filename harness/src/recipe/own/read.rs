@@ -3,10 +3,10 @@
 
 use super::columns::{self, Results};
 use super::query::{self, Sight};
-use crate::mistake::Mistakes;
-use crate::toml_reader::quantity::size_of;
-use crate::toml_reader::value::Scalar;
-use crate::toml_reader::{self, Table, Value};
+use config::mistake::Mistakes;
+use config::toml_reader::quantity::size_of;
+use config::toml_reader::value::Scalar;
+use config::toml_reader::{self, Table, Value};
 use recipes::own::{self, Columns, Declaration, HOST, Limits, Literal, Parameter, RANK, ROWS, Source};
 use recipes::recipe::{self, of_reports};
 use std::collections::BTreeSet;

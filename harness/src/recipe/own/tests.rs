@@ -181,7 +181,7 @@ fn names_of_others_are_not_taken() {
 #[test]
 fn shipped_recipes_have_no_mistakes() {
     let home = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root");
-    let (texts, mistakes) = crate::toml_reader::folder::texts(home, super::FOLDER);
+    let (texts, mistakes) = config::toml_reader::folder::texts(home, super::FOLDER);
     assert!(texts.len() >= 3 && mistakes.is_empty(), "{mistakes:?}");
     for (file, text) in texts {
         if let Err(mistakes) = read(&text, &file) {

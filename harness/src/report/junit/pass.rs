@@ -2,9 +2,10 @@
 //! counters and times of suites and of the whole. Names, results and texts are passed on untouched.
 
 use super::Detail;
-use crate::artefact::{CaseVerdict, Isolated, Status, Verdict};
 use crate::report::Report;
-use crate::text::{gpu_of, show};
+use crate::report::text::gpu_of;
+use base::text::show;
+use model::artefact::{CaseVerdict, Isolated, Status, Verdict};
 use quick_xml::events::{BytesEnd, BytesStart, Event};
 use quick_xml::{Reader, Writer};
 
@@ -126,7 +127,7 @@ struct Tally {
 
 impl Tally {
     fn of(case: &CaseVerdict) -> Tally {
-        use crate::artefact::Status::*;
+        use model::artefact::Status::*;
         let mut tally = Tally::default();
         for verdict in &case.verdicts {
             tally.tests += 1;

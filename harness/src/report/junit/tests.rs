@@ -2,8 +2,9 @@
 
 use super::read_back::{Document, Read, read};
 use super::*;
-use crate::artefact::Evidence;
+use crate::report::fixture::Reported as _;
 use crate::report::fixture::{self, Made};
+use model::artefact::Evidence;
 use recipes::finding::Finding;
 
 /// The counters that the document states at both levels, held against what it holds.

@@ -1,0 +1,8 @@
+//! What every crate needs: node sets, sizes, digests, texts made fit to be shown, secrets taken out.
+
+pub mod digest;
+pub mod nodeset;
+pub mod redact;
+pub mod size;
+pub mod suggest;
+pub mod text;

@@ -1,0 +1,131 @@
+//! Secrets planted in the forms in which logs, scripts and settings hold them: none may survive but those that the list
+//! of forms names.
+
+use super::*;
+use forms::{KNOWN, not_caught};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use std::time::Duration;
+
+#[path = "../../../../tests/planted/forms.rs"]
+mod forms;
+
+/// Stands in no text but where it was planted.
+const X: &str = "x1Y2q9W8e7R6t5Z4";
+
+fn long() -> String {
+    X.repeat(4)
+}
+
+fn survives(redactor: &Redactor, text: &str, secret: &str) -> Vec<String> {
+    let mut leaks = Vec::new();
+    let json = serde_json::to_string(text).expect("text");
+    for (form, whole) in [("plain", text), ("JSON", &json)] {
+        let clean = redactor.text(whole);
+        if clean.contains(secret) {
+            leaks.push(format!("{form}: {clean:?}"));
+        }
+        let masked =
+            String::from_utf8_lossy(&redactor.bytes(&[b"\0", whole.as_bytes()].concat()).bytes).into_owned();
+        if masked.contains(secret) {
+            leaks.push(format!("{form}, masked: {masked:?}"));
+        }
+    }
+    leaks
+}
+
+fn knowing_one() -> Redactor {
+    let look_up = |_: &str| Some(KNOWN.to_owned());
+    Redactor::default().and(&Secrets::resolve(["X"], &look_up).expect("a value"))
+}
+
+#[test]
+fn no_planted_secret_survives() {
+    let forms = [forms::unknown(), forms::known()].concat();
+    let redactor = knowing_one();
+    let leaks: Vec<_> = forms.iter().flat_map(|form| survives(&redactor, &form.text, &form.secret)).collect();
+    assert!(leaks.is_empty(), "{} forms leak:\n{}", leaks.len(), leaks.join("\n"));
+}
+
+#[test]
+fn forms_that_are_listed_as_not_caught_are_not() {
+    for form in not_caught() {
+        assert!(knowing_one().text(&form.text).contains(&form.secret), "it is caught: {:?}", form.text);
+    }
+}
+
+#[test]
+fn no_line_of_a_private_key_survives_a_launchers_prefixes() {
+    for kind in ["PRIVATE KEY", "RSA PRIVATE KEY", "PGP PRIVATE KEY BLOCK"] {
+        for prefix in
+            ["", "[default0]:", "0: ", "[1,0]<stdout>:", "[prterun-p5-1@1,3]<stderr>: ", "\u{1b}[32m"]
+        {
+            let lines =
+                [format!("-----BEGIN {kind}-----"), long(), X.to_owned(), format!("-----END {kind}-----")];
+            let text: String = lines.iter().map(|line| format!("{prefix}{line}\n")).collect();
+            let leaks = survives(&Redactor::default(), &format!("{text}[default0]:next\n"), X);
+            assert!(leaks.is_empty(), "{kind} behind {prefix:?}: {leaks:?}");
+            let clean = Redactor::default().text(&format!("{text}[default0]:next\n"));
+            assert!(clean.ends_with("[default0]:next\n"), "{clean:?}");
+        }
+    }
+}
+
+#[test]
+fn words_that_only_resemble_the_new_names_stay() {
+    for text in [
+        "OLDPWD=/home/me PWD=/home/me",
+        "ALL_PASS=1 num_pass: 12, pass: yes",
+        "| tokens | 12 |",
+        "| token | count |",
+        "docker run -p 8080:80 image",
+        "ssh -p 2222 host; mkdir -p /a/b; curl -u $USER:$PASS url",
+        "signature: valid, sig=11, compass=north, bypass=on",
+        "the password is wrong\nthe cookies are warm",
+        "\u{1b}[32mok\u{1b}[0m done",
+        "{\"name\": \"nccl.busbw\", \"value\": 12} name: NCCL_DEBUG\nvalue: INFO, key: max_token value: 12",
+        "auth: none, \"auth\": \"munge\", AuthType=auth/munge, auth=password-based",
+        "('NCCL_DEBUG', 'INFO') get(\"max_token\", \"many\") redis-cli -a --tls; ls -a x",
+        "Private-Lines: 2 of them; SG.short; Vec<Token>x",
+    ] {
+        assert_eq!(Redactor::default().text(text), text);
+    }
+}
+
+#[test]
+fn hostile_texts_take_linear_time() {
+    // The processor time of this thread: other work on the machine does not count.
+    let worked = || {
+        let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("of this thread");
+        let time = usage.user_time() + usage.system_time();
+        Duration::from_micros(time.num_microseconds().unsigned_abs())
+    };
+    let timed = |text: &str| {
+        let once = || {
+            let begun = worked();
+            knowing_one().text(text);
+            worked() - begun
+        };
+        (0..3).map(|_| once()).min().unwrap_or(Duration::ZERO)
+    };
+    for piece in [
+        "th.kb.c-",
+        "-p ",
+        "login ",
+        "-----BEGIN ",
+        "password='a\n",
+        "\u{1b}[",
+        "token: [\"a\", ",
+        "machine a ",
+        "| a_token",
+        "name: A_TOKEN\nvalu",
+        "Private-Lines: 1\n",
+        "{\"log\":\"-----BEGIN PRIVATE KEY-----\\n\"}\n",
+        "s\u{e4}cret/w\n",
+    ] {
+        let few = timed(&piece.repeat(100_000 / piece.len()));
+        let many = timed(&piece.repeat(800_000 / piece.len()));
+        // 8 where linear, 64 where quadratic.
+        assert!(many < few * 24 + Duration::from_millis(50), "{piece:?}: {few:?}, {many:?}");
+    }
+}

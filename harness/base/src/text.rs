@@ -1,0 +1,146 @@
+//! Words shared by the reports: data made fit to be shown, names, times and numbers of things.
+//! Which of it is said where is decided in each report.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Said of every pretend run, wherever its results are seen.
+pub const SIMULATED: &str = "SIMULATED: nothing in this run was measured on real hardware";
+
+/// One line of text that neither a terminal nor a CI obeys and every XML document may hold: control characters, and those that
+/// turn the direction of writing, are written as escapes such as `\x1b`.
+pub fn show(s: &str) -> String {
+    let mut shown = String::with_capacity(s.len());
+    for (at, c) in s.char_indices() {
+        match c {
+            '#' if shown.ends_with('#') && opens_ci_command(&s[at + 1..]) => shown.push_str("\\x23"),
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            c if c.is_control() => write!(shown, "\\x{:02x}", u32::from(c)).unwrap_or_default(),
+            c if is_deceptive(c) => write!(shown, "\\u{{{:x}}}", u32::from(c)).unwrap_or_default(),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// GitHub and Azure obey `##[...]` and `##vso[...]` anywhere in a line that a job prints.
+fn opens_ci_command(rest: &str) -> bool {
+    let word = rest.split('[').next().unwrap_or_default();
+    word.len() < rest.len() && (word.is_empty() || word.eq_ignore_ascii_case("vso"))
+}
+
+/// Characters that show something else than what stands there, and the two that XML 1.0 leaves out.
+pub fn is_deceptive(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+        || matches!(c, '\u{fffe}' | '\u{ffff}')
+}
+
+/// Several lines of text, each of them shown; line ends and tabs are kept.
+pub fn show_lines(s: &str) -> String {
+    let tabs = |line: &str| line.split('\t').map(show).collect::<Vec<_>>().join("\t");
+    s.lines().map(tabs).collect::<Vec<_>>().join("\n")
+}
+
+/// The beginning and the end of a text of more than `most` bytes, with what was left out between them.
+pub fn cap(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    let head = text.floor_char_boundary(most / 2);
+    let tail = text.ceil_char_boundary(text.len() - most / 2);
+    Cow::Owned(format!("{}\n[{} bytes left out]\n{}", &text[..head], tail - head, &text[tail..]))
+}
+
+pub fn count(n: usize, word: &str) -> String {
+    if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
+}
+
+/// A duration for a person: exact where it is short, in two units where it is long.
+pub fn duration(seconds: f64) -> String {
+    if !seconds.is_finite() || seconds < 0.0 {
+        return "unknown".to_owned();
+    }
+    let whole = seconds.round() as u64;
+    match whole {
+        0..10 if seconds.fract() != 0.0 => format!("{seconds:.1} s"),
+        0..120 => format!("{whole} s"),
+        120..7200 if whole.is_multiple_of(60) => format!("{} min", whole / 60),
+        120..7200 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ if whole % 3600 < 60 => format!("{} h", whole / 3600),
+        _ => format!("{} h {:02} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+/// An argument list as a shell would have to be given it.
+pub fn command_line(argv: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    let word = |word: &String| {
+        if !word.is_empty() && word.chars().all(is_plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    show(&argv.iter().map(word).collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn control_characters_are_shown_and_not_sent() {
+        let table = [
+            ("p5-001", "p5-001"),
+            ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
+            ("\0", "\\x00"),
+            ("a\nb\tc\r", "a\\nb\\tc\\r"),
+            ("\u{9b}31m", "\\x9b31m"),
+            ("\u{202e}gpj.exe", "\\u{202e}gpj.exe"),
+            ("\u{ffff}", "\\u{ffff}"),
+            ("größe 中", "größe 中"),
+        ];
+        for (raw, shown) in table {
+            assert_eq!(show(raw), shown);
+        }
+        assert_eq!(show_lines("a\tb\x1b\nc"), "a\tb\\x1b\nc");
+    }
+
+    #[test]
+    fn commands_of_ci_systems_are_defused_anywhere_in_a_line() {
+        for raw in ["left out p5-002: ##[error]x", "##vso[task.complete]", "###[group]", "##VSO[a]"] {
+            let shown = show(raw).to_lowercase();
+            assert!(!shown.contains("##[") && !shown.contains("##vso["), "{shown}");
+        }
+        assert_eq!(show("## heading #[a] #1"), "## heading #[a] #1");
+    }
+
+    #[test]
+    fn a_long_text_keeps_its_beginning_and_its_end() {
+        assert_eq!(cap("short", 64), "short");
+        assert_eq!(cap("aaaabbbbbbbbcccc", 8), "aaaa\n[8 bytes left out]\ncccc");
+    }
+
+    #[test]
+    fn durations_are_exact_where_short_and_rounded_where_long() {
+        let said = [0.0, 2.5, 42.0, 119.6, 754.0, 7200.0, 9000.0, f64::NAN].map(duration);
+        assert_eq!(said, ["0 s", "2.5 s", "42 s", "2 min", "12 min 34 s", "2 h", "2 h 30 min", "unknown"]);
+    }
+
+    #[test]
+    fn arguments_are_quoted_where_a_shell_would_split_or_obey_them() {
+        let argv = ["srun", "--mpi=pmix", "a b", "", "it's", "$HOME"].map(String::from);
+        assert_eq!(command_line(&argv), r"srun --mpi=pmix 'a b' '' 'it'\''s' '$HOME'");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_shown_is_a_control_character_and_capped_text_is_short(s in any::<String>(), most in 0usize..64) {
+            prop_assert!(!show(&s).chars().any(|c| c.is_control() || is_deceptive(c)));
+            prop_assert!(cap(&s, most).len() <= most.max(s.len().min(most)) + 48);
+        }
+    }
+}

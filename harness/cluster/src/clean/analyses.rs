@@ -1,0 +1,200 @@
+//! What is left of analyses that tasks of a Slurm array made for a run: the arrays in the queue and their folders, found by
+//! the names that carry the run's id, where they are the user's own. Only then are arrays ended, and folders removed once
+//! nothing writes into them any more.
+
+use super::{Cleaned, Left, QUEUE, SHARED, What, queue};
+use crate::launch::QUERY_LIMIT;
+use crate::reach::{Answer, Command, Host, Reach};
+use model::analysis_names;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What stands for the job of such things.
+const ANALYSIS: &str = "analysis";
+
+/// Looks for what is left of a run's analyses in this folder, and ends it, if that is wanted.
+pub async fn clean(run: &str, shared: &str, reach: &dyn Reach, ends: bool) -> Cleaned {
+    let mut cleaned = Cleaned::default();
+    cleaned.found = look(run, shared, reach, &mut cleaned.unasked).await;
+    cleaned.left = cleaned.found.clone();
+    if ends && !cleaned.found.is_empty() {
+        let of = |what: What| cleaned.found.iter().filter(move |left| left.what == what);
+        let arrays: Vec<String> = of(What::Queued).map(|left| left.which.clone()).collect();
+        queue::end(arrays, &queue::OWN_ARRAYS, reach).await;
+        for folder in of(What::Folder) {
+            let path = format!("{shared}/{}", folder.which);
+            // Whether it worked is seen by looking again.
+            let _ =
+                reach.exec(&Host::Here, &Command::new(["rm", "-r", "-f", "--", &path], QUERY_LIMIT)).await;
+        }
+        cleaned.left = look(run, shared, reach, &mut cleaned.unasked).await;
+    }
+    cleaned
+}
+
+async fn look(
+    run: &str,
+    shared: &str,
+    reach: &dyn Reach,
+    unasked: &mut BTreeMap<String, String>,
+) -> BTreeSet<Left> {
+    let mut found = BTreeSet::new();
+    let left = |at: &str, what: What, which: String| Left {
+        at: at.to_owned(),
+        what,
+        which,
+        job: ANALYSIS.to_owned(),
+    };
+    match queue::listed(&queue::OWN_ARRAYS, reach).await {
+        // Each task of an array has a line of its own.
+        Ok(listed) => found.extend(
+            listed
+                .into_iter()
+                .filter(|queued| is_of(run, shared, &queued.name))
+                .map(|queued| left(QUEUE, What::Queued, queued.id)),
+        ),
+        Err(why) => {
+            unasked.insert(QUEUE.to_owned(), why);
+        }
+    }
+    match folders(run, shared, reach).await {
+        Ok(folders) => {
+            found.extend(folders.into_iter().map(|folder| left(SHARED, What::Folder, folder)));
+        }
+        Err(why) => {
+            unasked.insert(format!("{SHARED} {shared}"), why);
+        }
+    }
+    found
+}
+
+/// Whether name or script, as the queue lists them, is that of an array of the run: a submit plugin may rename it.
+fn is_of(run: &str, shared: &str, listed: &str) -> bool {
+    let name = listed.split('|').next().unwrap_or_default();
+    let script = listed.rsplit('|').next().unwrap_or_default();
+    let folder = script.strip_prefix(shared.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
+    let folder = folder.and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    analysis_names::is_array_of(run, name) || analysis_names::is_folder_of(run, folder)
+}
+
+/// Those of the user alone: another's may have any name.
+async fn folders(run: &str, shared: &str, reach: &dyn Reach) -> Result<Vec<String>, String> {
+    let me = ask(&["id", "-u"], reach).await?.stdout_text();
+    let find = ["find", shared, "-mindepth", "1", "-maxdepth", "1", "-type", "d", "-uid", me.trim()];
+    let told = ask(&[&find[..], &["-printf", "%f\\0"]].concat(), reach).await?.stdout_text();
+    let names = told.split('\0').filter(|name| analysis_names::is_folder_of(run, name));
+    Ok(names.map(str::to_owned).collect())
+}
+
+async fn ask(argv: &[&str], reach: &dyn Reach) -> Result<Answer, String> {
+    let command = Command::new(argv.iter().copied(), QUERY_LIMIT);
+    let answer = reach.exec(&Host::Here, &command).await.map_err(|error| error.to_string())?;
+    match answer.succeeded() {
+        true => Ok(answer),
+        false => Err(format!("`{}` ended with {}: {}", argv[0], answer.status, answer.complaint())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reach::{ReachError, Wait};
+    use std::cell::RefCell;
+
+    const RUN: &str = "20261121T031000Z-a-0001";
+
+    /// A queue and a shared folder, in which things end as they are told to.
+    struct There {
+        lines: RefCell<Vec<String>>,
+        folders: RefCell<Vec<String>>,
+        queue_answers: bool,
+        heeds: bool,
+        told: RefCell<Vec<String>>,
+    }
+
+    impl Reach for There {
+        fn exec<'a>(&'a self, _: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+            Box::pin(async move {
+                let words: Vec<&str> = command.argv.iter().map(String::as_str).collect();
+                Ok(match words.as_slice() {
+                    ["squeue", ..] if !self.queue_answers => Answer::failed(1, "Socket timed out"),
+                    ["squeue", "--noheader", "--all", "--me", ..] => Answer::ok(self.lines.borrow().concat()),
+                    ["id", "-u"] => Answer::ok("1000\n"),
+                    ["find", "/fsx/a b", .., "-uid", "1000", "-printf", _] => Answer::ok(
+                        self.folders.borrow().iter().map(|name| format!("{name}\0")).collect::<String>(),
+                    ),
+                    ["find", shared, ..] => Answer::failed(1, format!("{shared}: No such file or directory")),
+                    ["scancel", ..] | ["rm", "-r", "-f", "--", _] => {
+                        self.told.borrow_mut().push(words.join(" "));
+                        for gone in words.iter().filter(|_| self.heeds) {
+                            self.lines.borrow_mut().retain(|line| !line.starts_with(&format!("{gone}|")));
+                            self.folders.borrow_mut().retain(|name| !gone.ends_with(name.as_str()));
+                        }
+                        Answer::ok("")
+                    }
+                    _ => {
+                        return Err(ReachError::NoProgram { host: "here".into(), program: words.join(" ") });
+                    }
+                })
+            })
+        }
+        fn put<'a>(&'a self, _: &'a Host, path: &'a str, _: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+            Box::pin(async move { Err(ReachError::NotFound { path: path.into() }) })
+        }
+        fn get<'a>(&'a self, _: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+            Box::pin(async move { Err(ReachError::NotFound { path: path.into() }) })
+        }
+    }
+
+    fn there() -> There {
+        let mine = format!("analysis-{RUN}.aaaaAAAA");
+        There {
+            lines: RefCell::new(vec![
+                format!("7|RUNNING|n1|{mine}.1|/home/u|/fsx/a b/{mine}/task.sh\n"),
+                format!("7|PENDING||{mine}.1|/home/u|/fsx/a b/{mine}/task.sh\n"),
+                // A submit plugin has renamed it.
+                format!("6|RUNNING|n3|mine|/home/u|/fsx/a b/{mine}/task.sh\n"),
+                format!("8|RUNNING|n2|analysis-{RUN}0.aaaaAAAA.1|/home/u|/fsx/a b/x.sh\n"),
+                "9|RUNNING|n2|analysis-aaaaAAAA.1|/home/u|(null)\n".to_owned(),
+            ]),
+            folders: RefCell::new(vec![mine, format!("analysis-{RUN}0.aaaaAAAA"), RUN.to_owned()]),
+            queue_answers: true,
+            heeds: true,
+            told: RefCell::default(),
+        }
+    }
+
+    fn cleaned(there: &There, shared: &str, ends: bool) -> Cleaned {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.expect("a runtime").block_on(clean(RUN, shared, there, ends))
+    }
+
+    #[test]
+    fn the_array_is_ended_before_its_folder_goes_and_nothing_of_others_is_touched() {
+        let there = there();
+        let first = cleaned(&there, "/fsx/a b", true);
+        assert_eq!((first.found.len(), first.left.len(), first.unasked.len()), (3, 0, 0), "{first:?}");
+        let folder = format!("rm -r -f -- /fsx/a b/analysis-{RUN}.aaaaAAAA");
+        assert_eq!(there.told.take(), ["scancel 6 7".to_owned(), folder]);
+        let again = cleaned(&there, "/fsx/a b", true);
+        assert_eq!(again, Cleaned::default());
+        assert!(there.told.take().is_empty());
+        assert_eq!((there.lines.take().len(), there.folders.take().len()), (2, 2));
+    }
+
+    #[test]
+    fn telling_ends_nothing_and_what_heeds_nobody_is_left() {
+        let told = cleaned(&there(), "/fsx/a b", false);
+        assert_eq!(told.left.len(), 3);
+        let heedless = There { heeds: false, ..there() };
+        assert_eq!(cleaned(&heedless, "/fsx/a b", true).left.len(), 3);
+    }
+
+    #[test]
+    fn a_queue_or_a_folder_that_cannot_be_asked_is_not_an_empty_one() {
+        let away = There { queue_answers: false, ..there() };
+        let seen = cleaned(&away, "/fsx/a b", true);
+        assert!(seen.unasked["queue"].contains("Socket timed out"), "{seen:?}");
+        let seen = cleaned(&there(), "/elsewhere", true);
+        assert!(seen.unasked["shared folder /elsewhere"].contains("No such file"), "{seen:?}");
+    }
+}

@@ -1,0 +1,242 @@
+//! What is left of a run in the queue, on its nodes and in its folders: found by what the run itself has written down, ended
+//! by number and never by name, and looked for again. What cannot be known is reported, and is not nothing. Which run, and
+//! what is printed, is the business of `cli`.
+
+mod accounting;
+pub mod analyses;
+mod node;
+mod queue;
+
+use crate::reach::{Host, Reach};
+use futures::stream::{self, StreamExt};
+use model::artefact::{Launcher, Plan};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Something of a run that is still there.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Left {
+    /// The node, the queue, or the folder that all nodes see.
+    pub at: String,
+    pub what: What,
+    /// A number, or a file's name.
+    pub which: String,
+    /// `case/job`
+    pub job: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// A job in the queue.
+    Queued,
+    /// One that another user submitted: it is not ours to end.
+    QueuedByOther,
+    Process,
+    /// The mark of a job that nobody keeps any more.
+    Lease,
+    /// What a job was given and has not read.
+    Secret,
+    /// A file that was not written to its end, under the name that says so.
+    Part,
+    /// A file under its own name that is not what was put there.
+    Broken,
+    /// Where tasks of an analysis hand over what they read.
+    Folder,
+}
+
+impl What {
+    pub fn name(self) -> &'static str {
+        match self {
+            What::Queued => "job in the queue",
+            What::QueuedByOther => "another user's job in the queue",
+            What::Process => "process",
+            What::Lease => "stale lease",
+            What::Secret => "unread secret",
+            What::Part => "unfinished file",
+            What::Broken => "broken file",
+            What::Folder => "folder",
+        }
+    }
+}
+
+/// What was found, and what of it is left.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    pub found: BTreeSet<Left>,
+    pub left: BTreeSet<Left>,
+    /// Whom nobody could ask, and why: what is left there is not known.
+    pub unasked: BTreeMap<String, String>,
+    /// What contradicts itself, or cannot be told apart: a line for each.
+    pub unclear: BTreeSet<String>,
+    /// What has an id of the run and is somebody else's: it is left alone.
+    pub not_ours: BTreeSet<String>,
+}
+
+impl Cleaned {
+    /// Both together.
+    pub fn and(mut self, other: Cleaned) -> Cleaned {
+        self.found.extend(other.found);
+        self.left.extend(other.left);
+        self.unasked.extend(other.unasked);
+        self.unclear.extend(other.unclear);
+        self.not_ours.extend(other.not_ours);
+        self
+    }
+
+    /// How much is not known.
+    pub fn unknown(&self) -> usize {
+        self.unasked.len() + self.unclear.len()
+    }
+}
+
+/// The ids under which Slurm knows the jobs of a run, as the run has written them down.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    /// By id, the job as `case/job`.
+    ids: BTreeMap<String, String>,
+    /// Why they are not all.
+    unread: Option<String>,
+}
+
+impl Recorded {
+    /// Jobs as `case/job` with their handles; or why they cannot be read.
+    pub fn add(&mut self, read: Result<Vec<(String, String)>, String>) {
+        let handles = match read {
+            Ok(handles) => handles,
+            Err(why) => {
+                self.unread.get_or_insert(why);
+                return;
+            }
+        };
+        for (job, handle) in handles {
+            // A job that was given its turn in an allocation has the allocation's id.
+            let id = handle.split('/').next().unwrap_or_default();
+            if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()) {
+                self.ids.entry(id.to_owned()).or_insert(job);
+            }
+        }
+    }
+}
+
+/// So many nodes are asked at the same time.
+const AT_ONCE: usize = 32;
+const QUEUE: &str = "queue";
+const SHARED: &str = "shared folder";
+
+/// Looks for what is left of a run, and ends it, if that is wanted.
+pub async fn clean(plan: &Plan, recorded: &Recorded, reach: &dyn Reach, ends: bool) -> Cleaned {
+    let jobs = Jobs::of(plan);
+    let mut cleaned = Cleaned::default();
+    if plan.launcher == Launcher::Slurm
+        && let Some(why) = &recorded.unread
+    {
+        let why =
+            format!("the run's own records cannot be read, jobs are looked for without their ids: {why}");
+        cleaned.unclear.insert(why);
+    }
+    cleaned.found = look(plan, &jobs, recorded, reach, &mut cleaned).await;
+    if !ends || cleaned.found.is_empty() {
+        cleaned.left = cleaned.found.clone();
+        return cleaned;
+    }
+    let queued = cleaned.found.iter().filter(|left| left.what == What::Queued);
+    queue::end(queued.map(|left| left.which.clone()).collect(), &queue::JOBS, reach).await;
+    let touched: BTreeSet<&str> =
+        cleaned.found.iter().filter(|left| !is_queued(left)).map(|left| left.job.as_str()).collect();
+    ask(plan, &jobs, reach, "end", &|job| touched.contains(job), &mut BTreeMap::new()).await;
+    let broken = cleaned.found.iter().filter(|left| left.what == What::Broken);
+    node::remove(plan, &jobs, reach, broken).await;
+    cleaned.left = look(plan, &jobs, recorded, reach, &mut cleaned).await;
+    cleaned
+}
+
+fn is_queued(left: &Left) -> bool {
+    matches!(left.what, What::Queued | What::QueuedByOther)
+}
+
+/// The jobs of a plan: their names as `case/job`, and their folders.
+pub struct Jobs(Vec<Job>);
+
+pub struct Job {
+    pub name: String,
+    pub folder: String,
+    pub nodes: Vec<String>,
+    /// The name under which Slurm knows it.
+    pub queued_as: String,
+    /// The files that were put into its folder, with their digests.
+    pub files: BTreeMap<String, String>,
+}
+
+impl Jobs {
+    fn of(plan: &Plan) -> Jobs {
+        let jobs = plan.cases.iter().flat_map(|case| case.jobs.iter().map(move |job| (case, job)));
+        let job = jobs.map(|(case, job)| Job {
+            name: format!("{}/{}", case.name, job.name),
+            folder: job.folder.clone(),
+            nodes: job.nodes.clone(),
+            queued_as: format!("{}.{}.{}", plan.run_id, case.name, job.name),
+            files: job.files.iter().filter_map(node::digest_of).collect(),
+        });
+        let keeper = plan.allocations.iter().map(|allocation| &allocation.keeper).map(|keeper| Job {
+            name: format!("allocation/{}", keeper.name),
+            folder: keeper.folder.clone(),
+            nodes: keeper.nodes.clone(),
+            queued_as: plan::name_of_allocation(&plan.run_id, &keeper.name),
+            files: keeper.files.iter().filter_map(node::digest_of).collect(),
+        });
+        Jobs(job.chain(keeper).collect())
+    }
+}
+
+async fn look(
+    plan: &Plan,
+    jobs: &Jobs,
+    recorded: &Recorded,
+    reach: &dyn Reach,
+    cleaned: &mut Cleaned,
+) -> BTreeSet<Left> {
+    let mut found = BTreeSet::new();
+    if plan.launcher == Launcher::Slurm {
+        found = queue::look(jobs, recorded, reach, cleaned).await;
+    }
+    found.extend(ask(plan, jobs, reach, "look", &|_| true, &mut cleaned.unasked).await);
+    found
+}
+
+/// Asks every host that has to do with the run about the jobs that are meant.
+async fn ask(
+    plan: &Plan,
+    jobs: &Jobs,
+    reach: &dyn Reach,
+    verb: &str,
+    meant: &dyn Fn(&str) -> bool,
+    unasked: &mut BTreeMap<String, String>,
+) -> BTreeSet<Left> {
+    let here = [Host::Here];
+    let nodes: Vec<Host> = plan.nodes.iter().cloned().map(Host::Node).collect();
+    let hosts = if plan.launcher == Launcher::Ssh { nodes.as_slice() } else { &here };
+    let asked = hosts.iter().map(|host| async move {
+        let is_of = |job: &&Job| {
+            meant(&job.name)
+                && match host {
+                    Host::Here => true,
+                    Host::Node(node) => job.nodes.contains(node),
+                }
+        };
+        let of_host: Vec<&Job> = jobs.0.iter().filter(is_of).collect();
+        (host, node::ask(reach, host, verb, &of_host).await)
+    });
+    let answers: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+    let mut found = BTreeSet::new();
+    for (host, answer) in answers {
+        match answer {
+            Ok(left) => found.extend(left),
+            Err(why) => {
+                unasked.insert(host.to_string(), why);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! What is left of jobs on one host: what `clean.sh` tells there, read by its own grammar.
+
+use super::{Job, Jobs, Left, SHARED, What};
+use crate::launch::QUERY_LIMIT;
+use crate::reach::{Command, Host, Reach};
+use base::digest::sha256;
+use job::script;
+use model::artefact::{Launcher, Plan, PlannedFile};
+use std::time::Duration;
+
+/// An argument list has its limits; a run may have hundreds of jobs.
+const AT_ONCE: usize = 100;
+/// Asking processes to end, ending them, and what lies around that.
+const END_LIMIT: Duration = Duration::from_secs(90);
+
+pub async fn ask(reach: &dyn Reach, host: &Host, verb: &str, jobs: &[&Job]) -> Result<Vec<Left>, String> {
+    let mut left = Vec::new();
+    for jobs in jobs.chunks(AT_ONCE) {
+        let node = match host {
+            Host::Here => "-",
+            Host::Node(node) => node,
+        };
+        let words = ["bash", "-c", script::CLEAN_SH, "clean", verb, node].into_iter();
+        let argv = words.chain(jobs.iter().map(|job| job.folder.as_str()));
+        let limit = if verb == "end" { END_LIMIT } else { QUERY_LIMIT };
+        let answer = reach.exec(host, &Command::new(argv, limit)).await.map_err(|error| error.to_string())?;
+        if !answer.succeeded() {
+            return Err(format!("`clean.sh` ended with {}: {}", answer.status, answer.complaint()));
+        }
+        left.extend(read(&answer.stdout_text(), host, jobs)?);
+    }
+    Ok(left)
+}
+
+/// The digest of a file that was put there before its job began.
+pub fn digest_of(file: &PlannedFile) -> Option<(String, String)> {
+    let digest = match (&file.text, &file.sha256) {
+        (Some(text), _) => sha256(text.as_bytes()),
+        (None, digest) => digest.clone()?,
+    };
+    Some((file.name.clone(), digest))
+}
+
+/// What lies under its own name and is not what was put there: a job that has not begun will not begin with it.
+pub async fn remove<'a>(plan: &Plan, jobs: &Jobs, reach: &dyn Reach, broken: impl Iterator<Item = &'a Left>) {
+    for left in broken {
+        let Some(job) = jobs.0.iter().find(|job| job.name == left.job) else { continue };
+        let host = match (plan.launcher, job.nodes.first()) {
+            (Launcher::Ssh, Some(node)) => Host::Node(node.clone()),
+            _ => Host::Here,
+        };
+        // Whether it worked is seen by looking again.
+        let _ = reach.remove(&host, &job.folder, std::slice::from_ref(&left.which)).await;
+    }
+}
+
+fn read(text: &str, host: &Host, jobs: &[&Job]) -> Result<Vec<Left>, String> {
+    let text = text.strip_suffix("told\n").ok_or_else(|| "its answer was cut off".to_owned())?;
+    let mut left = Vec::new();
+    for line in text.lines() {
+        let bad = || format!("no answer of `clean.sh`: `{}`", line.escape_debug());
+        let mut fields = line.splitn(3, '\t');
+        let job = fields.next().and_then(|at| jobs.get(at.parse::<usize>().ok()?)).ok_or_else(bad)?;
+        let (kind, which) = fields.next().zip(fields.next()).ok_or_else(bad)?;
+        let (what, which, is_shared) = match kind {
+            "process" => (What::Process, which, false),
+            "lease" => (What::Lease, which, false),
+            "secret" => (What::Secret, which, true),
+            "part" => (What::Part, which, true),
+            "file" => {
+                let (digest, name) = which.split_once(' ').ok_or_else(bad)?;
+                if job.files.get(name).is_none_or(|planned| planned == digest) {
+                    continue;
+                }
+                (What::Broken, name, true)
+            }
+            _ => return Err(bad()),
+        };
+        // All nodes see the same folder: what lies there is told once.
+        let at = if is_shared { SHARED.to_owned() } else { host.to_string() };
+        left.push(Left { at, what, which: which.to_owned(), job: job.name.clone() });
+    }
+    Ok(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job() -> Job {
+        let files = [("job.sh".to_owned(), "ab".to_owned())].into();
+        let (name, folder, queued_as) = ("c/j".to_owned(), "/f/c/j".to_owned(), "r.c.j".to_owned());
+        Job { name, folder, nodes: vec!["n1".to_owned()], queued_as, files }
+    }
+
+    #[test]
+    fn answers_are_read_whole_or_not_at_all() {
+        let job = job();
+        let told = |text: &str| read(text, &Host::Node("n1".into()), &[&job]);
+        let left = told(
+            "0\tprocess\t7\n0\tlease\tlease.n1\n0\tfile\tab job.sh\n0\tfile\tcd job.sh\n0\tsecret\tsecrets.n1\n0\tpart\tx.part\n0\tfile\tab other\ntold\n",
+        );
+        let left: Vec<_> =
+            left.expect("read").into_iter().map(|left| (left.at, left.what, left.which)).collect();
+        let one = |at: &str, what, which: &str| (at.to_owned(), what, which.to_owned());
+        let wanted = [
+            one("n1", What::Process, "7"),
+            one("n1", What::Lease, "lease.n1"),
+            one(SHARED, What::Broken, "job.sh"),
+            one(SHARED, What::Secret, "secrets.n1"),
+            one(SHARED, What::Part, "x.part"),
+        ];
+        assert_eq!(left, wanted);
+        assert_eq!(told("told\n"), Ok(Vec::new()));
+        for text in
+            ["", "0\tprocess\t7\n", "1\tprocess\t7\ntold\n", "0\tthing\t7\ntold\n", "0\nprocess\ntold\n"]
+        {
+            assert!(told(text).is_err(), "{text}");
+        }
+    }
+}

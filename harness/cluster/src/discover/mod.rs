@@ -1,0 +1,118 @@
+//! Which nodes Slurm has, asked once and written into an inventory: plans and lists read that file only, never Slurm.
+//! Nodes that take no jobs are named with Slurm's reasons and left out.
+
+mod ask;
+mod choose;
+mod json;
+mod render;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use render::render;
+
+use crate::reach::Reach;
+use crate::reach::slurm_state::StateSet;
+use base::nodeset;
+use config::inventory::Instances;
+use job::script::GpuRequest;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a person asks for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Request {
+    pub partition: String,
+    /// A node must have all of them.
+    pub features: Vec<String>,
+    pub reservation: Option<String>,
+    /// A profile, or EC2's name of an instance type; what Slurm says of the nodes, where absent.
+    pub instance: Option<String>,
+}
+
+/// A node as Slurm tells of it, whichever form it answers in.
+#[derive(Debug, Clone, PartialEq)]
+struct Node {
+    name: String,
+    state: StateSet,
+    features: BTreeSet<String>,
+    /// Nothing where its GRES names no GPU.
+    gpus: Option<u32>,
+    instance_type: Option<String>,
+    reason: Option<Reason>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Reason {
+    text: String,
+    by: Option<String>,
+    since: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Discovered {
+    /// As it calls itself.
+    pub slurm: String,
+    pub instance: String,
+    /// In natural order.
+    pub nodes: Vec<String>,
+    /// Features that some of the nodes have, and not all of them.
+    pub groups: BTreeMap<String, Vec<String>>,
+    pub left_out: Vec<LeftOut>,
+    /// How GPUs are asked for here: by GRES, where its nodes have some.
+    pub gpus: GpuRequest,
+    /// What srun wires ranks together with; nothing where it did not say.
+    pub mpi: Option<String>,
+    /// Nodes that are powered down, and boot for the first job on them.
+    pub boot: Vec<String>,
+    /// What a person should know beside it.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    pub node: String,
+    pub why: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// What was asked for does not exist, or too little was said.
+    Asked(String),
+    /// Slurm gave no answer that can be used.
+    Unanswered(String),
+    /// There are nodes, and none of them takes jobs.
+    NothingLeft(Vec<LeftOut>),
+}
+
+/// Asks Slurm's commands on this machine. Nothing is changed there.
+pub async fn discover(
+    reach: &dyn Reach,
+    request: &Request,
+    instances: &Instances,
+) -> Result<Discovered, Failure> {
+    let slurm = ask::version(reach).await?;
+    let reserved = match &request.reservation {
+        Some(name) => Some(ask::reservation(reach, name).await?),
+        None => None,
+    };
+    let nodes = ask::nodes(reach, &slurm, &request.partition).await?;
+    if nodes.is_empty() {
+        return Err(ask::no_nodes(reach, &request.partition).await);
+    }
+    let mut found = choose::choose(nodes, reserved, request, instances, slurm.told)?;
+    if !found.boot.is_empty() {
+        let took = ask::resume_timeout(reach).await;
+        let took = took.map(|time| format!(", which may take {time} (ResumeTimeout)")).unwrap_or_default();
+        let (n, nodes) = (found.boot.len(), nodeset::fold(&found.boot));
+        found
+            .notes
+            .push(format!("{n} nodes are powered down, the first job on each boots it{took}: {nodes}"));
+    }
+    found.mpi = ask::mpi(reach).await;
+    if let Some(mpi) = found.mpi.as_deref().filter(|mpi| *mpi != "pmix") {
+        found.notes.push(format!(
+            "srun has no pmix plugin, which MPI programs of nccl-tests need as a rule; written: mpi = \"{mpi}\""
+        ));
+    }
+    Ok(found)
+}

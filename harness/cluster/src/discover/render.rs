@@ -1,0 +1,64 @@
+//! An inventory's text, from what was discovered: what it was made from and who was left out stand in it as comments.
+
+use super::{Discovered, Request};
+use base::nodeset;
+use job::script::GpuRequest;
+use std::fmt::Write;
+
+/// `when` is told in the file, `shared` is the folder that all nodes see.
+pub fn render(found: &Discovered, request: &Request, shared: &str, when: &str) -> String {
+    let mut text = String::new();
+    let mut from = format!("partition `{}`", request.partition);
+    if !request.features.is_empty() {
+        let _ = write!(from, ", features `{}`", request.features.join("`, `"));
+    }
+    if let Some(reservation) = &request.reservation {
+        let _ = write!(from, ", reservation `{reservation}`");
+    }
+    comment(
+        &mut text,
+        &format!("Written by `harness inventory discover` at {when} from {}: {from}.", found.slurm),
+    );
+    comment(&mut text, "It is read as it stands; whoever changes the cluster writes it anew, with --force.");
+    if !found.left_out.is_empty() {
+        comment(&mut text, "");
+        comment(&mut text, &format!("Left out at {when}, by what Slurm said:"));
+        for left in &found.left_out {
+            comment(&mut text, &format!("  {}: {}", left.node, left.why));
+        }
+    }
+    let _ = writeln!(text, "kind = \"real\"");
+    let _ = writeln!(text, "instance = {}", quoted(&found.instance));
+    let _ = writeln!(text, "nodes = {}", quoted(&nodeset::fold(&found.nodes)));
+    if !found.groups.is_empty() {
+        let _ = writeln!(text, "\n[groups] # nodes by their features, for `--nodes @NAME`");
+        for (name, members) in &found.groups {
+            let _ = writeln!(text, "{} = {}", quoted(name), quoted(&nodeset::fold(members)));
+        }
+    }
+    let _ = writeln!(text, "\n[reach]\nvia = \"slurm\"\npartition = {}", quoted(&request.partition));
+    if let Some(reservation) = &request.reservation {
+        let _ = writeln!(text, "reservation = {}", quoted(reservation));
+    }
+    let gpus = if found.gpus == GpuRequest::None { "none" } else { "gres" };
+    let _ = writeln!(text, "gpus = {}", quoted(gpus));
+    if let Some(mpi) = &found.mpi {
+        let _ = writeln!(text, "mpi = {} # of those that `srun --mpi=list` lists", quoted(mpi));
+    }
+    let _ = writeln!(text, "\n[paths]\nshared = {} # a folder that all nodes see", quoted(shared));
+    text
+}
+
+/// One line whatever is in it: reasons are written by people and programs of all kinds.
+fn comment(text: &mut String, line: &str) {
+    let plain: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let _ = writeln!(text, "# {}", plain.trim_end());
+    if plain.is_empty() {
+        text.truncate(text.len() - 2);
+        text.push('\n');
+    }
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}

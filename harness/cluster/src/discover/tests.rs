@@ -1,0 +1,424 @@
+//! Answers of Slurm's commands as releases from 21.08 to 25.11 print them, and the inventories that come of them.
+
+use super::*;
+use crate::reach::{Answer, Command, Host, ReachError, Wait};
+use config::inventory::{Inventory, ReachBy};
+use std::cell::RefCell;
+use std::path::Path;
+
+/// Says of each command what was put in, by the beginning of its words.
+struct Said {
+    answers: Vec<(&'static str, Answer)>,
+    asked: RefCell<Vec<String>>,
+}
+
+impl Reach for Said {
+    fn exec<'a>(&'a self, _: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+        let line = command.argv.join(" ");
+        self.asked.borrow_mut().push(line.clone());
+        let answer =
+            self.answers.iter().find(|(begin, _)| line.starts_with(begin)).map(|(_, answer)| answer.clone());
+        let program = command.argv[0].clone();
+        Box::pin(
+            async move { answer.ok_or(ReachError::NoProgram { host: "this machine".to_owned(), program }) },
+        )
+    }
+
+    fn put<'a>(&'a self, _: &'a Host, _: &'a str, _: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+        panic!("nothing is written on a cluster")
+    }
+
+    fn get<'a>(&'a self, _: &'a Host, _: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+        panic!("nothing is read there")
+    }
+}
+
+fn instances() -> Instances {
+    let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Instances::load(&home).expect("the profiles that ship")
+}
+
+fn found(answers: Vec<(&'static str, Answer)>, request: &Request) -> Result<Discovered, Failure> {
+    let said = Said { answers, asked: RefCell::default() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let found = runtime.expect("a runtime").block_on(discover(&said, request, &instances()));
+    let asked = said.asked.into_inner();
+    let reads = [
+        "sinfo ",
+        "scontrol --json show ",
+        "scontrol --oneliner show ",
+        "scontrol show config",
+        "srun --mpi=list",
+    ];
+    assert!(asked.iter().all(|line| reads.iter().any(|read| line.starts_with(read))), "{asked:?}");
+    found
+}
+
+fn request() -> Request {
+    Request { partition: "gpu".to_owned(), instance: Some("p5.48xlarge".to_owned()), ..Request::default() }
+}
+
+fn why(found: &Discovered) -> Vec<(String, String)> {
+    found.left_out.iter().map(|left| (left.node.clone(), left.why.clone())).collect()
+}
+
+const OLD: &str = "slurm-wlm 22.05.8\n";
+
+/// What `sinfo` of 21.08 to 23.11 prints: marks behind states, reasons with bars and breaks in them.
+const LINES: &str = "\
+p5-001|idle|p5,efa,rack1|gpu:h100:8(S:0-1)|Unknown|Unknown|none
+p5-002|allocated|p5,efa,rack1|gpu:h100:8(S:0-1)|Unknown|Unknown|none
+p5-003|drained|p5,efa,rack1|gpu:h100:8|2026-11-20T10:00:00|root(0)|fan is loud | see ticket
+second line of it
+p5-004|down*|p5,efa,rack2|gpu:h100:8|2026-11-20T11:00:00|slurm(64030)|Not responding
+p5-005|mixed-|p5,efa,rack2|gpu:h100:8|Unknown|Unknown|none
+p5-006|maint|p5,efa,rack2|gpu:h100:8|Unknown|Unknown|none
+p5-007|reserved|p5,efa,rack2|gpu:h100:8|Unknown|Unknown|none
+p5-008|failing*|p5,efa,rack2|gpu:h100:8|Unknown|Unknown|none
+p5-009|idle~|p5,efa,rack2|gpu:h100:8|Unknown|Unknown|none
+p5-010|idle|p5,efa,rack2|gpu:h100:4|Unknown|Unknown|none
+p5-011|blorp|p5,efa,rack2|gpu:h100:8|Unknown|Unknown|none
+p5-012|draining@|p5,rack2|gpu:h100:8|Unknown|Unknown|none
+";
+
+#[test]
+fn nodes_that_take_no_jobs_are_named_with_their_reasons_and_left_out() {
+    let found = found(vec![("sinfo --version", Answer::ok(OLD)), ("sinfo", Answer::ok(LINES))], &request())
+        .expect("found");
+    assert_eq!(found.nodes, ["p5-001", "p5-002", "p5-005", "p5-009"]);
+    assert_eq!(found.boot, ["p5-009"], "Slurm boots it for the first job on it");
+    assert_eq!((found.instance.as_str(), found.gpus), ("p5", GpuRequest::Gres));
+    assert_eq!(found.groups["rack1"], ["p5-001", "p5-002"]);
+    assert_eq!(found.groups["rack2"], ["p5-005", "p5-009"]);
+    assert!(!found.groups.contains_key("efa"), "all of them have it");
+    let expected = [
+        ("p5-003", "drained: fan is loud | see ticket second line of it (root(0), 2026-11-20T10:00:00)"),
+        ("p5-004", "down, not responding: Not responding (slurm(64030), 2026-11-20T11:00:00)"),
+        ("p5-006", "maint"),
+        ("p5-007", "reserved"),
+        ("p5-008", "not responding, failing"),
+        ("p5-010", "its GRES has another number of GPUs than p5, 8: 4"),
+        ("p5-011", "a state that is not known here, `blorp`"),
+        ("p5-012", "draining, reboot requested"),
+    ];
+    assert_eq!(why(&found), expected.map(|(node, why)| (node.to_owned(), why.to_owned())));
+}
+
+#[test]
+fn an_inventory_is_written_that_says_who_is_missing_and_reads_back() {
+    let answers = vec![("sinfo --version", Answer::ok(OLD)), ("sinfo", Answer::ok(LINES))];
+    let found = found(answers, &request()).expect("found");
+    let text = render(&found, &request(), "/fsx/\"harness\"", "2026-11-21T21:00:00.000Z");
+    assert!(text.contains("#   p5-003: drained: fan is loud | see ticket second line of it"), "{text}");
+    assert!(text.starts_with(
+        "# Written by `harness inventory discover` at 2026-11-21T21:00:00.000Z from slurm-wlm 22.05.8: "
+    ));
+    let read = Inventory::read(&text, "inventory/x.toml", &instances()).expect(&text);
+    assert_eq!((read.nodes, read.groups), (found.nodes, found.groups));
+    assert_eq!(read.paths.shared, "/fsx/\"harness\"");
+    let ReachBy::Slurm(slurm) = read.reach else { panic!("not over Slurm") };
+    assert_eq!((slurm.partition.as_deref(), slurm.reservation), (Some("gpu"), None));
+}
+
+#[test]
+fn what_people_write_into_reasons_stays_a_comment() {
+    let lines = "n1|idle|(null)|(null)|Unknown|Unknown|none\nn2|drained|(null)|(null)|x|y|\u{1b}[31m\r kind = \"pretend\"\nnodes = \"n9\"\n";
+    let found = found(vec![("sinfo --version", Answer::ok(OLD)), ("sinfo", Answer::ok(lines))], &request())
+        .expect("found");
+    let text = render(&found, &request(), "/fsx", "now");
+    let read = Inventory::read(&text, "inventory/x.toml", &instances()).expect(&text);
+    assert_eq!(read.nodes, ["n1"]);
+    assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+    assert_eq!(found.notes.len(), 1, "Slurm knows of no GPUs: {:?}", found.notes);
+    assert!(text.contains("\ngpus = \"none\"\n"), "{text}");
+}
+
+/// A ParallelCluster: dynamic nodes in power saving, their type among the features, Slurm without GRES.
+const DYNAMIC: &str = "\
+p5-dy-gpu-1|idle~|dynamic,p5.48xlarge,gpu|(null)|Unknown|Unknown|none
+p5-dy-gpu-2|idle%|dynamic,p5.48xlarge,gpu|(null)|Unknown|Unknown|none
+p5-dy-gpu-3|down~|dynamic,p5.48xlarge,gpu|(null)|2026-11-20T11:00:00|slurm(401)|ResumeTimeout reached
+p5-st-gpu-1|idle|static,p5.48xlarge,gpu|(null)|Unknown|Unknown|none
+";
+
+#[test]
+fn nodes_in_power_saving_are_usable_and_told_with_the_time_that_they_take_to_boot() {
+    let config =
+        "ResumeRate              = 0\nResumeTimeout           = 1800 sec\nReturnToService         = 1\n";
+    let answers = |mpi: Answer| {
+        vec![
+            ("sinfo --version", Answer::ok(OLD)),
+            ("sinfo", Answer::ok(DYNAMIC)),
+            ("scontrol show config", Answer::ok(config)),
+            ("srun --mpi=list", mpi),
+        ]
+    };
+    let asked = Request { instance: None, ..request() };
+    let list =
+        "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\nspecific pmix plugin versions available: pmix_v4\n";
+    let dynamic = found(answers(Answer::ok(list)), &asked).expect("found");
+    assert_eq!(dynamic.nodes, ["p5-dy-gpu-1", "p5-dy-gpu-2", "p5-st-gpu-1"]);
+    assert_eq!(dynamic.instance, "p5", "by the feature");
+    assert_eq!(
+        why(&dynamic),
+        [(
+            "p5-dy-gpu-3".to_owned(),
+            "down: ResumeTimeout reached (slurm(401), 2026-11-20T11:00:00)".to_owned()
+        )]
+    );
+    let note = "2 nodes are powered down, the first job on each boots it, which may take 1800 sec (ResumeTimeout): p5-dy-gpu-[1-2]";
+    assert!(dynamic.notes.contains(&note.to_owned()), "{:?}", dynamic.notes);
+    let text = render(&dynamic, &asked, "/fsx", "now");
+    assert!(text.contains("gpus = \"none\"\nmpi = \"pmix\""), "{text}");
+    let read = Inventory::read(&text, "inventory/x.toml", &instances()).expect(&text);
+    let ReachBy::Slurm(slurm) = read.reach else { panic!("not over Slurm") };
+    assert_eq!((slurm.gpus, slurm.mpi.as_str()), (Some(GpuRequest::None), "pmix"));
+
+    // Releases before 22.05 list on stderr.
+    let old =
+        Answer { stderr: b"srun: MPI types are...\nsrun: none\nsrun: pmi2\n".to_vec(), ..Answer::ok("") };
+    let without = found(answers(old), &asked).expect("found");
+    assert_eq!(without.mpi.as_deref(), Some("pmi2"));
+    assert!(without.notes.iter().any(|note| note.contains("no pmix")), "{:?}", without.notes);
+    let silent = found(answers(Answer::failed(1, "srun: fatal: no")), &asked).expect("found");
+    assert_eq!(silent.mpi, None);
+}
+
+#[test]
+fn a_partition_of_hyperpod_says_what_its_nodes_are_and_sagemakers_names_are_known() {
+    let lines =
+        "ip-10-1-4-190|idle|(null)|gpu:8|Unknown|Unknown|none\nip-10-1-5-138|idle|(null)|(null)|x|x|none\n";
+    let answers = || vec![("sinfo --version", Answer::ok(OLD)), ("sinfo", Answer::ok(lines))];
+    let asked = Request { partition: "ml.p5.48xlarge".to_owned(), ..Request::default() };
+    let by_partition = found(answers(), &asked).expect("found");
+    assert_eq!(
+        (by_partition.instance.as_str(), by_partition.nodes.as_slice()),
+        ("p5", ["ip-10-1-4-190".to_owned()].as_slice())
+    );
+    assert_eq!(why(&by_partition)[0].1, "its GRES names no GPU, and jobs ask for them by GRES");
+    let asked = Request { instance: Some("ml.p5en.48xlarge".to_owned()), ..request() };
+    assert_eq!(found(answers(), &asked).expect("found").instance, "p5en");
+    let inventory = "kind = \"real\"\ninstance = \"ml.p5.48xlarge\"\nnodes = \"n1\"\nreach = { via = \"local\" }\npaths = { shared = \"/f\" }\n";
+    assert_eq!(Inventory::read(inventory, "x.toml", &instances()).expect("read").instance.name, "p5");
+}
+
+/// 24.11 to 25.11: states are lists, numbers are objects.
+const NODES: &str = r#"{"nodes": [
+  {"name": "p5-001", "partitions": ["gpu"], "state": ["IDLE"], "active_features": ["p5", "efa"], "gres": "gpu:h100:8",
+   "instance_type": "p5.48xlarge", "reason": "", "reason_changed_at": {"set": true, "infinite": false, "number": 0},
+   "reason_set_by_user": ""},
+  {"name": "p5-002", "partitions": ["gpu", "all"], "state": ["IDLE", "DRAIN"], "active_features": ["p5"],
+   "gres": "gpu:h100:8", "instance_type": "p5.48xlarge", "reason": "xid 79\nsecond",
+   "reason_changed_at": {"set": true, "infinite": false, "number": 1795226212}, "reason_set_by_user": "root"},
+  {"name": "p5-003", "partitions": ["gpu"], "state": ["IDLE", "MAINTENANCE", "RESERVED"], "active_features": ["p5"],
+   "gres": "gpu:h100:8", "instance_type": "p5.48xlarge", "reason": ""},
+  {"name": "p5-004", "partitions": ["gpu"], "state": ["DOWN", "NOT_RESPONDING"], "active_features": [], "gres": "",
+   "instance_type": "p5.48xlarge", "reason": "Not responding"},
+  {"name": "p5-005", "partitions": ["gpu"], "state": ["MIXED", "PLANNED"], "active_features": ["p5"],
+   "gres": "gpu:h100:8", "instance_type": "p4d.24xlarge", "reason": ""},
+  {"name": "cpu-1", "partitions": ["cpu"], "state": ["IDLE"], "active_features": [], "gres": "", "reason": ""}
+], "errors": [], "warnings": []}"#;
+
+const NEW: &str = "slurm 25.11.1\n";
+
+fn new(nodes: &str) -> Vec<(&'static str, Answer)> {
+    vec![
+        ("sinfo --version", Answer::ok(NEW)),
+        ("scontrol --json", Answer::ok(nodes)),
+        ("sinfo", Answer::ok(LINES)),
+    ]
+}
+
+#[test]
+fn newer_releases_are_asked_in_json() {
+    let asked = Request { instance: Some("p5".to_owned()), ..request() };
+    let found = found(new(NODES), &asked).expect("found");
+    assert_eq!(found.nodes, ["p5-001"]);
+    let expected = [
+        ("p5-002", "drain: xid 79\nsecond (root, 2026-11-21T00:36:52Z)"),
+        ("p5-003", "maint, reserved"),
+        ("p5-004", "down, not responding: Not responding"),
+        ("p5-005", "it is no p5: `p4d.24xlarge`"),
+    ];
+    let told = why(&found);
+    assert_eq!(told.len(), expected.len(), "{told:?}");
+    for ((node, why), (expected_node, expected_why)) in told.iter().zip(expected) {
+        assert_eq!(node, expected_node);
+        // The moment is told by the calendar.
+        let shown: String = why.split(" (").next().unwrap_or_default().to_owned();
+        assert_eq!(shown, expected_why.split(" (").next().unwrap_or_default(), "{why}");
+    }
+    assert!(told[0].1.ends_with("Z)"), "{told:?}");
+}
+
+#[test]
+fn a_release_that_cannot_speak_json_after_all_is_asked_in_text() {
+    let broken = [
+        "",
+        "not json",
+        "{}",
+        r#"{"nodes": [{"name": "a"}]}"#,
+        r#"{"nodes": [{"partitions": ["gpu"], "state": ["IDLE"]}]}"#,
+        r#"{"nodes": [], "errors": [{"error": "no serializer"}]}"#,
+    ];
+    for broken in broken {
+        let found = found(new(broken), &request()).expect(broken);
+        assert_eq!(found.nodes, ["p5-001", "p5-002", "p5-005", "p5-009"], "{broken}");
+    }
+}
+
+/// 21.08 and 22.05 write `state` as a text with flags beside it, and plain numbers.
+#[test]
+fn json_of_older_releases_is_read_too() {
+    let nodes = r#"{"meta": {"Slurm": {"version": {"major": 21, "micro": 5, "minor": 8}}}, "errors": [], "nodes": [
+      {"name": "n1", "partitions": ["gpu"], "state": "idle", "state_flags": ["DRAIN"], "active_features": "p5,efa",
+       "gres": "gpu:8", "reason": "fan", "reason_changed_at": 1795226212, "reason_set_by_user": null},
+      {"name": "n2", "partitions": ["gpu"], "state": "mixed", "state_flags": [], "active_features": "", "gres": ""}]}"#;
+    let nodes = json::read(nodes, "gpu").expect("read");
+    assert!(nodes[0].state.has("drain") && nodes[0].state.has("idle"));
+    assert_eq!(nodes[0].gpus, Some(8));
+    assert_eq!(nodes[0].features.iter().map(String::as_str).collect::<Vec<_>>(), ["efa", "p5"]);
+    assert!(nodes[0].reason.as_ref().is_some_and(|reason| reason.since.is_some() && reason.by.is_none()));
+    assert_eq!((nodes[1].gpus, &nodes[1].reason), (None, &None));
+}
+
+#[test]
+fn the_type_of_the_nodes_is_taken_from_slurm_where_it_says_so() {
+    let asked = Request { instance: None, ..request() };
+    let one = NODES.replace("p4d.24xlarge", "p5.48xlarge");
+    assert_eq!(found(new(&one), &asked).expect("found").nodes, ["p5-001", "p5-005"]);
+    let told = |nodes: &str, asked: &Request| match found(new(nodes), asked) {
+        Err(Failure::Asked(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    assert!(told(NODES, &asked).contains("several types, say --instance: `p4d.24xlarge`, `p5.48xlarge`"));
+    let small = one.replace("p5.48xlarge", "p5.4xlarge");
+    assert!(told(&small, &asked).contains("a type without a profile, say --instance: `p5.4xlarge`"));
+    assert!(told("", &asked).contains("Slurm does not tell of which type the nodes are"));
+    let wrong = |instance: &str| told(NODES, &Request { instance: Some(instance.to_owned()), ..request() });
+    assert!(wrong("p5x").contains("did you mean `p5"), "{}", wrong("p5x"));
+    assert!(wrong("p5.4xlarge").contains("whole machines"), "{}", wrong("p5.4xlarge"));
+    assert!(wrong("sim-p5").contains("no profile"), "{}", wrong("sim-p5"));
+}
+
+#[test]
+fn features_and_reservations_narrow_the_nodes() {
+    let reserved = "ReservationName=accept StartTime=2026-11-21T00:00:00 EndTime=2027-11-21T00:00:00 \
+                    Duration=365-00:00:00 Nodes=p5-[006-007] NodeCnt=2 Flags=MAINT State=ACTIVE\n";
+    let answers = |reservation: Answer| {
+        vec![
+            ("sinfo --version", Answer::ok(OLD)),
+            ("sinfo", Answer::ok(LINES)),
+            ("scontrol --oneliner show reservation accept", reservation),
+        ]
+    };
+    let asked = Request { reservation: Some("accept".to_owned()), ..request() };
+    let inside = found(answers(Answer::ok(reserved)), &asked).expect("found");
+    assert_eq!(inside.nodes, ["p5-006", "p5-007"], "they are set aside for who asks");
+    let text = render(&inside, &asked, "/fsx", "now");
+    assert!(text.contains("reservation = \"accept\""), "{text}");
+    let later = found(answers(Answer::ok(reserved.replace("ACTIVE", "INACTIVE"))), &asked).expect("found");
+    assert_eq!(later.notes, ["the reservation `accept` is inactive, it begins at 2026-11-21T00:00:00"]);
+    let none = found(answers(Answer::failed(1, "Reservation accept not found\n")), &asked);
+    assert!(
+        matches!(&none, Err(Failure::Asked(why)) if why.contains("none of that name: `accept`")),
+        "{none:?}"
+    );
+    let elsewhere = found(answers(Answer::ok(reserved.replace("p5-[006-007]", "other-1"))), &asked);
+    assert!(
+        matches!(&elsewhere, Err(Failure::Asked(why)) if why.contains("none of the nodes")),
+        "{elsewhere:?}"
+    );
+
+    let with = |features: &[&str]| {
+        let features = features.iter().map(|feature| (*feature).to_owned()).collect();
+        found(answers(Answer::ok("")), &Request { features, ..request() })
+    };
+    assert_eq!(with(&["rack1"]).expect("found").nodes, ["p5-001", "p5-002"]);
+    assert_eq!(with(&["rack2", "efa"]).expect("found").nodes, ["p5-005", "p5-009"]);
+    assert!(matches!(with(&["rack3"]), Err(Failure::Asked(why)) if why.contains("did you mean `rack")));
+    assert!(matches!(with(&["rack1", "rack2"]), Err(Failure::Asked(why)) if why.contains("all of them")));
+}
+
+#[test]
+fn no_answer_is_never_taken_for_no_nodes() {
+    let silent = found(vec![], &request());
+    assert!(matches!(&silent, Err(Failure::Unanswered(why)) if why.contains("in 3 tries")), "{silent:?}");
+    let away = Answer::failed(1, "slurm_load_node: Unable to contact slurm controller (connect failure)\n");
+    let away = found(vec![("sinfo --version", Answer::ok(OLD)), ("sinfo", away)], &request());
+    assert!(matches!(&away, Err(Failure::Unanswered(why)) if why.contains("Unable to contact")), "{away:?}");
+    let garbled = found(
+        vec![("sinfo --version", Answer::ok(OLD)), ("sinfo", Answer::ok("what is this\n"))],
+        &request(),
+    );
+    assert!(
+        matches!(&garbled, Err(Failure::Unanswered(why)) if why.contains("cannot be read")),
+        "{garbled:?}"
+    );
+}
+
+#[test]
+fn a_partition_that_does_not_exist_is_told_with_the_nearest() {
+    let answers = vec![
+        ("sinfo --version", Answer::ok(OLD)),
+        ("sinfo --noheader --format=%R", Answer::ok("gpus\ncpu\n")),
+        ("sinfo", Answer::ok("")),
+    ];
+    let none = found(answers, &request());
+    let told = "--partition: Slurm has none of that name, did you mean `gpus`?: `gpu`";
+    assert_eq!(none, Err(Failure::Asked(told.to_owned())));
+}
+
+#[test]
+fn where_no_node_takes_jobs_nothing_is_made_of_it() {
+    let lines = "n1|drained|p5|gpu:8|x|root|fan\nn2|down*|p5|gpu:8|x|root|power\n";
+    let none = found(vec![("sinfo --version", Answer::ok(OLD)), ("sinfo", Answer::ok(lines))], &request());
+    assert!(matches!(&none, Err(Failure::NothingLeft(left)) if left.len() == 2), "{none:?}");
+}
+
+#[test]
+fn gpus_are_counted_in_every_way_that_gres_are_written() {
+    for (gres, gpus) in [
+        ("gpu:h100:8", Some(8)),
+        ("gpu:8", Some(8)),
+        ("gpu", Some(1)),
+        ("gpu:h100:8(S:0-1)", Some(8)),
+        ("nvme:4,gpu:a100:4(S:0,2),gpu:h100:4", Some(8)),
+        ("(null)", None),
+        ("", None),
+        ("nvme:4", None),
+    ] {
+        assert_eq!(text::gpus(gres), gpus, "{gres}");
+    }
+}
+
+#[test]
+#[ignore = "reads collected answers of Slurm: `tests/run` runs it where they are"]
+fn real_answers_that_nobody_here_wrote_are_read() {
+    let corpus = std::env::var_os("HARNESS_TEST_CORPUS").expect("HARNESS_TEST_CORPUS");
+    let corpus = Path::new(&corpus);
+    let read = |path: std::path::PathBuf| {
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    let fixtures = ["nodes-24.11.json", "nodes-26.05.json", "sinfo-22.05.json"];
+    for name in fixtures {
+        let answer = read(corpus.join("../testbed/slurm/fixtures").join(name));
+        let nodes = json::read(&answer, "main").unwrap_or_else(|why| panic!("{name}: {why}"));
+        assert_eq!(nodes.len(), 4, "{name}");
+        assert!(
+            nodes.iter().all(|node| node.gpus == Some(8) && node.features.contains("efa")),
+            "{name}: {nodes:?}"
+        );
+    }
+    let answer = read(corpus.join("slurm/rivos-sinfo_out.json"));
+    let nodes = json::read(&answer, "hw").expect("read");
+    assert!(!nodes.is_empty() && nodes.iter().all(|node| node.state.unknown.is_empty()), "{nodes:?}");
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_answer_at_all_makes_the_readers_panic(answer in "[\\PC\n|]{0,120}") {
+        let _ = text::read(&answer);
+        let _ = json::read(&answer, "gpu");
+    }
+}

@@ -1,0 +1,124 @@
+//! A drained node while it is looked at again: back in the queue for one user alone, with a good partner, by a reservation
+//! that lasts until somebody ends it. So a harness that is ended in the middle leaves no unproven node to others.
+
+use super::{Shown, Wanted, drain, scontrol, show, update};
+use crate::launch::QUERY_LIMIT;
+use crate::reach::{Command, Host, Reach};
+use std::time::Duration;
+
+/// A node that was drained for a reason of ours, and is held for a re-check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    pub node: String,
+    pub partner: String,
+    pub reason: String,
+    pub reservation: String,
+}
+
+/// A daemon tells of itself some seconds after its node was put back.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(90);
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What a node that a harness left in the middle is drained for.
+const ENDED: &str = "a re-check was ended before it had passed";
+
+fn name(node: &str) -> String {
+    format!("harness_recheck_{node}")
+}
+
+/// Drains what a harness that was ended had put back, and ends its reservation; says whether there was one.
+pub async fn take_up(reach: &dyn Reach, node: &str) -> Result<bool, String> {
+    let reservation = name(node);
+    match scontrol(reach, &["--oneliner", "show", "reservation", &reservation]).await {
+        Err(why) if why.to_lowercase().contains("not found") => return Ok(false),
+        Err(why) => return Err(why),
+        Ok(_) => {}
+    }
+    let shown = show(reach, node).await?;
+    if !shown.is_draining() && shown.reason.is_none() {
+        let reason = format!("{} {ENDED}", verdict::isolate::code::REASON);
+        drain_again(reach, node, &reason).await?;
+    }
+    end(reach, &reservation).await?;
+    Ok(true)
+}
+
+/// Puts a node back for us alone. Whatever goes wrong leaves it drained, and no reservation.
+pub async fn hold(reach: &dyn Reach, node: &str, partner: &str) -> Result<Held, String> {
+    take_up(reach, node).await?;
+    let shown = show(reach, node).await?;
+    let reason = shown.ours().filter(|_| shown.is_draining()).map(str::to_owned);
+    let reason = reason.ok_or_else(|| format!("it is no longer drained for a reason of ours: {shown}"))?;
+    let id = reach.exec(&Host::Here, &Command::new(["id", "-un"], QUERY_LIMIT)).await;
+    let user = id.map_err(|error| error.to_string())?.stdout_text().trim().to_owned();
+    let reservation = name(node);
+    let words = [
+        "create".to_owned(),
+        "reservation".to_owned(),
+        format!("ReservationName={reservation}"),
+        "StartTime=now".to_owned(),
+        "Duration=infinite".to_owned(),
+        format!("Nodes={node},{partner}"),
+        format!("Users={user}"),
+        "Flags=IGNORE_JOBS".to_owned(),
+    ];
+    scontrol(reach, &words.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+    let held = Held { node: node.to_owned(), partner: partner.to_owned(), reason, reservation };
+    match put_back(reach, node, &shown).await {
+        Ok(()) => Ok(held),
+        Err(why) => match release(reach, &held, false).await {
+            Ok(()) => Err(why),
+            Err(more) => Err(format!("{why}; {more}")),
+        },
+    }
+}
+
+async fn put_back(reach: &dyn Reach, node: &str, drained: &Shown) -> Result<(), String> {
+    // Somebody may have taken it over meanwhile.
+    let now = show(reach, node).await?;
+    if now.reason != drained.reason {
+        return Err(format!("somebody else has said something of it meanwhile: {now}"));
+    }
+    update(reach, node, "RESUME", None).await?;
+    let mut waited = Duration::ZERO;
+    loop {
+        let shown = show(reach, node).await?;
+        if shown.answers() {
+            return Ok(());
+        }
+        if waited >= ANSWERS_WITHIN {
+            return Err(format!("it was put back and does not answer: {shown}"));
+        }
+        tokio::time::sleep(PAUSE).await;
+        waited += PAUSE;
+    }
+}
+
+/// The end of a re-check: a node that has passed stays in the queue, another one is drained for its old reason before others
+/// may have it.
+pub async fn release(reach: &dyn Reach, held: &Held, has_passed: bool) -> Result<(), String> {
+    if !has_passed {
+        drain_again(reach, &held.node, &held.reason)
+            .await
+            .map_err(|why| format!("{why}; reservation `{}` keeps others off it", held.reservation))?;
+    }
+    end(reach, &held.reservation).await
+}
+
+async fn drain_again(reach: &dyn Reach, node: &str, reason: &str) -> Result<(), String> {
+    use super::Drained;
+    let wanted = Wanted { node: node.to_owned(), reason: reason.to_owned() };
+    match drain(reach, &wanted).await {
+        // What somebody else says of it keeps it from nobody's jobs but by their will.
+        Drained::Done | Drained::Already { .. } | Drained::Others { .. } => Ok(()),
+        Drained::Failed { why } => Err(format!("it could not be drained again: {why}")),
+    }
+}
+
+async fn end(reach: &dyn Reach, reservation: &str) -> Result<(), String> {
+    let name = format!("ReservationName={reservation}");
+    scontrol(reach, &["delete", &name])
+        .await
+        .map(|_| ())
+        .map_err(|why| format!("reservation `{reservation}` stays: {why}"))
+}

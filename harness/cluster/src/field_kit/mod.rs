@@ -1,0 +1,121 @@
+//! `harness field-kit`: checks on a real cluster, read-only and in minutes, each thing that the harness assumes of it, and
+//! packs what it saw, so that others can learn from it. Assumptions are data: `slurm.rs`, `node.rs` and `tools.rs` list
+//! them; how evidence is taken stands in `gather.rs`, what leaves the site in `pack.rs`.
+
+mod evidence;
+mod gather;
+mod node;
+mod pack;
+mod render;
+mod request;
+mod slurm;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+pub use evidence::{Evidence, NodeEvidence};
+pub use gather::{Gathering, gather};
+pub use pack::{Packed, pack};
+pub use render::render;
+pub use request::NodeRequest;
+
+use config::inventory::{Inventory, ReachBy};
+use serde::Serialize;
+
+/// Something that the harness relies on, and how a cluster shows whether it is so.
+pub struct Assumption {
+    pub id: &'static str,
+    pub assumed: &'static str,
+    /// What shows it: a command, or a file.
+    pub checked_by: &'static str,
+    /// Where it is known from.
+    pub source: &'static str,
+    pub on: On,
+    pub check: fn(&Evidence<'_>) -> Outcome,
+}
+
+const fn assumption(
+    id: &'static str,
+    assumed: &'static str,
+    checked_by: &'static str,
+    source: &'static str,
+    on: On,
+    check: fn(&Evidence<'_>) -> Outcome,
+) -> Assumption {
+    Assumption { id, assumed, checked_by, source, on, check }
+}
+
+/// Which clusters it concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum On {
+    Any,
+    Slurm,
+    /// mpirun starts the ranks.
+    Ssh,
+    /// Programs run on the host.
+    Host,
+    Container,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "outcome", content = "seen")]
+pub enum Outcome {
+    Holds(String),
+    /// With what was seen instead.
+    Differs(String),
+    /// With the reason.
+    NotSeen(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    pub id: &'static str,
+    pub assumed: &'static str,
+    pub checked_by: &'static str,
+    pub source: &'static str,
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+impl On {
+    fn concerns(self, inventory: &Inventory) -> bool {
+        match self {
+            On::Any => true,
+            On::Slurm => matches!(inventory.reach, ReachBy::Slurm(_)),
+            On::Ssh => matches!(inventory.reach, ReachBy::Ssh(_)),
+            On::Host => inventory.container.is_none(),
+            On::Container => inventory.container.is_some(),
+        }
+    }
+}
+
+pub fn assumptions() -> impl Iterator<Item = &'static Assumption> {
+    slurm::ASSUMPTIONS.iter().chain(node::ASSUMPTIONS).chain(tools::ASSUMPTIONS)
+}
+
+/// Every assumption that concerns the cluster, checked. Pure: the same evidence gives the same findings.
+pub fn check(evidence: &Evidence<'_>) -> Vec<Finding> {
+    assumptions()
+        .filter(|assumption| assumption.on.concerns(evidence.inventory))
+        .map(|assumption| Finding {
+            id: assumption.id,
+            assumed: assumption.assumed,
+            checked_by: assumption.checked_by,
+            source: assumption.source,
+            outcome: (assumption.check)(evidence),
+        })
+        .collect()
+}
+
+/// How many hold, differ, and were not seen.
+pub fn counts(findings: &[Finding]) -> [usize; 3] {
+    let mut counts = [0; 3];
+    for finding in findings {
+        counts[match finding.outcome {
+            Outcome::Holds(_) => 0,
+            Outcome::Differs(_) => 1,
+            Outcome::NotSeen(_) => 2,
+        }] += 1;
+    }
+    counts
+}

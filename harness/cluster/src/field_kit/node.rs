@@ -1,0 +1,440 @@
+//! What the harness assumes of a node's hardware, drivers and system.
+
+use super::Outcome::{self, Differs, Holds, NotSeen};
+use super::evidence::{Section, section};
+use super::{Assumption, Evidence, On, assumption};
+use base::nodeset;
+use config::inventory::{Instance, Inventory};
+use model::artefact::Value;
+use plan::EXCLUDED_INTERFACES;
+use std::collections::{BTreeMap, BTreeSet};
+
+type Sections = BTreeMap<String, Section>;
+
+const COUNTERS: &str = "ls ports/1/hw_counters";
+const DEVICES: &str = "/sys/class/infiniband";
+
+pub const ASSUMPTIONS: &[Assumption] = &[
+    assumption(
+        "node.instance",
+        "the firmware names the instance type of the inventory",
+        "/sys/class/dmi/id/product_name",
+        "EC2 documentation, identify instances",
+        On::Any,
+        instance,
+    ),
+    assumption(
+        "node.gpus",
+        "a node has the GPUs of its instance",
+        "nvidia-smi",
+        "the instance's profile",
+        On::Any,
+        gpus,
+    ),
+    assumption(
+        "node.nic_names",
+        "the EFA devices have the names of the instance's profile",
+        DEVICES,
+        "published device lists of p4d, p5 and p5en",
+        On::Any,
+        nic_names,
+    ),
+    assumption(
+        "node.other_rdma",
+        "every RDMA device is EFA",
+        "device/vendor is 0x1d0f",
+        "p6-b200 lists two mlx5 beside 8 EFA devices (aws-do-eks)",
+        On::Any,
+        other_rdma,
+    ),
+    assumption(
+        "node.links",
+        "the link of every EFA device is active",
+        "ports/1/state",
+        "the kernel's sysfs of RDMA devices",
+        On::Any,
+        links,
+    ),
+    assumption(
+        "node.line_rate",
+        "a device reports the line rate of the instance's profile",
+        "ports/1/rate",
+        "stas00 ml-engineering, network/README.md",
+        On::Any,
+        line_rate,
+    ),
+    assumption(
+        "node.counters",
+        "hw_counters has the counters that carry this instance's traffic",
+        COUNTERS,
+        "amzn-drivers, efa_verbs.c",
+        On::Any,
+        counters,
+    ),
+    assumption(
+        "node.retrans",
+        "the EFA driver counts retransmissions (2.17 or newer)",
+        COUNTERS,
+        "amzn-drivers, efa RELEASENOTES.md, r2.17.0",
+        On::Any,
+        retrans,
+    ),
+    assumption(
+        "node.rx_drops",
+        "the EFA driver counts dropped packets",
+        COUNTERS,
+        "amzn-drivers, efa_verbs.c",
+        On::Any,
+        rx_drops,
+    ),
+    assumption(
+        "node.gpu_of_nic",
+        "each NIC has a GPU behind the same PCIe switch",
+        "the path of `device` in sysfs",
+        "aws-ofi-nccl topologies; lstopo of a p5",
+        On::Any,
+        gpu_of_nic,
+    ),
+    assumption(
+        "node.memlock",
+        "a process may lock all memory",
+        "ulimit -l",
+        "EFA documentation, memlock limits",
+        On::Any,
+        memlock,
+    ),
+    assumption(
+        "node.shared",
+        "nodes can write the folder that all nodes see",
+        "the probe",
+        "the inventory's `paths.shared`",
+        On::Any,
+        shared,
+    ),
+    assumption("node.bash", "bash is 4.2 or newer", "bash", "Amazon Linux 2 has 4.2", On::Any, bash),
+    assumption(
+        "node.interfaces",
+        "no virtual interface is left for MPI and NCCL to pick",
+        "/sys/class/net",
+        "AWS's job scripts exclude lo, docker0 and veth_def_agent",
+        On::Any,
+        interfaces,
+    ),
+    assumption(
+        "node.environment",
+        "jobs find no variable of NCCL, libfabric or MPI set that the inventory does not set",
+        "env",
+        "sbatch exports the submitter's environment",
+        On::Any,
+        environment,
+    ),
+];
+
+fn seen<T>(result: Result<T, Outcome>, then: impl FnOnce(T) -> Outcome) -> Outcome {
+    result.map_or_else(|outcome| outcome, then)
+}
+
+/// A row of the section `devices`.
+struct Device<'a> {
+    name: &'a str,
+    vendor: &'a str,
+    state: &'a str,
+    rate: &'a str,
+    path: &'a str,
+}
+
+const EFA_VENDOR: &str = "0x1d0f";
+
+impl Device<'_> {
+    /// A device that does not report its vendor counts as EFA: older kernels have no such file.
+    fn is_efa(&self) -> bool {
+        matches!(self.vendor, EFA_VENDOR | "-" | "")
+    }
+}
+
+fn device(row: &str) -> Option<Device<'_>> {
+    let mut fields = row.split('|').map(str::trim);
+    let mut next = || fields.next();
+    Some(Device { name: next()?, vendor: next()?, state: next()?, rate: next()?, path: next()? })
+}
+
+fn devices(sections: &Sections) -> Result<Vec<Device<'_>>, Outcome> {
+    let rows = section(sections, "devices")?;
+    let devices: Option<Vec<Device<'_>>> = rows.names().map(device).collect();
+    devices.ok_or_else(|| NotSeen(format!("a row of devices is not understood: {}", rows.first())))
+}
+
+fn efa(sections: &Sections) -> Result<Vec<Device<'_>>, Outcome> {
+    Ok(devices(sections)?.into_iter().filter(Device::is_efa).collect())
+}
+
+/// The instance by AWS's name, without what makes it a simulated one.
+fn base_name(instance: &Instance) -> &str {
+    let own = instance.name.trim_start_matches("sim-");
+    match &instance.like {
+        Some(like) if !own.starts_with('p') => like.trim_start_matches("sim-"),
+        _ => own,
+    }
+}
+
+fn instance(evidence: &Evidence<'_>) -> Outcome {
+    let wanted = base_name(&evidence.inventory.instance);
+    evidence.each(|sections| {
+        seen(section(sections, "product"), |product| {
+            let product = product.first();
+            let family = product.trim_start_matches("ml.").split('.').next().unwrap_or_default();
+            match family == wanted {
+                true => Holds(product.to_owned()),
+                false => Differs(format!("{product}, the inventory has {wanted}")),
+            }
+        })
+    })
+}
+
+fn gpus(evidence: &Evidence<'_>) -> Outcome {
+    let Instance { gpus, gpu, .. } = &evidence.inventory.instance;
+    evidence.each(|sections| {
+        seen(section(sections, "gpus"), |rows| {
+            let models: BTreeSet<&str> = rows.names().filter_map(|row| row.split('|').nth(1)).collect();
+            let count = rows.names().count();
+            let model = gpu.split_whitespace().next().unwrap_or_default();
+            let shown = format!("{count} x {}", models.iter().copied().collect::<Vec<_>>().join(" and "));
+            let is_so = count == *gpus as usize
+                && models.len() == 1
+                && models.iter().all(|name| name.contains(model));
+            if is_so { Holds(shown) } else { Differs(format!("{shown}, the profile has {gpus} x {gpu}")) }
+        })
+    })
+}
+
+fn nic_names(evidence: &Evidence<'_>) -> Outcome {
+    let wanted: BTreeSet<&str> = evidence.inventory.instance.nics.iter().map(String::as_str).collect();
+    evidence.each(|sections| {
+        seen(efa(sections), |devices| {
+            let found: BTreeSet<&str> = devices.iter().map(|device| device.name).collect();
+            let names: Vec<String> = found.iter().map(|name| (*name).to_owned()).collect();
+            match found == wanted {
+                true => Holds(nodeset::fold(&names)),
+                false => Differs(format!("{} of {}: {}", found.len(), wanted.len(), nodeset::fold(&names))),
+            }
+        })
+    })
+}
+
+fn other_rdma(evidence: &Evidence<'_>) -> Outcome {
+    evidence.each(|sections| {
+        seen(devices(sections), |devices| {
+            let others: Vec<String> = devices
+                .iter()
+                .filter(|device| !device.is_efa())
+                .map(|device| format!("{} {}", device.name, device.vendor))
+                .collect();
+            match others.is_empty() {
+                true => Holds(format!("{} devices", devices.len())),
+                false => Differs(others.join(", ")),
+            }
+        })
+    })
+}
+
+fn links(evidence: &Evidence<'_>) -> Outcome {
+    evidence.each(|sections| {
+        seen(efa(sections), |devices| {
+            let silent = devices.iter().filter(|device| matches!(device.state, "-" | "")).count();
+            let down: Vec<String> = devices
+                .iter()
+                .filter(|device| !matches!(device.state, "-" | "") && !device.state.contains("ACTIVE"))
+                .map(|device| format!("{} {}", device.name, device.state))
+                .collect();
+            match (devices.len(), down.is_empty(), silent) {
+                (0, ..) => Differs("no EFA device".to_owned()),
+                (_, false, _) => Differs(down.join(", ")),
+                (count, true, 0) => Holds(format!("{count} active")),
+                (_, true, silent) => NotSeen(format!("{silent} devices have no `state`")),
+            }
+        })
+    })
+}
+
+fn line_rate(evidence: &Evidence<'_>) -> Outcome {
+    let wanted = evidence.inventory.instance.nic_line_rate_gb_s * 8.0;
+    evidence.each(|sections| {
+        seen(efa(sections), |devices| {
+            let rates: BTreeSet<&str> = devices.iter().map(|device| device.rate).collect();
+            let number =
+                |rate: &&str| rate.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
+            let numbers: Option<Vec<f64>> = rates.iter().map(number).collect();
+            let shown = rates.iter().copied().collect::<Vec<_>>().join(" and ");
+            match numbers.as_deref() {
+                None | Some([]) => NotSeen(format!("no rate in: {shown}")),
+                Some(numbers) if numbers.iter().all(|rate| (rate - wanted).abs() < 0.5) => Holds(shown),
+                Some(_) => Differs(format!("{shown}, the profile has {wanted} Gb/s")),
+            }
+        })
+    })
+}
+
+fn has_counters(evidence: &Evidence<'_>, wanted: &[String]) -> Outcome {
+    evidence.each(|sections| {
+        seen(section(sections, "counters"), |section| {
+            let names: BTreeSet<&str> = section.names().collect();
+            let missing: Vec<&str> =
+                wanted.iter().map(String::as_str).filter(|name| !names.contains(name)).collect();
+            match missing.is_empty() {
+                true => Holds(format!("{} counters", names.len())),
+                false => Differs(format!("no {}", missing.join(", "))),
+            }
+        })
+    })
+}
+
+fn counters(evidence: &Evidence<'_>) -> Outcome {
+    let Instance { tx_counters, rx_counters, .. } = &evidence.inventory.instance;
+    has_counters(evidence, &[tx_counters.as_slice(), rx_counters.as_slice()].concat())
+}
+
+fn retrans(evidence: &Evidence<'_>) -> Outcome {
+    has_counters(evidence, &["retrans_bytes", "retrans_pkts", "retrans_timeout_events"].map(str::to_owned))
+}
+
+fn rx_drops(evidence: &Evidence<'_>) -> Outcome {
+    has_counters(evidence, &["rx_drops".to_owned()])
+}
+
+/// The bridges that a device lies behind, the root port first, without its own address.
+fn bridges(path: &str) -> Vec<&str> {
+    let mut parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    parts.pop();
+    parts
+}
+
+fn gpu_of_nic(evidence: &Evidence<'_>) -> Outcome {
+    evidence.each(|sections| {
+        seen(efa(sections), |nics| {
+            seen(section(sections, "gpus"), |rows| {
+                let gpus: Vec<Vec<&str>> =
+                    rows.names().map(|row| bridges(row.split('|').nth(3).unwrap_or_default())).collect();
+                let is_known = |path: &[&str]| !path.is_empty();
+                if nics.is_empty() || gpus.is_empty() || !gpus.iter().all(|path| is_known(path)) {
+                    return NotSeen("sysfs shows no PCIe path of GPUs, or no NIC".to_owned());
+                }
+                // A root port has one link: what lies behind the same one shares it.
+                let shares = |nic: &[&str], gpu: &[&str]| nic.first() == gpu.first();
+                let mut alone: Vec<&str> = Vec::new();
+                for nic in &nics {
+                    let path = bridges(nic.path);
+                    if !is_known(&path) {
+                        return NotSeen(format!("sysfs shows no PCIe path of {}", nic.name));
+                    }
+                    if !gpus.iter().any(|gpu| shares(&path, gpu)) {
+                        alone.push(nic.name);
+                    }
+                }
+                match alone.as_slice() {
+                    [] => Holds(format!("{} NICs", nics.len())),
+                    [first, ..] => {
+                        Differs(format!("{} of {} NICs have none, such as {first}", alone.len(), nics.len()))
+                    }
+                }
+            })
+        })
+    })
+}
+
+fn memlock(evidence: &Evidence<'_>) -> Outcome {
+    evidence.each(|sections| {
+        seen(section(sections, "memlock"), |section| match section.first() {
+            "unlimited" => Holds("unlimited".to_owned()),
+            "" => NotSeen("ulimit printed nothing".to_owned()),
+            other => Differs(format!("{other} KiB")),
+        })
+    })
+}
+
+fn shared(evidence: &Evidence<'_>) -> Outcome {
+    evidence.each_fact("shared", |value| match value {
+        Value::Text(text) if text == "writable" => Holds(text.clone()),
+        other => Differs(other.to_string()),
+    })
+}
+
+fn bash(evidence: &Evidence<'_>) -> Outcome {
+    evidence.each(|sections| {
+        seen(section(sections, "bash"), |section| {
+            let version = section.first();
+            match config::facts::compare_versions(version, "4.2").is_lt() {
+                true => Differs(version.to_owned()),
+                false => Holds(version.to_owned()),
+            }
+        })
+    })
+}
+
+/// Whether a variable that leaves interfaces out, or names those to take, keeps this one from being used.
+fn is_excluded(variable: &str, interface: &str, inventory: &Inventory) -> bool {
+    let (excludes, interfaces) = EXCLUDED_INTERFACES;
+    let value = inventory.environment.get(variable).map(String::as_str);
+    let Some(value) = value.or((variable == excludes).then_some(interfaces)) else { return false };
+    let leaves_out = variable.ends_with("_exclude") || value.starts_with('^');
+    let matches = value.trim_start_matches('^').split(',').any(|begins| {
+        let begins = begins.trim();
+        !begins.is_empty()
+            && match variable.starts_with("NCCL_") {
+                true => interface.starts_with(begins.trim_start_matches('=')),
+                false => interface == begins,
+            }
+    });
+    matches == leaves_out
+}
+
+fn interfaces(evidence: &Evidence<'_>) -> Outcome {
+    let inventory = evidence.inventory;
+    evidence.each(|sections| {
+        seen(section(sections, "interfaces"), |section| {
+            let virtual_ones: Vec<&str> = section
+                .names()
+                .filter(|name| name.starts_with("docker") || name.starts_with("veth"))
+                .collect();
+            let variables = match inventory.container {
+                // An image of AWS's sets them itself.
+                Some(_) => &["NCCL_SOCKET_IFNAME"][..],
+                None => &["OMPI_MCA_btl_tcp_if_exclude", "NCCL_SOCKET_IFNAME"][..],
+            };
+            for name in &virtual_ones {
+                // NCCL leaves docker* out by itself.
+                let is_left = |variable: &&&str| {
+                    let by_itself = variable.starts_with("NCCL_")
+                        && name.starts_with("docker")
+                        && !inventory.environment.contains_key(**variable);
+                    !by_itself && !is_excluded(variable, name, inventory)
+                };
+                if let Some(variable) = variables.iter().find(is_left) {
+                    return Differs(format!("{name}, which `{variable}` of the inventory does not exclude"));
+                }
+            }
+            Holds(match virtual_ones.as_slice() {
+                [] => "none".to_owned(),
+                some => format!("{} excluded", some.join(" ")),
+            })
+        })
+    })
+}
+
+fn environment(evidence: &Evidence<'_>) -> Outcome {
+    evidence.each(|sections| {
+        seen(section(sections, "environment"), |section| {
+            let strange: Vec<&str> = section
+                .names()
+                .filter_map(|row| row.split_once('='))
+                .filter(|(name, value)| {
+                    evidence.inventory.environment.get(*name).is_none_or(|ours| ours != value)
+                })
+                .map(|(name, _)| name)
+                .collect();
+            match strange.is_empty() {
+                true => Holds("none".to_owned()),
+                false => Differs(strange.join(" ")),
+            }
+        })
+    })
+}

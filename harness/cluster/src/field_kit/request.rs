@@ -1,0 +1,139 @@
+//! What is asked: the commands on the machine where Slurm's are, and the script on a node with its arguments.
+
+use base::redact::{Reference, reference};
+use config::inventory::Inventory;
+use job::script::AWS_MPIRUN;
+use plan::fsdp_script;
+use std::collections::BTreeMap;
+
+/// By name; none of them changes anything.
+pub const CLUSTER_COMMANDS: [(&str, &[&str]); 6] = [
+    ("nodes", &["sinfo", "--noheader", "--Node", "--format=%N|%t|%P|%f"]),
+    ("partitions", &["sinfo", "--noheader", "--format=%P|%G|%f|%t|%D"]),
+    ("version", &["sbatch", "--version"]),
+    ("config", &["scontrol", "show", "config"]),
+    ("mpi", &["srun", "--mpi=list"]),
+    ("srun_help", &["srun", "--help"]),
+];
+
+/// What of `scontrol show config` matters; the rest may name people and hosts.
+pub const CONFIG_KEYS: [&str; 26] = [
+    "AccountingStorageEnforce",
+    "AccountingStorageType",
+    "BatchStartTimeout",
+    "CliFilterPlugins",
+    "EnforcePartLimits",
+    "Epilog",
+    "GresTypes",
+    "JobSubmitPlugins",
+    "KillWait",
+    "LaunchParameters",
+    "MaxArraySize",
+    "MaxJobCount",
+    "MessageTimeout",
+    "MinJobAge",
+    "MpiDefault",
+    "PreemptMode",
+    "Prolog",
+    "PrologFlags",
+    "PrologSlurmctld",
+    "ProctrackType",
+    "ResumeTimeout",
+    "SelectType",
+    "SelectTypeParameters",
+    "SLURM_VERSION",
+    "SuspendTime",
+    "TaskPlugin",
+];
+
+/// The script's arguments on one node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeRequest {
+    pub node: String,
+    pub counters: String,
+    pub nccl_tests: String,
+    pub mpirun: String,
+    /// A node to reach from there by ssh.
+    pub peer: Option<String>,
+    pub fsdp: String,
+    pub environment: BTreeMap<String, String>,
+}
+
+const SCRIPT: &str = include_str!("node.sh");
+const NAME: &str = "field-kit.sh";
+const NO_PEER: &str = "-";
+
+impl NodeRequest {
+    pub fn new(inventory: &Inventory, node: &str, peer: Option<&str>) -> NodeRequest {
+        let paths = &inventory.paths;
+        NodeRequest {
+            node: node.to_owned(),
+            counters: paths.counters.clone(),
+            nccl_tests: paths.nccl_tests.clone(),
+            mpirun: paths.mpirun.clone().unwrap_or_else(|| AWS_MPIRUN.to_owned()),
+            peer: peer.map(str::to_owned),
+            fsdp: fsdp_script(inventory),
+            // A command line is no place for secrets.
+            environment: inventory
+                .environment
+                .iter()
+                .filter(|(_, value)| matches!(reference(value), Reference::None))
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        }
+    }
+
+    pub fn argv(&self) -> Vec<String> {
+        let peer = self.peer.as_deref().unwrap_or(NO_PEER);
+        let words = ["bash", "-c", SCRIPT, NAME, &self.node, &self.counters, &self.nccl_tests, &self.mpirun];
+        let words = words.into_iter().chain([peer, &self.fsdp]).map(str::to_owned);
+        words.chain(self.environment.iter().map(|(name, value)| format!("{name}={value}"))).collect()
+    }
+
+    /// The request that an argument list makes, by the very script; nothing where it is any other.
+    pub fn read<S: AsRef<str>>(argv: &[S]) -> Option<NodeRequest> {
+        let words: Vec<&str> = argv.iter().map(AsRef::as_ref).collect();
+        let ["bash", "-c", SCRIPT, NAME, node, counters, nccl_tests, mpirun, peer, fsdp, set @ ..] =
+            words.as_slice()
+        else {
+            return None;
+        };
+        let word = |word: &str| word.to_owned();
+        Some(NodeRequest {
+            node: word(node),
+            counters: word(counters),
+            nccl_tests: word(nccl_tests),
+            mpirun: word(mpirun),
+            peer: (*peer != NO_PEER).then(|| word(peer)),
+            fsdp: word(fsdp),
+            environment: set
+                .iter()
+                .map(|pair| pair.split_once('=').map(|(name, value)| (word(name), word(value))))
+                .collect::<Option<_>>()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_argument_list_is_read_back_and_any_other_is_not() {
+        let mut request = NodeRequest {
+            node: "p5-001".into(),
+            counters: "/sys/{host}".into(),
+            nccl_tests: "/opt/two words".into(),
+            mpirun: AWS_MPIRUN.into(),
+            peer: Some("p5-002".into()),
+            fsdp: "/fsdp/train.py".into(),
+            environment: BTreeMap::from([("NCCL_SOCKET_IFNAME".into(), "^docker,lo".into())]),
+        };
+        assert_eq!(NodeRequest::read(&request.argv()).as_ref(), Some(&request));
+        request.peer = None;
+        let mut argv = request.argv();
+        assert_eq!(NodeRequest::read(&argv), Some(request));
+        argv[2].push_str("rm -rf /\n");
+        assert_eq!(NodeRequest::read(&argv), None);
+    }
+}

@@ -1,0 +1,307 @@
+//! What the harness assumes of Slurm.
+
+use super::Outcome::{self, Differs, Holds, NotSeen};
+use super::{Assumption, Evidence, On, assumption};
+use config::facts::compare_versions;
+use config::inventory::ReachBy;
+use job::script::GpuRequest;
+use std::cmp::Ordering;
+
+const CONFIG: &str = "scontrol show config";
+
+pub const ASSUMPTIONS: &[Assumption] = &[
+    assumption(
+        "slurm.controller",
+        "the Slurm controller answers, and Slurm's commands are on PATH",
+        "sinfo",
+        "ParallelCluster puts /opt/slurm/bin on the PATH of login shells only (cookbook, recipes/config.rb)",
+        On::Slurm,
+        controller,
+    ),
+    assumption(
+        "slurm.release",
+        "Slurm is 20.11 or newer, which knows `srun --overlap`",
+        "sbatch --version",
+        "Slurm release notes 20.11; tried with 22.05, 24.11 and 26.05",
+        On::Slurm,
+        release,
+    ),
+    assumption(
+        "slurm.gres",
+        "nodes have their GPUs as GRES, or none where `gpus = \"none\"`",
+        "sinfo %G",
+        "AWS hyperpod-precheck.py: `--gres` is not supported there by default",
+        On::Slurm,
+        gres,
+    ),
+    assumption(
+        "slurm.mpi",
+        "srun starts MPI programs by the plugin that the inventory names",
+        "srun --mpi=list",
+        "ParallelCluster builds Slurm with PMIx (cookbook, install_slurm.rb); HyperPod has none by default",
+        On::Slurm,
+        mpi,
+    ),
+    assumption(
+        "slurm.memory",
+        "memory is no resource that a job has to ask for, or `mem` is set",
+        CONFIG,
+        "ParallelCluster's EnableMemoryBasedScheduling sets CR_CPU_Memory",
+        On::Slurm,
+        memory,
+    ),
+    assumption(
+        "slurm.limits",
+        "no QOS or limit of accounts is enforced, or `qos` is set",
+        CONFIG,
+        "man slurm.conf, AccountingStorageEnforce",
+        On::Slurm,
+        limits,
+    ),
+    assumption(
+        "slurm.job_submit",
+        "no plugin changes or refuses jobs when they are submitted",
+        CONFIG,
+        "man slurm.conf, JobSubmitPlugins and CliFilterPlugins",
+        On::Slurm,
+        job_submit,
+    ),
+    assumption(
+        "slurm.prolog",
+        "no prolog delays the start of jobs",
+        CONFIG,
+        "awsome-distributed-training, HyperPod health_check/prolog_dcgm.sh runs for minutes",
+        On::Slurm,
+        prolog,
+    ),
+    assumption(
+        "slurm.min_job_age",
+        "a job that ended is remembered for at least 60 s",
+        CONFIG,
+        "man slurm.conf, MinJobAge: 300 s by default",
+        On::Slurm,
+        min_job_age,
+    ),
+    assumption(
+        "slurm.nodes",
+        "Slurm has every node of the inventory",
+        "sinfo --Node",
+        "node names change where HyperPod replaces a node",
+        On::Slurm,
+        nodes,
+    ),
+    assumption(
+        "slurm.powered_up",
+        "no node has to boot before a job starts on it",
+        "sinfo --Node %t",
+        "ParallelCluster's dynamic nodes boot in 10 to 20 minutes",
+        On::Slurm,
+        powered_up,
+    ),
+    Assumption {
+        id: "slurm.pyxis",
+        assumed: "srun has Pyxis's options, `--container-env` among them",
+        checked_by: "srun --help",
+        source: "NVIDIA/pyxis, args.c",
+        on: On::Container,
+        check: pyxis,
+    },
+];
+
+fn seen<T>(result: Result<T, Outcome>, then: impl FnOnce(T) -> Outcome) -> Outcome {
+    result.map_or_else(|outcome| outcome, then)
+}
+
+fn holds_if(holds: bool, seen: String) -> Outcome {
+    if holds { Holds(seen) } else { Differs(seen) }
+}
+
+fn is_none(value: &str) -> bool {
+    matches!(value, "" | "(null)" | "none" | "NONE" | "N/A")
+}
+
+fn controller(evidence: &Evidence<'_>) -> Outcome {
+    match evidence.here.get("nodes") {
+        Some(Ok(section)) if section.status == Some(0) => Holds(format!("{} lines", section.lines.len())),
+        Some(Ok(section)) => Differs(section.first().to_owned()),
+        // A command that is not there is a fact of the machine; no answer is none.
+        Some(Err(why)) if why.contains("no such program") => Differs(why.clone()),
+        Some(Err(why)) => NotSeen(why.clone()),
+        None => NotSeen("it was not asked".to_owned()),
+    }
+}
+
+fn release(evidence: &Evidence<'_>) -> Outcome {
+    seen(evidence.cluster("version"), |section| {
+        let text = section.first();
+        match text.split_whitespace().nth(1).filter(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
+            Some(version) => holds_if(compare_versions(version, "20.11") != Ordering::Less, text.to_owned()),
+            None => NotSeen(format!("no release in: {text}")),
+        }
+    })
+}
+
+/// Of the inventory's partition, where it names one: rows are PARTITION|GRES|FEATURES|STATE|NODES.
+fn gres(evidence: &Evidence<'_>) -> Outcome {
+    let gpus = evidence.inventory.instance.gpus;
+    seen(evidence.cluster("partitions"), |section| {
+        let ReachBy::Slurm(slurm) = &evidence.inventory.reach else { return NotSeen("no Slurm".to_owned()) };
+        let is_ours = |name: &str| {
+            slurm.partition.as_ref().is_none_or(|wanted| name.trim_end_matches('*') == wanted.as_str())
+        };
+        let rows = section.names().filter_map(|row| {
+            let mut fields = row.split('|');
+            let name = fields.next()?;
+            is_ours(name).then_some(fields.next().unwrap_or_default())
+        });
+        let mut listed: Vec<&str> = rows.collect();
+        listed.sort_unstable();
+        listed.dedup();
+        let has_gpus = |row: &&str| gres_gpus(row) == Some(gpus);
+        match listed.as_slice() {
+            [] => NotSeen("sinfo lists no such partition".to_owned()),
+            // Where the inventory asks for none, there must be none: else jobs would not see their GPUs.
+            rows if slurm.gpus == Some(GpuRequest::None) => {
+                holds_if(rows.iter().all(|row| gres_gpus(row).is_none()), rows.join("; "))
+            }
+            rows => holds_if(rows.iter().all(has_gpus), rows.join("; ")),
+        }
+    })
+}
+
+/// `gpu:h100:8(S:0-1)` has 8.
+fn gres_gpus(row: &str) -> Option<u32> {
+    let of_gpu = row.split(',').filter(|part| part.split(':').next() == Some("gpu"));
+    let count = |part: &str| {
+        let last = part.split('(').next()?.split(':').next_back()?;
+        last.parse::<u32>().ok()
+    };
+    of_gpu.map(count).try_fold(0u32, |sum, count| sum.checked_add(count?)).filter(|sum| *sum > 0)
+}
+
+fn mpi(evidence: &Evidence<'_>) -> Outcome {
+    let ReachBy::Slurm(slurm) = &evidence.inventory.reach else { return NotSeen("no Slurm".to_owned()) };
+    seen(evidence.cluster("mpi"), |section| {
+        // From 20.11 on one to a line; the specific versions behind a colon, before that with a mark of its own.
+        let words: Vec<&str> = section
+            .lines
+            .iter()
+            .filter(|line| !line.contains("are...") && !line.contains("versions available"))
+            .flat_map(|line| line.split(|c: char| c.is_whitespace() || c == ','))
+            .filter(|word| !word.is_empty() && !word.ends_with(':'))
+            .collect();
+        holds_if(words.contains(&slurm.mpi.as_str()), words.join(" "))
+    })
+}
+
+fn memory(evidence: &Evidence<'_>) -> Outcome {
+    let is_set = matches!(&evidence.inventory.reach, ReachBy::Slurm(slurm) if slurm.mem.is_some());
+    seen(evidence.config("SelectTypeParameters"), |value| {
+        holds_if(is_set || !value.to_ascii_uppercase().contains("MEMORY"), value.to_owned())
+    })
+}
+
+fn limits(evidence: &Evidence<'_>) -> Outcome {
+    let is_set = matches!(&evidence.inventory.reach, ReachBy::Slurm(slurm) if slurm.qos.is_some());
+    seen(evidence.config("AccountingStorageEnforce"), |value| {
+        let enforced = value.split(',').any(|word| matches!(word.trim(), "limits" | "qos" | "safe"));
+        holds_if(is_set || !enforced, value.to_owned())
+    })
+}
+
+fn job_submit(evidence: &Evidence<'_>) -> Outcome {
+    seen(evidence.config("JobSubmitPlugins"), |submit| {
+        // Older releases have no filter of the command line.
+        let filter = evidence.config("CliFilterPlugins").unwrap_or_default();
+        holds_if(
+            is_none(submit) && is_none(filter),
+            format!("JobSubmitPlugins {submit}, CliFilterPlugins {filter}"),
+        )
+    })
+}
+
+fn prolog(evidence: &Evidence<'_>) -> Outcome {
+    seen(evidence.config("Prolog"), |prolog| {
+        seen(evidence.config("PrologSlurmctld"), |controller| {
+            holds_if(
+                is_none(prolog) && is_none(controller),
+                format!("Prolog {prolog}, PrologSlurmctld {controller}"),
+            )
+        })
+    })
+}
+
+fn min_job_age(evidence: &Evidence<'_>) -> Outcome {
+    seen(evidence.config("MinJobAge"), |value| {
+        match value.split_whitespace().next().and_then(|word| word.parse::<u64>().ok()) {
+            // Slurm never forgets at 0.
+            Some(seconds) => holds_if(seconds == 0 || seconds >= 60, value.to_owned()),
+            None => NotSeen(format!("MinJobAge is no number: {value}")),
+        }
+    })
+}
+
+/// Rows are NODE|STATE|PARTITION|FEATURES.
+fn nodes(evidence: &Evidence<'_>) -> Outcome {
+    seen(evidence.cluster("nodes"), |section| {
+        let known: Vec<&str> = section.names().filter_map(|row| row.split('|').next()).collect();
+        let missing: Vec<&String> =
+            evidence.inventory.nodes.iter().filter(|node| !known.contains(&node.as_str())).collect();
+        match missing.as_slice() {
+            [] => Holds(format!("{} nodes", evidence.inventory.nodes.len())),
+            [first] => Differs(format!("Slurm does not know {first}")),
+            [first, rest @ ..] => Differs(format!("Slurm does not know {first} and {} more", rest.len())),
+        }
+    })
+}
+
+fn powered_up(evidence: &Evidence<'_>) -> Outcome {
+    seen(evidence.cluster("nodes"), |section| {
+        let states = section.names().filter_map(|row| {
+            let mut fields = row.split('|');
+            Some((fields.next()?, fields.next()?))
+        });
+        let ours: Vec<(&str, &str)> =
+            states.filter(|(node, _)| evidence.inventory.nodes.iter().any(|known| known == node)).collect();
+        let down: Vec<&(&str, &str)> =
+            ours.iter().filter(|(_, state)| state.contains(['~', '#', '%'])).collect();
+        match (down.as_slice(), ours.len()) {
+            (_, 0) => NotSeen("sinfo lists no node of the inventory".to_owned()),
+            ([], count) => Holds(format!("{count} nodes")),
+            ([(node, state), ..], _) => {
+                Differs(format!("{} nodes have to boot first, such as {node}: {state}", down.len()))
+            }
+        }
+    })
+}
+
+fn pyxis(evidence: &Evidence<'_>) -> Outcome {
+    seen(evidence.cluster("srun_help"), |section| {
+        let has = ["--container-image", "--container-mounts", "--container-env"];
+        let missing: Vec<&str> = has.into_iter().filter(|option| !section.contains(option)).collect();
+        match missing.is_empty() {
+            true => Holds("all of them".to_owned()),
+            false => Differs(format!("srun has no {}", missing.join(", "))),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gpus_are_read_from_what_sinfo_prints_of_gres() {
+        for (row, wanted) in [
+            ("gpu:8", Some(8)),
+            ("gpu:h100:8(S:0-1)", Some(8)),
+            ("gpu:h100:4(S:0),gpu:h100:4(S:1)", Some(8)),
+            ("(null)", None),
+            ("shard:8", None),
+            ("gpu", None),
+            ("gpu:no_consume:x", None),
+        ] {
+            assert_eq!(gres_gpus(row), wanted, "{row}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! How a planned job is started, watched and ended: the trait, and the list of launchers.
+//! When a job may start and how long it may take is decided in `run.rs`; a launcher reads no TOML.
+
+pub mod chatter;
+pub mod folder;
+pub mod local;
+pub mod slurm;
+pub mod slurm_array;
+pub mod slurm_end;
+pub mod slurm_json;
+pub mod slurm_turns;
+pub mod ssh;
+mod ssh_heartbeat;
+mod ssh_node;
+mod ssh_watch;
+mod step_end;
+
+use crate::reach::{Host, Reach, ReachError, Wait};
+use model::artefact::{Blamed, Ended, Launcher, PlannedJob};
+use recipes::finding::Finding;
+use std::time::Duration;
+
+/// How long one question to a launcher may take: a query without a limit hangs the whole run.
+pub const QUERY_LIMIT: Duration = Duration::from_secs(60);
+
+pub trait Launch {
+    /// Hands the job over; gives the handle by which it is known from then on.
+    fn submit<'a>(
+        &'a self,
+        reach: &'a dyn Reach,
+        job: &'a PlannedJob,
+    ) -> Wait<'a, Result<String, NotLaunched>>;
+
+    /// The handle of a job that was handed over before, if it was: asked where the answer to `submit` may have been
+    /// lost. Where that cannot be told it is an error, since launching twice measures twice.
+    fn find_started<'a>(
+        &'a self,
+        reach: &'a dyn Reach,
+        job: &'a PlannedJob,
+    ) -> Wait<'a, Result<Option<String>, NotLaunched>>;
+
+    /// What the launcher knows of each job, in the order asked. A failed query is `Unknown` for all of them.
+    fn poll<'a>(&'a self, reach: &'a dyn Reach, jobs: &'a [(&'a PlannedJob, &'a str)])
+    -> Wait<'a, Vec<Poll>>;
+
+    /// Keeps what was launched alive, for as long as it is polled. It never ends.
+    fn heartbeat<'a>(&'a self, _reach: &'a dyn Reach) -> Wait<'a, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    /// The job is given up: nothing keeps it alive any more.
+    fn forget(&self, _handle: &str) {}
+
+    /// Asks the job to end by itself.
+    fn interrupt<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()>;
+
+    /// Ends the job. Ending one that has ended already is no mistake.
+    fn cancel<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()>;
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Poll {
+    /// The launcher could not be asked, or gave an answer that says nothing. Never "no such job".
+    Unknown(String),
+    /// Not started yet, and why; `never` where that reason does not clear by waiting.
+    Waiting {
+        reason: String,
+        never: bool,
+    },
+    /// It has its nodes, and its script has not begun on them: they boot, or a prolog runs. It waits, and is no longer queued.
+    Starting {
+        reason: String,
+    },
+    Running,
+    Ended {
+        end: Ended,
+        blamed: Option<Blamed>,
+        /// What was odd on the way, and changes no verdict.
+        findings: Vec<Finding>,
+    },
+}
+
+impl Poll {
+    pub fn ended(end: Ended, blamed: Option<Blamed>) -> Poll {
+        Poll::Ended { end, blamed, findings: Vec::new() }
+    }
+}
+
+/// Why a job was not handed over, and the node that it failed on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NotLaunched {
+    pub end: Ended,
+    pub blamed: Option<Blamed>,
+}
+
+impl NotLaunched {
+    /// Of one host: what is said of it is said against it.
+    pub fn on(host: &Host, error: &ReachError) -> NotLaunched {
+        let why = error.to_string();
+        let blamed = match host {
+            Host::Node(_) if matches!(error, ReachError::NoAccess { .. }) => None,
+            Host::Node(node) => Some(Blamed { node: node.clone(), evidence: why.clone() }),
+            Host::Here => None,
+        };
+        let end = match error {
+            ReachError::Unreachable { .. } | ReachError::TimedOut { .. } if blamed.is_some() => {
+                Ended::HostUnreachable { why }
+            }
+            _ => Ended::LaunchFailed { why },
+        };
+        NotLaunched { end, blamed }
+    }
+
+    /// Slurm takes it once others of this user's jobs have ended.
+    pub fn clears_later(&self) -> bool {
+        matches!(&self.end, Ended::LaunchFailed { why } if crate::reach::slurm_refusal::is_submit_limit(why))
+    }
+
+    pub fn why(&self) -> &str {
+        match &self.end {
+            Ended::LaunchFailed { why } | Ended::FolderFailed { why } | Ended::HostUnreachable { why } => why,
+            _ => "",
+        }
+    }
+}
+
+impl NotLaunched {
+    /// The job's folder, by whoever fills it: a node over ssh, else this machine.
+    pub fn on_folder(launcher: Launcher, error: &ReachError, job: &PlannedJob) -> NotLaunched {
+        match launcher {
+            Launcher::Ssh => ssh::on_folder(error, job),
+            Launcher::Slurm | Launcher::Local => {
+                NotLaunched { end: Ended::FolderFailed { why: error.to_string() }, blamed: None }
+            }
+        }
+    }
+}
+
+impl From<String> for NotLaunched {
+    fn from(why: String) -> Self {
+        NotLaunched { end: Ended::LaunchFailed { why }, blamed: None }
+    }
+}
+
+/// The launcher of a plan.
+pub fn find(launcher: Launcher) -> Box<dyn Launch> {
+    match launcher {
+        Launcher::Slurm => Box::new(slurm::Slurm::default()),
+        Launcher::Ssh => Box::new(ssh::Ssh::default()),
+        Launcher::Local => Box::new(local::Local),
+    }
+}

@@ -1,0 +1,274 @@
+//! Slurm: sbatch, squeue and scancel, through `Reach`. How a job ended is asked for in `slurm_end.rs`; what the words of
+//! its states mean is told in `slurm_state.rs`.
+
+use super::slurm_end;
+use super::{Launch, NotLaunched, Poll, QUERY_LIMIT};
+use crate::interrupt;
+use crate::reach::slurm_refusal::next_step;
+use crate::reach::slurm_state::{JobState, never_clears};
+use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
+use job::script::files;
+use model::artefact::PlannedJob;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+#[derive(Default)]
+pub struct Slurm {
+    /// Jobs whose script has begun, by their ids.
+    begun: RefCell<BTreeSet<String>>,
+}
+
+/// Between two tries to submit while the controller is away: some minutes together, as its restart takes.
+pub(super) const PAUSES_S: [u64; 9] = [2, 5, 10, 20, 30, 30, 60, 60, 60];
+
+/// What a person reads while nodes boot or a prolog of the controller runs.
+pub const CONFIGURING: &str = "configuring (nodes boot)";
+
+/// Asked of squeue: fixed text, since its JSON differs between versions far more than this does.
+const FORMAT: &str = "--format=%i|%T|%r|%N";
+
+/// Asked of squeue about all jobs of the user: a submit plugin may have given the job another name and another folder. Its
+/// folder last, which may hold anything.
+const BY_FOLDER: &str = "--format=%i|%j|%o|%Z";
+
+impl Launch for Slurm {
+    fn submit<'a>(
+        &'a self,
+        reach: &'a dyn Reach,
+        job: &'a PlannedJob,
+    ) -> Wait<'a, Result<String, NotLaunched>> {
+        Box::pin(async move {
+            let mut pauses = PAUSES_S.iter();
+            let mut may_be_there = false;
+            loop {
+                let why = if may_be_there {
+                    // Submitting again where the answer alone was lost would run it twice.
+                    match self.find_started(reach, job).await {
+                        Ok(Some(id)) => return Ok(id),
+                        Ok(None) => {
+                            may_be_there = false;
+                            continue;
+                        }
+                        Err(not) => not,
+                    }
+                } else {
+                    let submit = Command::new(job.launch.clone(), QUERY_LIMIT);
+                    match reach.exec(&Host::Here, &submit).await {
+                        Ok(answer) if answer.succeeded() => return id(&answer),
+                        Ok(answer) => {
+                            let complaint = answer.complaint();
+                            let why = format!("`sbatch` ended with {}: {complaint}", answer.status);
+                            if !is_away(&complaint) {
+                                return Err(format!("{why}{}", next_step(&complaint)).into());
+                            }
+                            why.into()
+                        }
+                        Err(error @ (ReachError::TimedOut { .. } | ReachError::Unreachable { .. })) => {
+                            error.to_string().into()
+                        }
+                        Err(error) => return Err(error.to_string().into()),
+                    }
+                };
+                may_be_there = true;
+                match pauses.next() {
+                    Some(seconds) if pause(*seconds).await => {}
+                    _ => return Err(why),
+                }
+            }
+        })
+    }
+
+    fn find_started<'a>(
+        &'a self,
+        reach: &'a dyn Reach,
+        job: &'a PlannedJob,
+    ) -> Wait<'a, Result<Option<String>, NotLaunched>> {
+        Box::pin(async move {
+            let name = job_name(job)?;
+            let argv = ["squeue", "--noheader", "--all", "--me", "--states=all", BY_FOLDER];
+            let answer = reach
+                .exec(&Host::Here, &Command::new(argv, QUERY_LIMIT))
+                .await
+                .map_err(|error| format!("whether it was launched before is not known: {error}"))?;
+            if !answer.succeeded() {
+                let why = answer.complaint();
+                return Err(format!("whether it was launched before is not known: `squeue`: {why}").into());
+            }
+            if let Some(id) = own_id(&answer.stdout_text(), &name, &job.folder)? {
+                return Ok(Some(id));
+            }
+            // Slurm forgets a job some minutes after its end; the file of its output stays.
+            match reach.get(&Host::Here, &format!("{}/{}", job.folder, files::BATCH_ERR)).await {
+                Err(ReachError::NotFound { .. }) => Ok(None),
+                Ok(_) => Err("it was launched before, and Slurm has forgotten it".to_owned().into()),
+                Err(error) => Err(format!("whether it was launched before is not known: {error}").into()),
+            }
+        })
+    }
+
+    fn poll<'a>(
+        &'a self,
+        reach: &'a dyn Reach,
+        jobs: &'a [(&'a PlannedJob, &'a str)],
+    ) -> Wait<'a, Vec<Poll>> {
+        Box::pin(async move {
+            let ids: Vec<&str> = jobs.iter().map(|(_, id)| *id).collect();
+            let argv = ["squeue", "--noheader", "--states=all", FORMAT, &format!("--jobs={}", ids.join(","))];
+            let listed = match reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await {
+                Ok(answer) if answer.succeeded() => lines_by_id(&answer.stdout_text()),
+                // One id that squeue has forgotten spoils the whole answer: each is asked for by itself below.
+                Ok(answer) if answer.complaint().contains("Invalid job id") => BTreeMap::new(),
+                Ok(answer) => {
+                    let why = format!("`squeue` ended with {}: {}", answer.status, answer.complaint());
+                    return vec![Poll::Unknown(why); jobs.len()];
+                }
+                Err(error) => return vec![Poll::Unknown(error.to_string()); jobs.len()],
+            };
+            let mut polls = Vec::with_capacity(jobs.len());
+            for (job, id) in jobs {
+                let poll = match listed.get(*id) {
+                    Some(line) if !line.state.has_ended() => self.begun(reach, job, id, line.poll()).await,
+                    // Ended, or forgotten by squeue: scontrol knows the exit code, and knows a job a while longer.
+                    _ => slurm_end::ask(reach, job, id).await,
+                };
+                polls.push(poll);
+            }
+            slurm_end::explain_waiting(reach, jobs, &mut polls).await;
+            polls
+        })
+    }
+
+    fn interrupt<'a>(&'a self, reach: &'a dyn Reach, _job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()> {
+        Box::pin(async move {
+            let command = Command::new(["scancel", "--signal=INT", "--full", handle], QUERY_LIMIT);
+            // Whether it worked is seen by polling; the cancel that follows does not depend on it.
+            let _ = reach.exec(&Host::Here, &command).await;
+        })
+    }
+
+    fn cancel<'a>(&'a self, reach: &'a dyn Reach, _job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()> {
+        Box::pin(async move {
+            let _ = reach.exec(&Host::Here, &Command::new(["scancel", handle], QUERY_LIMIT)).await;
+        })
+    }
+}
+
+impl Slurm {
+    /// A job that Slurm says runs may still wait for a prolog on its nodes: the files of its output are made when its script
+    /// begins.
+    async fn begun(&self, reach: &dyn Reach, job: &PlannedJob, id: &str, poll: Poll) -> Poll {
+        if poll != Poll::Running || self.begun.borrow().contains(id) {
+            return poll;
+        }
+        match reach.get(&Host::Here, &format!("{}/{}", job.folder, files::BATCH_ERR)).await {
+            Err(ReachError::NotFound { .. }) => {
+                return Poll::Starting { reason: "starting (its script has not begun: prolog)".to_owned() };
+            }
+            // A folder that cannot be read says nothing about the job.
+            Ok(_) | Err(_) => self.begun.borrow_mut().insert(id.to_owned()),
+        };
+        Poll::Running
+    }
+}
+
+/// What `--parsable` prints: the id, and after a semicolon the cluster's name where there are several.
+pub(super) fn id(answer: &Answer) -> Result<String, NotLaunched> {
+    let text = answer.stdout_text();
+    let id = text.trim().split(';').next().unwrap_or_default();
+    if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("`sbatch` printed no job id: `{}`", text.trim().escape_debug()).into());
+    }
+    Ok(id.to_owned())
+}
+
+/// Whether the controller gave no answer, as while it is started anew: what it was asked may or may not have been done.
+pub fn is_away(complaint: &str) -> bool {
+    [
+        "Unable to contact slurm controller",
+        "Unable to establish controller",
+        "Socket timed out",
+        "Connection refused",
+        "Zero Bytes were transmitted",
+        "Transport endpoint is not connected",
+        "temporarily unable to accept job",
+        "in standby mode",
+    ]
+    .iter()
+    .any(|sign| complaint.contains(sign))
+}
+
+/// False once somebody wants the run to end.
+pub(super) async fn pause(seconds: u64) -> bool {
+    for _ in 0..seconds * 4 {
+        if interrupt::asked().is_some() {
+            return false;
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+    true
+}
+
+/// The job that runs in this folder, or runs its script, whatever its name. One of the same name that does neither is not
+/// taken for it, nor is it certain enough that none was submitted.
+fn own_id(listed: &str, name: &str, folder: &str) -> Result<Option<String>, String> {
+    let folder = folder.trim_end_matches('/');
+    let script = format!("{folder}/{}", files::JOB);
+    let mut other = None;
+    for line in listed.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let mut fields = line.splitn(3, '|');
+        let (id, named) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+        let at = fields.next().unwrap_or_default();
+        let is_own = at.strip_prefix(&script).is_some_and(|rest| rest.starts_with('|'))
+            || at.trim_end_matches('/').strip_suffix(folder).is_some_and(|rest| rest.ends_with('|'));
+        if is_own {
+            return Ok(Some(id.to_owned()));
+        }
+        if named == name {
+            let at = at.escape_debug();
+            other = Some(format!("job {id} in the queue has its name and another folder: `{at}`"));
+        }
+    }
+    other.map_or(Ok(None), Err)
+}
+
+/// As the job's script has it: it holds the run's id, the case and the job.
+fn job_name(job: &PlannedJob) -> Result<String, String> {
+    let script = job.files.iter().find(|file| file.name == files::JOB).and_then(|file| file.text.as_deref());
+    let name = script.and_then(|text| text.lines().find_map(|line| line.strip_prefix("#SBATCH --job-name=")));
+    name.map(str::to_owned).ok_or_else(|| "its script names no job".to_owned())
+}
+
+/// What squeue says of a job that goes on.
+pub struct Line {
+    pub state: JobState,
+    pub reason: String,
+}
+
+impl Line {
+    pub fn poll(&self) -> Poll {
+        match &self.state {
+            JobState::Pending => {
+                Poll::Waiting { reason: self.reason.clone(), never: never_clears(&self.reason) }
+            }
+            JobState::Configuring => Poll::Starting { reason: CONFIGURING.to_owned() },
+            JobState::Running => Poll::Running,
+            JobState::Unknown(word) => Poll::Unknown(format!("`squeue` gave a state nobody knows: `{word}`")),
+            _ => Poll::Running,
+        }
+    }
+}
+
+fn lines_by_id(text: &str) -> BTreeMap<String, Line> {
+    text.lines()
+        .filter_map(|line| {
+            let mut fields = line.split('|').map(str::trim);
+            let (id, state, reason) = (fields.next()?, fields.next()?, fields.next()?);
+            Some((id.to_owned(), Line { state: JobState::of(state), reason: reason.to_owned() }))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "slurm_tests.rs"]
+mod tests;

@@ -1,0 +1,234 @@
+//! How a job under Slurm ended, asked of whoever still knows: scontrol for some minutes, as text and where that cannot be
+//! read as JSON, then the accounting, then the exit code that the job itself wrote. And which nodes Slurm has given up on, by sinfo.
+
+use super::slurm::Line;
+use super::slurm_json::{self, Shown};
+use super::step_end::StepEnd;
+use super::{Poll, QUERY_LIMIT};
+use crate::reach::slurm_state::{JobState, StateSet};
+use crate::reach::{Answer, Command, Host, Reach, ReachError};
+use base::nodeset;
+use job::script::files;
+use model::artefact::{Blamed, Ended, PlannedJob};
+
+pub async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
+    let command = Command::new(["scontrol", "--oneliner", "show", "job", id], QUERY_LIMIT);
+    let answer = match reach.exec(&Host::Here, &command).await {
+        Ok(answer) if answer.succeeded() => answer,
+        Ok(answer) if answer.complaint().contains("Invalid job id") => {
+            return forgotten(reach, job, id).await;
+        }
+        Ok(answer) => {
+            return Poll::Unknown(format!(
+                "`scontrol show job {id}` ended with {}: {}",
+                answer.status,
+                answer.complaint()
+            ));
+        }
+        Err(error) => return Poll::Unknown(error.to_string()),
+    };
+    let text = answer.stdout_text();
+    let field = |name: &str| {
+        text.split_whitespace().find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
+    };
+    let state = field("JobState").map(|word| JobState::of(&word));
+    let shown = state.map(|state| Shown {
+        state,
+        exit_code: field("ExitCode"),
+        reason: field("Reason").unwrap_or_default(),
+    });
+    let is_clear = |shown: &Shown| match shown.state {
+        JobState::Unknown(_) => false,
+        JobState::Completed | JobState::Failed => shown.exit_code.as_deref().is_some_and(is_exit_code),
+        _ => true,
+    };
+    let shown = match shown {
+        Some(shown) if is_clear(&shown) => Some(shown),
+        shown => slurm_json::ask(reach, id).await.or(shown),
+    };
+    let Some(Shown { state, exit_code, reason }) = shown else {
+        return Poll::Unknown(format!("`scontrol show job {id}` gave no JobState"));
+    };
+    let Some(end) = ended(&state, exit_code.as_deref(), job) else {
+        return Line { state, reason }.poll();
+    };
+    told(reach, job, end).await
+}
+
+/// Slurm keeps a job for some minutes after its end. Then its accounting may know it, and its folder does, as far as it
+/// came.
+async fn forgotten(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
+    let own = match reach.get(&Host::Here, &format!("{}/{}", job.folder, files::EXIT_CODE)).await {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).trim().parse::<i32>().ok(),
+        Err(ReachError::NotFound { .. }) => None,
+        Err(error) => return Poll::Unknown(error.to_string()),
+    };
+    let end = match (recorded(reach, job, id).await, own) {
+        // A job whose steps were cancelled can be recorded as one that ended well.
+        (Some(Ended::Exited { code: 0 }), None) => {
+            Ended::Lost { why: "COMPLETED by its record, and it wrote no exit code".to_owned() }
+        }
+        (Some(Ended::Exited { .. }) | None, Some(code)) => Ended::Exited { code },
+        (Some(end), _) => end,
+        (None, None) => Ended::Lost {
+            why: "Slurm has forgotten it, there is no record of its end, and it wrote no exit code"
+                .to_owned(),
+        },
+    };
+    told(reach, job, end).await
+}
+
+/// What the accounting says, where there is one.
+async fn recorded(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Option<Ended> {
+    let jobs = format!("--jobs={id}");
+    let argv = ["sacct", "--noheader", "--parsable2", "--allocations", "--format=State,ExitCode", &jobs];
+    let answer = reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await.ok()?;
+    let text = Some(answer).filter(Answer::succeeded)?.stdout_text();
+    // Of a job that ran more than once, the last.
+    let (state, code) = text.lines().rev().find_map(|line| line.trim().split_once('|'))?;
+    ended(&JobState::of(state), Some(code), job)
+}
+
+/// A job whose step was cancelled goes on without it, and ends with a code of its own: by what srun said of it. srun's
+/// own code is 0 where it gave up waiting for a step that was aborted, for no task reported another.
+pub async fn with_step(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Ended {
+    let Ended::Exited { code } = end else { return end };
+    let path = format!("{}/{}", job.folder, files::STDERR);
+    let mut step = StepEnd::default();
+    match reach.fetch(&Host::Here, &path, &mut step).await {
+        Ok(_) => step.finish(),
+        // That is missed when it is collected.
+        Err(ReachError::NotFound { .. }) => return end,
+        // srun may have said there that the exit code is none of the workload's.
+        Err(error) if code == 0 => {
+            return Ended::Lost { why: format!("exit code 0, and stderr cannot be read: {error}") };
+        }
+        Err(_) => return end,
+    }
+    if step.is_cancelled() {
+        Ended::Cancelled
+    } else if let (0, Some(line)) = (code, step.given_up()) {
+        Ended::Lost { why: format!("exit code 0, and srun reports: {line}") }
+    } else {
+        end
+    }
+}
+
+async fn told(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Poll {
+    let end = with_step(reach, job, end).await;
+    let blamed = match &end {
+        Ended::NodeFail | Ended::BootFail => down_node(reach, job).await,
+        _ => None,
+    };
+    Poll::ended(end, blamed)
+}
+
+/// Two numbers, code and signal.
+fn is_exit_code(text: &str) -> bool {
+    text.split_once(':')
+        .is_some_and(|(code, signal)| code.parse::<i32>().is_ok() && signal.parse::<i32>().is_ok())
+}
+
+/// The end of a job by its state and `ExitCode=code:signal`; nothing while it goes on.
+fn ended(state: &JobState, exit_code: Option<&str>, job: &PlannedJob) -> Option<Ended> {
+    let (code, signal) = exit_code.and_then(|pair| pair.split_once(':')).unwrap_or_default();
+    Some(match state {
+        JobState::Completed | JobState::Failed => match (code.parse::<i32>(), signal.parse::<i32>()) {
+            (_, Ok(signal)) if signal != 0 => Ended::Killed { signal },
+            // Failed with exit code 0 happens where the batch host says so and the code was lost: no success.
+            (Ok(0), _) if *state == JobState::Failed => {
+                Ended::Lost { why: "FAILED with exit code 0".to_owned() }
+            }
+            (Ok(code), _) => Ended::Exited { code },
+            (Err(_), _) => Ended::Lost { why: format!("no exit code: `{}`", exit_code.unwrap_or_default()) },
+        },
+        JobState::Timeout => Ended::TimeLimit { limit_s: job.limit_s },
+        JobState::Deadline => Ended::Deadline,
+        JobState::NodeFail => Ended::NodeFail,
+        JobState::BootFail => Ended::BootFail,
+        JobState::Preempted => Ended::Preempted,
+        JobState::Cancelled => Ended::Cancelled,
+        JobState::OutOfMemory => Ended::OutOfMemory,
+        JobState::Pending | JobState::Configuring | JobState::Running | JobState::Unknown(_) => return None,
+    })
+}
+
+/// Which of the job's nodes Slurm itself has given up on.
+async fn down_node(reach: &dyn Reach, job: &PlannedJob) -> Option<Blamed> {
+    let nodes = nodes(reach).await?;
+    let lost = nodes.into_iter().find(|node| node.state().is_lost() && job.nodes.contains(&node.name))?;
+    Some(Blamed { evidence: format!("`sinfo` says {}: {}", lost.words, lost.reason), node: lost.name })
+}
+
+/// The first of these nodes that Slurm starts nothing new on, with its words: those that hold an allocation keep it.
+pub async fn barred(reach: &dyn Reach, of: &[String]) -> Option<String> {
+    let mut nodes = nodes(reach).await?.into_iter();
+    let node = nodes.find(|node| of.contains(&node.name) && node.is_barred())?;
+    Some(format!("{} is {}: {}", node.name, node.words, node.reason))
+}
+
+/// Slurm names the nodes that a job waits for, and not what is wrong with them: that is put behind its words. From 24.11
+/// on it does not name them either: those of the job on which it starts nothing are named as older releases do.
+pub async fn explain_waiting(reach: &dyn Reach, jobs: &[(&PlannedJob, &str)], polls: &mut [Poll]) {
+    let says = |reason: &str, words: &[&str]| words.iter().any(|word| reason.contains(word));
+    let of_nodes = |poll: &Poll| matches!(poll, Poll::Waiting { reason, .. } if reason.contains(UNAVAILABLE) || says(reason, &UNNAMED));
+    if !polls.iter().any(of_nodes) {
+        return;
+    }
+    let Some(nodes) = nodes(reach).await else { return };
+    for ((job, _), poll) in jobs.iter().zip(polls) {
+        let Poll::Waiting { reason, .. } = poll else { continue };
+        if !reason.contains(UNAVAILABLE) && says(reason, &UNNAMED) {
+            let barred = nodes.iter().filter(|node| job.nodes.contains(&node.name) && node.is_barred());
+            let barred: Vec<String> = barred.map(|node| node.name.clone()).collect();
+            if !barred.is_empty() {
+                *reason = format!("ReqNodeNotAvail, {UNAVAILABLE}{}", nodeset::fold(&barred));
+            }
+        }
+        let Some((_, list)) = reason.split_once(UNAVAILABLE) else { continue };
+        let Ok(named) = nodeset::expand(list.trim_end_matches(')')) else { continue };
+        let barred = nodes.iter().filter(|node| named.contains(&node.name) && !node.takes_jobs());
+        let told: Vec<String> =
+            barred.map(|node| format!("{} is {}: {}", node.name, node.words, node.reason)).collect();
+        if !told.is_empty() {
+            *reason = format!("{reason} ({})", told.join("; "));
+        }
+    }
+}
+
+const UNAVAILABLE: &str = "UnavailableNodes:";
+const UNNAMED: [&str; 2] = ["ReqNodeNotAvail", "Nodes required for job are DOWN, DRAINED"];
+
+struct Node {
+    name: String,
+    words: String,
+    reason: String,
+}
+
+impl Node {
+    fn state(&self) -> StateSet {
+        StateSet::of(&self.words)
+    }
+
+    fn takes_jobs(&self) -> bool {
+        self.state().takes_jobs()
+    }
+
+    fn is_barred(&self) -> bool {
+        let state = self.state();
+        state.is_lost() || ["drain", "drained", "draining", "failing"].iter().any(|word| state.has(word))
+    }
+}
+
+async fn nodes(reach: &dyn Reach) -> Option<Vec<Node>> {
+    let command = Command::new(["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"], QUERY_LIMIT);
+    let answer = reach.exec(&Host::Here, &command).await.ok().filter(Answer::succeeded)?;
+    let node = |line: &str| {
+        let mut fields = line.splitn(3, '|').map(|field| field.trim().to_owned());
+        Some(Node { name: fields.next()?, words: fields.next()?, reason: fields.next().unwrap_or_default() })
+    };
+    let mut nodes: Vec<Node> = answer.stdout_text().lines().filter_map(node).collect();
+    // A node stands there once for each of its partitions.
+    nodes.dedup_by(|a, b| a.name == b.name);
+    Some(nodes)
+}

@@ -1,0 +1,259 @@
+//! A job in an allocation of Slurm that it shares with others: told that its turn has come, watched and ended by files that
+//! it and `allocation.sh` have in common. The allocation itself is launched and asked for like any job, in `slurm.rs`.
+
+use super::{NotLaunched, Poll, slurm_end};
+use crate::reach::{Host, Reach, ReachError};
+use job::script::files;
+use model::artefact::{Ended, PlannedJob};
+
+/// The job that was given that turn, by its number in the allocation, if one was.
+pub async fn given(reach: &dyn Reach, keeper: &PlannedJob, turn: u32) -> Result<Option<usize>, NotLaunched> {
+    match reach.get(&Host::Here, &path(keeper, &files::turn(turn))).await {
+        Ok(bytes) => {
+            let text = String::from_utf8_lossy(&bytes);
+            let number = text.trim().parse().map_err(|_| {
+                format!("which job was given turn {turn} is not known: `{}`", text.escape_debug())
+            })?;
+            Ok(Some(number))
+        }
+        Err(ReachError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(format!("which job was given turn {turn} is not known: {error}").into()),
+    }
+}
+
+/// Gives the turn to the job of that number.
+pub async fn give(
+    reach: &dyn Reach,
+    keeper: &PlannedJob,
+    turn: u32,
+    number: usize,
+) -> Result<(), NotLaunched> {
+    let told = format!("{number}\n");
+    reach
+        .put(&Host::Here, &path(keeper, &files::turn(turn)), told.as_bytes())
+        .await
+        .map_err(|error| NotLaunched { end: Ended::FolderFailed { why: error.to_string() }, blamed: None })
+}
+
+/// Nothing more is given: the allocation ends when the job that runs in it has.
+pub async fn close(reach: &dyn Reach, keeper: &PlannedJob) {
+    // What does not hear of it is cancelled.
+    let _ = reach.put(&Host::Here, &path(keeper, files::CLOSE), b"\n").await;
+}
+
+/// Asks a job to end by itself.
+pub async fn interrupt(reach: &dyn Reach, job: &PlannedJob) {
+    let _ = reach.put(&Host::Here, &path(job, files::INTERRUPT), b"\n").await;
+}
+
+/// Ends a job, and leaves the allocation to the others.
+pub async fn cancel(reach: &dyn Reach, job: &PlannedJob) {
+    let _ = reach.put(&Host::Here, &path(job, files::CANCEL), b"\n").await;
+}
+
+/// How a job is that was given its turn, where Slurm says `of_keeper` of its allocation.
+pub async fn poll(reach: &dyn Reach, job: &PlannedJob, keeper: &PlannedJob, of_keeper: &Poll) -> Poll {
+    match ended(reach, job).await {
+        Ok(Some(end)) => return Poll::ended(end, None),
+        Ok(None) => {}
+        Err(why) => return Poll::Unknown(why),
+    }
+    match of_keeper {
+        Poll::Unknown(why) => Poll::Unknown(why.clone()),
+        Poll::Waiting { reason, never } => Poll::Waiting { reason: reason.clone(), never: *never },
+        Poll::Starting { reason } => Poll::Starting { reason: reason.clone() },
+        Poll::Running => match reach.get(&Host::Here, &path(job, files::BEGAN)).await {
+            Ok(_) => Poll::Running,
+            Err(ReachError::NotFound { .. }) => Poll::Waiting {
+                reason: "its allocation runs, and has not begun with it".to_owned(),
+                never: false,
+            },
+            Err(error) => Poll::Unknown(error.to_string()),
+        },
+        Poll::Ended { end, blamed, .. } => {
+            // What is written into a folder here shows what others have written there before: a file that was looked
+            // for in vain can be remembered as absent for a while.
+            let _ = reach.put(&Host::Here, &path(job, "looked"), b"\n").await;
+            match self::ended(reach, job).await {
+                Ok(Some(end)) => Poll::ended(end, None),
+                Ok(None) => Poll::ended(lost_with(end, keeper), blamed.clone()),
+                Err(why) => Poll::Unknown(why),
+            }
+        }
+    }
+}
+
+/// The end of a job that had not ended when its allocation did.
+pub fn lost_with(of_allocation: &Ended, keeper: &PlannedJob) -> Ended {
+    match of_allocation {
+        Ended::TimeLimit { .. } => Ended::AllocationOver { limit_s: keeper.limit_s },
+        Ended::Exited { .. } | Ended::Killed { .. } => Ended::Lost {
+            why: format!("its allocation ended by {}, and nobody told how it did", of_allocation.cause()),
+        },
+        other => other.clone(),
+    }
+}
+
+async fn ended(reach: &dyn Reach, job: &PlannedJob) -> Result<Option<Ended>, String> {
+    match reach.get(&Host::Here, &path(job, files::ENDED)).await {
+        Ok(bytes) => {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let bad = || format!("no word on how it ended: `{}`", text.trim().escape_debug());
+            let end = read_end(text.trim(), job).ok_or_else(bad)?;
+            Ok(Some(slurm_end::with_step(reach, job, end).await))
+        }
+        Err(ReachError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn read_end(text: &str, job: &PlannedJob) -> Option<Ended> {
+    Some(match text.split_once(' ') {
+        Some(("exited", code)) => Ended::Exited { code: code.parse().ok()? },
+        Some(("signal", signal)) => Ended::Killed { signal: signal.parse().ok()? },
+        None if text == "asked" => Ended::Cancelled,
+        None if text == "limit" => Ended::TimeLimit { limit_s: job.limit_s },
+        _ => return None,
+    })
+}
+
+fn path(job: &PlannedJob, name: &str) -> String {
+    format!("{}/{name}", job.folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::ssh::tests::job;
+    use crate::reach::{Answer, Command, Wait};
+    use model::artefact::Blamed;
+    use std::cell::RefCell;
+    use std::collections::BTreeMap;
+
+    /// A folder, in which a file may show only once something was written there.
+    #[derive(Default)]
+    struct Folder {
+        files: RefCell<BTreeMap<String, Vec<u8>>>,
+        late: RefCell<Option<(String, Vec<u8>)>>,
+        broken: bool,
+    }
+
+    impl Reach for Folder {
+        fn exec<'a>(&'a self, _: &'a Host, _: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+            Box::pin(async { Ok(Answer::failed(1, "")) })
+        }
+        fn put<'a>(
+            &'a self,
+            _: &'a Host,
+            path: &'a str,
+            bytes: &'a [u8],
+        ) -> Wait<'a, Result<(), ReachError>> {
+            Box::pin(async move {
+                let mut files = self.files.borrow_mut();
+                files.insert(path.to_owned(), bytes.to_vec());
+                files.extend(self.late.borrow_mut().take());
+                Ok(())
+            })
+        }
+        fn get<'a>(&'a self, _: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+            Box::pin(async move {
+                if self.broken {
+                    return Err(ReachError::Failed { what: path.into(), why: "stale".into() });
+                }
+                let found = self.files.borrow().get(path).cloned();
+                found.ok_or_else(|| ReachError::NotFound { path: path.into() })
+            })
+        }
+    }
+
+    fn folder(files: &[(&str, &str)]) -> Folder {
+        let folder = Folder::default();
+        let named = |(name, text): &(&str, &str)| (path(&job(&["n1"]), name), text.as_bytes().to_vec());
+        folder.files.borrow_mut().extend(files.iter().map(named));
+        folder
+    }
+
+    fn now<T>(work: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(work)
+    }
+
+    fn seen(folder: &Folder, of_keeper: &Poll) -> Poll {
+        let mut keeper = job(&["n1"]);
+        keeper.folder = "/f/keeper".into();
+        keeper.limit_s = 900;
+        now(poll(folder, &job(&["n1"]), &keeper, of_keeper))
+    }
+
+    #[test]
+    fn a_job_has_ended_as_its_own_word_says_whatever_became_of_the_allocation() {
+        let limit_s = job(&["n1"]).limit_s;
+        let table = [
+            ("exited 0\n", Ended::Exited { code: 0 }),
+            ("exited 9\n", Ended::Exited { code: 9 }),
+            ("signal 9\n", Ended::Killed { signal: 9 }),
+            ("asked\n", Ended::Cancelled),
+            ("limit\n", Ended::TimeLimit { limit_s }),
+        ];
+        for (text, end) in table {
+            for of_keeper in [Poll::Running, Poll::Unknown("away".into()), Poll::ended(Ended::NodeFail, None)]
+            {
+                let told = seen(&folder(&[("ended", text)]), &of_keeper);
+                assert_eq!(told, Poll::ended(end.clone(), None), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_that_says_nothing_is_no_end() {
+        for text in ["", "exited", "exited x", "well", "asked 3"] {
+            let told = seen(&folder(&[("ended", text)]), &Poll::Running);
+            assert!(matches!(told, Poll::Unknown(_)), "{text}: {told:?}");
+        }
+        let broken = Folder { broken: true, ..Folder::default() };
+        assert!(matches!(seen(&broken, &Poll::ended(Ended::NodeFail, None)), Poll::Unknown(_)));
+    }
+
+    #[test]
+    fn a_job_waits_as_long_as_its_allocation_does_and_runs_from_when_it_was_begun() {
+        let waiting = Poll::Waiting { reason: "Resources".into(), never: false };
+        assert_eq!(seen(&folder(&[]), &waiting), waiting);
+        assert!(matches!(seen(&folder(&[]), &Poll::Running), Poll::Waiting { never: false, .. }));
+        assert_eq!(seen(&folder(&[("began", "")]), &Poll::Running), Poll::Running);
+        let away = Poll::Unknown("away".into());
+        assert_eq!(seen(&folder(&[("began", "")]), &away), away);
+    }
+
+    #[test]
+    fn an_allocation_that_is_lost_gives_its_cause_and_its_node_to_those_that_had_not_ended() {
+        let blamed = Some(Blamed { node: "n1".into(), evidence: "down".into() });
+        let with = |end: Ended| seen(&folder(&[("began", "")]), &Poll::ended(end, blamed.clone()));
+        for end in [Ended::NodeFail, Ended::Preempted, Ended::Cancelled, Ended::OutOfMemory] {
+            assert_eq!(with(end.clone()), Poll::ended(end, blamed.clone()));
+        }
+        let over = Ended::AllocationOver { limit_s: 900 };
+        assert_eq!(with(Ended::TimeLimit { limit_s: 900 }), Poll::ended(over, blamed.clone()));
+        for end in [Ended::Exited { code: 0 }, Ended::Killed { signal: 9 }] {
+            assert!(matches!(with(end), Poll::Ended { end: Ended::Lost { .. }, .. }));
+        }
+    }
+
+    #[test]
+    fn a_word_that_shows_late_is_still_heard() {
+        let folder = folder(&[("began", "")]);
+        *folder.late.borrow_mut() = Some((path(&job(&["n1"]), "ended"), b"exited 0\n".to_vec()));
+        assert_eq!(
+            seen(&folder, &Poll::ended(Ended::NodeFail, None)),
+            Poll::ended(Ended::Exited { code: 0 }, None)
+        );
+    }
+
+    #[test]
+    fn a_turn_is_given_once_and_read_again_by_whoever_goes_on() {
+        let (folder, keeper) = (folder(&[]), job(&["n1"]));
+        assert_eq!(now(given(&folder, &keeper, 1)), Ok(None));
+        assert_eq!(now(give(&folder, &keeper, 1, 12)), Ok(()));
+        assert_eq!(now(given(&folder, &keeper, 1)), Ok(Some(12)));
+        folder.files.borrow_mut().insert(path(&keeper, "turn.2"), b"x".to_vec());
+        assert!(now(given(&folder, &keeper, 2)).is_err());
+    }
+}

@@ -1,0 +1,123 @@
+//! One node of a job over ssh: the calls of `lease.sh` there, and what its answers mean.
+//! What becomes of the job as a whole is told in `ssh.rs`.
+
+use super::QUERY_LIMIT;
+use crate::reach::{Command, Host, Reach, ReachError};
+use job::script::start::{HOST, lease};
+use model::artefact::PlannedJob;
+
+/// How the job is on one node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Never started.
+    Absent,
+    Running,
+    Ended {
+        code: i32,
+        reason: Reason,
+    },
+    /// Started, and vanished without an exit status.
+    Lost,
+}
+
+/// Why the script ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    Itself,
+    /// Somebody called `end`.
+    Asked,
+    /// Nobody had looked for too long.
+    Lease,
+}
+
+impl State {
+    /// Nothing of the job runs there, as far as its keeper can tell.
+    pub fn is_over(self) -> bool {
+        self != State::Running
+    }
+
+    fn read(line: &str) -> Option<State> {
+        match line.split(' ').collect::<Vec<_>>().as_slice() {
+            ["absent"] => Some(State::Absent),
+            ["running"] => Some(State::Running),
+            ["lost"] => Some(State::Lost),
+            ["ended", code, reason] => {
+                let reason = match *reason {
+                    "itself" => Reason::Itself,
+                    "asked" => Reason::Asked,
+                    "lease" => Reason::Lease,
+                    _ => return None,
+                };
+                Some(State::Ended { code: code.parse().ok()?, reason })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// How long the job goes on without being looked at, as its launch says.
+pub fn lease_s(job: &PlannedJob) -> u64 {
+    job.launch.last().and_then(|word| word.parse().ok()).unwrap_or_default()
+}
+
+/// Starts the job on a node, if that was not done before.
+pub async fn start(reach: &dyn Reach, job: &PlannedJob, node: &str) -> Result<State, ReachError> {
+    let argv = job.launch.iter().map(|word| if word == HOST { node } else { word });
+    ask(reach, node, argv.map(str::to_owned).collect()).await
+}
+
+pub async fn look(reach: &dyn Reach, folder: &str, node: &str) -> Result<State, ReachError> {
+    ask(reach, node, lease(folder, "look", node, &[])).await
+}
+
+/// Sends `TERM` or `KILL` to all that was started.
+pub async fn end(reach: &dyn Reach, folder: &str, node: &str, signal: &str) -> Result<State, ReachError> {
+    ask(reach, node, lease(folder, "end", node, &[signal])).await
+}
+
+async fn ask(reach: &dyn Reach, node: &str, argv: Vec<String>) -> Result<State, ReachError> {
+    let verb = argv.get(2).cloned().unwrap_or_default();
+    let answer = reach.exec(&Host::Node(node.to_owned()), &Command::new(argv, QUERY_LIMIT)).await?;
+    let failed = |why: String| ReachError::Failed { what: format!("`lease.sh {verb}` on {node}"), why };
+    if !answer.succeeded() {
+        return Err(failed(format!("{}: {}", answer.status, answer.complaint())));
+    }
+    // A shell's start-up files may print before it: the answer is the last line.
+    let text = answer.stdout_text();
+    let line = text.trim_end().lines().next_back().unwrap_or_default();
+    State::read(line).ok_or_else(|| failed(format!("no answer of it: `{}`", line.escape_debug())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answers_of_the_script_are_read_and_nothing_else() {
+        let ended = |code, reason| Some(State::Ended { code, reason });
+        for (line, state) in [
+            ("absent", Some(State::Absent)),
+            ("running", Some(State::Running)),
+            ("lost", Some(State::Lost)),
+            ("ended 0 itself", ended(0, Reason::Itself)),
+            ("ended 143 asked", ended(143, Reason::Asked)),
+            ("ended 137 lease", ended(137, Reason::Lease)),
+            ("", None),
+            ("ended", None),
+            ("ended 0", None),
+            ("ended x itself", None),
+            ("ended 0 somehow", None),
+            ("running late", None),
+        ] {
+            assert_eq!(State::read(line), state, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_launch_names_the_lease_and_leaves_the_node_open() {
+        let argv = job::script::start::over_ssh("/fsx/r/c/j", 300);
+        assert_eq!(argv.join(" "), "bash /fsx/r/c/j/lease.sh start /fsx/r/c/j {host} 300");
+        let job = PlannedJob { launch: argv, ..crate::launch::ssh::tests::job(&["n1"]) };
+        assert_eq!(lease_s(&job), 300);
+    }
+}

@@ -1,0 +1,294 @@
+//! What the ssh launcher makes of the answers of a job's nodes, and of nodes that give none.
+
+use super::*;
+use crate::reach::{Answer, Command};
+use model::artefact::PlannedFile;
+use std::collections::VecDeque;
+
+pub fn job(nodes: &[&str]) -> PlannedJob {
+    PlannedJob {
+        name: "j".into(),
+        nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+        round: 1,
+        ranks: 16,
+        folder: "/f".into(),
+        files: Vec::new(),
+        launch: job::script::start::over_ssh("/f", 300),
+        expected: Vec::new(),
+        estimate_s: 1,
+        limit_s: 60,
+        secrets: Vec::new(),
+        profile: None,
+        kin: None,
+        again_of: None,
+    }
+}
+
+/// What each node answers to each look or start, in this order; the last of them for ever. `-` is no answer.
+#[derive(Default)]
+struct Scripted {
+    answers: RefCell<BTreeMap<&'static str, VecDeque<&'static str>>>,
+    /// Every call but looks, as `NODE VERB WORD`.
+    told: RefCell<Vec<String>>,
+    files: RefCell<BTreeMap<String, Vec<u8>>>,
+}
+
+impl Scripted {
+    fn of(nodes: &[(&'static str, &[&'static str])]) -> Scripted {
+        let answers = nodes.iter().map(|(node, answers)| (*node, answers.iter().copied().collect()));
+        Scripted { answers: RefCell::new(answers.collect()), ..Scripted::default() }
+    }
+
+    fn told(&self) -> Vec<String> {
+        std::mem::take(&mut *self.told.borrow_mut())
+    }
+}
+
+impl Reach for Scripted {
+    fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+        Box::pin(async move {
+            let node = host.to_string();
+            let verb = command.argv[2].clone();
+            assert_eq!(command.argv[4], node, "the node is told its own name");
+            let mut answers = self.answers.borrow_mut();
+            let left = answers.get_mut(node.as_str()).expect("a node of the test");
+            let answer = if left.len() > 1 { left.pop_front() } else { left.front().copied() };
+            if verb != "look" {
+                let word = command.argv.get(5).cloned().unwrap_or_default();
+                self.told.borrow_mut().push(format!("{node} {verb} {word}"));
+            }
+            match answer.unwrap_or("-") {
+                "-" => Err(ReachError::Unreachable { host: node, why: "no route".into() }),
+                "broken" => Ok(Answer::failed(127, "bash: no such file")),
+                line => Ok(Answer::ok(format!("welcome to {node}\n{line}\n"))),
+            }
+        })
+    }
+    fn put<'a>(&'a self, host: &'a Host, path: &'a str, bytes: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+        Box::pin(async move {
+            if self.answers.borrow().get(host.to_string().as_str()).is_some_and(|left| left == &["-"]) {
+                return Err(ReachError::Unreachable { host: host.to_string(), why: "no route".into() });
+            }
+            self.files.borrow_mut().insert(path.to_owned(), bytes.to_vec());
+            Ok(())
+        })
+    }
+    fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+        Box::pin(async move {
+            if self.answers.borrow().get(host.to_string().as_str()).is_some_and(|left| left == &["-"]) {
+                return Err(ReachError::Unreachable { host: host.to_string(), why: "no route".into() });
+            }
+            let found = self.files.borrow().get(path).cloned();
+            found.ok_or_else(|| ReachError::NotFound { path: path.to_owned() })
+        })
+    }
+}
+
+fn paused<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime").block_on(work)
+}
+
+/// Polls every five seconds until the job has ended or so many looks were taken; every poll, as it came.
+fn polls(reach: &Scripted, job: &PlannedJob, most: usize) -> Vec<Poll> {
+    paused(async {
+        let ssh = Ssh::default();
+        let mut seen = Vec::new();
+        for _ in 0..most {
+            seen.extend(ssh.poll(reach, &[(job, "/f")]).await);
+            if matches!(seen.last(), Some(Poll::Ended { .. })) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_secs(5)).await;
+        }
+        seen
+    })
+}
+
+fn end(polls: &[Poll]) -> (Ended, Option<String>, Vec<String>) {
+    match polls.last() {
+        Some(Poll::Ended { end, blamed, findings }) => {
+            let node = blamed.as_ref().map(|blamed| blamed.node.clone());
+            (end.clone(), node, findings.iter().map(|finding| finding.code.clone()).collect())
+        }
+        other => panic!("it has not ended: {other:?}"),
+    }
+}
+
+#[test]
+fn a_job_has_ended_when_all_its_nodes_have() {
+    let reach = Scripted::of(&[
+        ("n1", &["running", "ended 0 itself"]),
+        ("n2", &["running", "running", "running", "ended 0 itself"]),
+    ]);
+    let seen = polls(&reach, &job(&["n1", "n2"]), 9);
+    assert_eq!(seen[..3], [Poll::Running, Poll::Running, Poll::Running]);
+    assert_eq!(end(&seen), (Ended::Exited { code: 0 }, None, Vec::new()));
+    assert_eq!(reach.told(), [] as [String; 0]);
+}
+
+#[test]
+fn the_node_that_failed_first_is_to_blame_and_the_rest_is_ended_after_a_grace() {
+    let reach = Scripted::of(&[("n1", &["running"]), ("n2", &["running", "ended 7 itself"])]);
+    let seen = polls(&reach, &job(&["n1", "n2"]), 20);
+    assert!(!seen.iter().any(|poll| matches!(poll, Poll::Ended { .. })));
+    let told = reach.told();
+    // Asked once, then ended by force until it has ended.
+    assert_eq!(told[..3], ["n1 end TERM", "n1 end KILL", "n1 end KILL"]);
+    let reach =
+        Scripted::of(&[("n1", &["running", "running", "ended 0 itself"]), ("n2", &["ended 7 itself"])]);
+    let seen = polls(&reach, &job(&["n1", "n2"]), 9);
+    assert_eq!(end(&seen), (Ended::Exited { code: 7 }, Some("n2".into()), Vec::new()));
+    assert_eq!(reach.told(), [] as [String; 0]);
+}
+
+#[test]
+fn nobody_is_blamed_where_nodes_failed_together_nor_for_the_mpirun_of_all() {
+    let reach = Scripted::of(&[("n1", &["ended 3 itself"]), ("n2", &["ended 7 itself"])]);
+    let seen = polls(&reach, &job(&["n1", "n2"]), 9);
+    assert_eq!(end(&seen), (Ended::Exited { code: 7 }, None, Vec::new()));
+    let mut by_mpirun = job(&["n1", "n2"]);
+    by_mpirun.files.push(PlannedFile {
+        name: files::HOSTFILE.into(),
+        text: Some("n1 slots=8\n".into()),
+        sha256: None,
+    });
+    let reach = Scripted::of(&[("n1", &["ended 137 itself"]), ("n2", &["ended 0 itself"])]);
+    assert_eq!(end(&polls(&reach, &by_mpirun, 9)), (Ended::Exited { code: 137 }, None, Vec::new()));
+}
+
+#[test]
+fn a_node_that_gives_no_answer_is_unknown_and_its_coming_back_is_a_finding() {
+    for silence in ["-", "broken", "what?"] {
+        let reach = Scripted::of(&[
+            ("n1", &["running", "running", "running", "running", "ended 0 itself"]),
+            ("n2", &["running", silence, silence, "running", "ended 0 itself"]),
+        ]);
+        let seen = polls(&reach, &job(&["n1", "n2"]), 9);
+        assert!(matches!(&seen[1..3], [Poll::Unknown(_), Poll::Unknown(_)]), "{silence}: {seen:?}");
+        assert_eq!(seen[3], Poll::Running);
+        assert_eq!(end(&seen), (Ended::Exited { code: 0 }, None, vec!["connection-drops".to_owned()]));
+        let Some(Poll::Ended { findings, .. }) = seen.last() else { panic!("ended") };
+        assert_eq!(findings[0].node.as_deref(), Some("n2"));
+        assert!(findings[0].message.contains("no answer for 10 s"), "{}", findings[0].message);
+    }
+}
+
+#[test]
+fn a_node_that_is_silent_beyond_its_lease_is_to_blame_and_the_others_are_ended() {
+    let reach = Scripted::of(&[
+        ("n1", &[&["running"; 70][..], &["ended 143 asked"]].concat()),
+        ("n2", &["running", "-"]),
+    ]);
+    let seen = polls(&reach, &job(&["n1", "n2"]), 90);
+    let (end, blamed, _) = end(&seen);
+    let Ended::HostUnreachable { why } = end else { panic!("{end:?}") };
+    assert!(why.contains("n2 cannot be reached: no route"), "{why}");
+    assert_eq!(blamed.as_deref(), Some("n2"));
+    let unknown = seen.iter().filter(|poll| matches!(poll, Poll::Unknown(_))).count();
+    assert!((60..70).contains(&unknown), "a lease of 300 s is waited for: {unknown}");
+    assert!(reach.told().iter().any(|told| told == "n1 end TERM"));
+}
+
+#[test]
+fn what_is_gone_was_never_there_or_ran_out_of_its_lease_is_no_success() {
+    type Row = (&'static str, fn(&Ended) -> bool, Option<&'static str>);
+    let table: [Row; 5] = [
+        ("lost", |end| *end == Ended::NodeFail, Some("n2")),
+        ("absent", |end| matches!(end, Ended::LaunchFailed { .. }), None),
+        ("ended 143 lease", |end| matches!(end, Ended::Lost { .. }), None),
+        ("ended 0 lease", |end| matches!(end, Ended::Lost { .. }), None),
+        ("ended 143 asked", |end| *end == Ended::Cancelled, None),
+    ];
+    for (answer, is_told, node) in table {
+        let reach = Scripted::of(&[("n1", &["ended 0 itself"]), ("n2", &["running", answer])]);
+        let (end, blamed, _) = end(&polls(&reach, &job(&["n1", "n2"]), 9));
+        assert!(is_told(&end), "{answer}: {end:?}");
+        assert_eq!(blamed.as_deref(), node, "{answer}");
+    }
+}
+
+#[test]
+fn jobs_are_polled_side_by_side_and_answered_in_the_order_asked() {
+    let reach = Scripted::of(&[
+        ("n1", &["running"]),
+        ("n2", &["ended 0 itself"]),
+        ("n3", &["-"]),
+        ("n4", &["ended 5 itself"]),
+    ]);
+    let jobs = ["n1", "n2", "n3", "n4"].map(|node| PlannedJob { folder: format!("/{node}"), ..job(&[node]) });
+    let asked: Vec<(&PlannedJob, &str)> = jobs.iter().map(|job| (job, job.folder.as_str())).collect();
+    let polls = paused(Ssh::default().poll(&reach, &asked));
+    assert_eq!(polls[0], Poll::Running);
+    assert_eq!(polls[1], Poll::ended(Ended::Exited { code: 0 }, None));
+    assert!(matches!(polls[2], Poll::Unknown(_)));
+    assert!(matches!(&polls[3], Poll::Ended { end: Ended::Exited { code: 5 }, blamed: Some(_), .. }));
+}
+
+#[test]
+fn a_lost_answer_to_the_start_is_asked_for_again_with_a_limit() {
+    let reach = Scripted::of(&[("n1", &["running"]), ("n2", &["-", "-", "running"])]);
+    let job = job(&["n1", "n2"]);
+    assert_eq!(paused(Ssh::default().submit(&reach, &job)), Ok("/f".into()));
+    let told = reach.told();
+    assert_eq!(told.iter().filter(|told| *told == "n2 start 300").count(), 3, "{told:?}");
+    assert_eq!(told.iter().filter(|told| *told == "n1 start 300").count(), 1, "{told:?}");
+    assert_eq!(paused(Ssh::default().find_started(&reach, &job)), Ok(Some("/f".into())));
+}
+
+#[test]
+fn a_host_that_never_answers_is_to_blame_and_what_was_started_is_ended() {
+    let reach = Scripted::of(&[("n1", &["running"]), ("n2", &["-"])]);
+    let not = paused(Ssh::default().submit(&reach, &job(&["n1", "n2"]))).expect_err("unreachable");
+    assert!(matches!(&not.end, Ended::HostUnreachable { why } if why.contains("no route")), "{not:?}");
+    assert_eq!(not.blamed.map(|blamed| blamed.node).as_deref(), Some("n2"));
+    assert!(reach.told().contains(&"n1 end KILL".to_owned()));
+    // A script that cannot be started is no question of reaching the host.
+    let reach = Scripted::of(&[("n1", &["broken"])]);
+    let not = paused(Ssh::default().submit(&reach, &job(&["n1"]))).expect_err("not started");
+    assert!(matches!(&not.end, Ended::LaunchFailed { why } if why.contains("no such file")), "{not:?}");
+    assert_eq!(not.blamed.map(|blamed| blamed.node).as_deref(), Some("n1"));
+    let reach = Scripted::of(&[("n1", &["lost"])]);
+    let not = paused(Ssh::default().submit(&reach, &job(&["n1"]))).expect_err("not started");
+    assert!(matches!(&not.end, Ended::LaunchFailed { .. }), "{not:?}");
+    // Not even its folder can be reached.
+    let reach = Scripted::of(&[("n1", &["-"])]);
+    let not = paused(Ssh::default().submit(&reach, &job(&["n1"]))).expect_err("unreachable");
+    assert_eq!(not.blamed.map(|blamed| blamed.node).as_deref(), Some("n1"));
+}
+
+#[test]
+fn a_launch_that_was_broken_off_is_completed_and_not_begun_anew() {
+    let reach = Scripted::of(&[("n1", &["running"]), ("n2", &["ended 0 itself"])]);
+    let job = job(&["n1", "n2"]);
+    reach.files.borrow_mut().insert("/f/started".into(), Vec::new());
+    assert_eq!(paused(Ssh::default().find_started(&reach, &job)), Ok(Some("/f".into())));
+    assert_eq!(reach.told(), ["n1 start 300", "n2 start 300"]);
+    let reach = Scripted::of(&[("n1", &["running"]), ("n2", &["-"])]);
+    reach.files.borrow_mut().insert("/f/started".into(), Vec::new());
+    let not = paused(Ssh::default().find_started(&reach, &job)).expect_err("n2 is silent");
+    assert!(not.why().contains("n2 cannot be reached"), "{not:?}");
+    assert!(reach.told().contains(&"n1 end KILL".to_owned()));
+}
+
+#[test]
+fn whether_a_job_was_started_is_told_by_its_folder_or_not_at_all() {
+    let reach = Scripted::of(&[("n1", &["running"]), ("n2", &["-"])]);
+    let job = job(&["n1", "n2"]);
+    assert_eq!(paused(Ssh::default().find_started(&reach, &job)), Ok(None));
+    let silent = Scripted::of(&[("n1", &["-"]), ("n2", &["-"])]);
+    assert!(
+        paused(Ssh::default().find_started(&silent, &job)).is_err_and(|why| why.why().contains("not known"))
+    );
+}
+
+#[test]
+fn every_node_is_asked_to_end_and_then_ended() {
+    let reach = Scripted::of(&[("n1", &["running"]), ("n2", &["-"])]);
+    let job = job(&["n1", "n2"]);
+    paused(async {
+        Ssh::default().interrupt(&reach, &job, "/f").await;
+        Ssh::default().cancel(&reach, &job, "/f").await;
+    });
+    assert_eq!(reach.told(), ["n1 end TERM", "n2 end TERM", "n1 end KILL", "n2 end KILL"]);
+}

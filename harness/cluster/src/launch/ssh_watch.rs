@@ -1,0 +1,226 @@
+//! What is known of one job over ssh from the answers of its nodes, and what the job has come to by that. Who asks the nodes,
+//! and when, is decided in `ssh_heartbeat.rs`.
+
+use super::Poll;
+use super::ssh_node::{self as node, Reason, State};
+use crate::reach::ReachError;
+use job::script::files;
+use model::artefact::{Blamed, Ended, PlannedJob};
+use recipes::finding::Finding;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What is left of a job may go on for so long after one of its nodes failed.
+const GRACE: Duration = Duration::from_secs(60);
+/// Between the request to end and the end by force.
+const BY_FORCE: Duration = Duration::from_secs(10);
+/// A supervisor ends its job within this time after its lease has passed.
+const LEASE_SLACK: Duration = Duration::from_secs(25);
+/// A node that takes longer to answer counts as silent until it does.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is known of one job from the looks at its nodes.
+pub struct Watch {
+    pub folder: String,
+    pub nodes: Vec<Watched>,
+    lease: Duration,
+    /// The nodes that were seen first to have failed, and when.
+    failed: Option<(Instant, Vec<usize>)>,
+    /// What the job has come to, where the rest of it is being ended; since when, and whether it was told.
+    ending: Option<(Ended, Option<Blamed>, Instant, bool)>,
+    findings: Vec<Finding>,
+}
+
+pub struct Watched {
+    pub name: String,
+    /// Something was started there, as far as is known.
+    begun: bool,
+    state: State,
+    /// Since when it gives no answer, and what was said instead.
+    silent: Option<(Instant, String)>,
+    /// When it answered last: the node that waited longest is asked first.
+    pub heard: Instant,
+    /// When it is to be asked again, and since when an answer is waited for.
+    pub due: Instant,
+    pub asked: Option<Instant>,
+    /// Answers so far.
+    pub answers: u64,
+    /// The signal that is to be sent there.
+    pub signal: Option<&'static str>,
+    pub signalling: bool,
+}
+
+impl Watch {
+    /// Of a job that was started on all of its nodes, or is about to be.
+    pub fn new(job: &PlannedJob, begun: bool) -> Watch {
+        let now = Instant::now();
+        let nodes = job.nodes.iter().map(|name| Watched {
+            name: name.clone(),
+            begun,
+            state: State::Running,
+            silent: None,
+            heard: now,
+            due: now,
+            asked: None,
+            answers: 0,
+            signal: None,
+            signalling: false,
+        });
+        let lease = Duration::from_secs(node::lease_s(job));
+        let (folder, nodes) = (job.folder.clone(), nodes.collect());
+        Watch { folder, nodes, lease, failed: None, ending: None, findings: Vec::new() }
+    }
+
+    /// The nodes on which something may still run.
+    pub fn open(&self) -> impl Iterator<Item = usize> {
+        (0..self.nodes.len()).filter(|at| self.nodes[*at].begun && !self.nodes[*at].state.is_over())
+    }
+
+    /// It was started on a node just now.
+    pub fn begin(&mut self, at: usize, state: State) {
+        let heard = Instant::now();
+        let due = heard + self.beat();
+        if let Some(node) = self.nodes.get_mut(at) {
+            (node.begun, node.state, node.heard, node.due) = (true, state, heard, due);
+        }
+    }
+
+    /// How soon a node is asked again that nobody wants to know of: its lease must not run out.
+    fn beat(&self) -> Duration {
+        self.lease / 3
+    }
+
+    pub fn take_in(&mut self, at: usize, answer: Result<State, ReachError>, now: Instant) {
+        let beat = self.beat();
+        let Some(node) = self.nodes.get_mut(at) else { return };
+        node.answers += 1;
+        (node.asked, node.due) = (None, now + beat);
+        if answer.is_ok() {
+            node.heard = now;
+        }
+        match answer {
+            Ok(state) => {
+                node.state = state;
+                if let Some((since, why)) = node.silent.take().filter(|_| state != State::Lost) {
+                    let silent_s = (now - since).as_secs();
+                    let told = format!(
+                        "no answer for {silent_s} s while the job ran, which went on by itself: {why}"
+                    );
+                    self.findings.push(Finding::new("connection-drops", told).node(node.name.as_str()));
+                }
+            }
+            Err(error) => {
+                node.silent.get_or_insert((now, error.to_string()));
+            }
+        }
+    }
+
+    /// What the job has come to, and the signal for what is left of it.
+    pub fn decide(&mut self, job: &PlannedJob, now: Instant) -> (Poll, Option<&'static str>) {
+        self.note_failed(now);
+        if self.ending.is_none() {
+            self.ending = self.verdict(job, now).map(|(end, blamed)| (end, blamed, now, false));
+        }
+        let gone = |node: &Watched| {
+            // After its lease nothing of the job runs on a node, whether it answers or not.
+            let silent =
+                node.silent.as_ref().is_some_and(|(since, _)| now - *since > self.lease + LEASE_SLACK);
+            node.state.is_over() || silent
+        };
+        let over = self.nodes.iter().all(gone);
+        let by_silence = self.nodes.iter().find_map(|node| node.silence(now));
+        let Some((end, blamed, since, told)) = &mut self.ending else {
+            return match by_silence {
+                Some(why) => (Poll::Unknown(why), None),
+                None => (Poll::Running, None),
+            };
+        };
+        if over {
+            let findings = std::mem::take(&mut self.findings);
+            return (Poll::Ended { end: end.clone(), blamed: blamed.clone(), findings }, None);
+        }
+        let signal = match (*told, now - *since >= BY_FORCE) {
+            (_, true) => Some("KILL"),
+            (false, false) => Some("TERM"),
+            (true, false) => None,
+        };
+        *told = true;
+        (Poll::Running, signal)
+    }
+
+    fn note_failed(&mut self, now: Instant) {
+        let failed = |node: &Watched| matches!(node.state, State::Ended { code, .. } if code != 0);
+        let which: Vec<usize> = (0..self.nodes.len()).filter(|at| failed(&self.nodes[*at])).collect();
+        if self.failed.is_none() && !which.is_empty() {
+            self.failed = Some((now, which));
+        }
+    }
+
+    /// What the job has come to, if it has: all of it ended, or enough of it that the rest is of no use.
+    fn verdict(&self, job: &PlannedJob, now: Instant) -> Option<(Ended, Option<Blamed>)> {
+        let name = |at: usize| job.nodes[at].clone();
+        let blame = |at: usize, evidence: String| Some(Blamed { node: name(at), evidence });
+        let find = |wanted: &dyn Fn(&Watched) -> bool| self.nodes.iter().position(wanted);
+        if let Some(at) = find(&|node| node.state == State::Lost) {
+            let why = "process vanished without an exit status (killed externally, or the node rebooted)";
+            return Some((Ended::NodeFail, blame(at, format!("{}: {why}", name(at)))));
+        }
+        if let Some(at) = find(&|node| node.state == State::Absent) {
+            let why = format!("it was never started on {}", name(at));
+            return Some((Ended::LaunchFailed { why }, None));
+        }
+        let is_silent = |since: &Instant| now - *since > self.lease + LEASE_SLACK;
+        let silent = |node: &Watched| node.silent.as_ref().is_some_and(|(since, _)| is_silent(since));
+        if let Some(at) = find(&silent) {
+            let (since, why) = self.nodes[at].silent.clone()?;
+            let why = format!("no answer for {} s: {why}", (now - since).as_secs());
+            return Some((Ended::HostUnreachable { why: why.clone() }, blame(at, why)));
+        }
+        let by_lease = |node: &Watched| matches!(node.state, State::Ended { reason: Reason::Lease, .. });
+        if let Some(at) = find(&by_lease) {
+            let why =
+                format!("nobody looked for {} s, so it ended itself on {}", self.lease.as_secs(), name(at));
+            return Some((Ended::Lost { why }, None));
+        }
+        match &self.failed {
+            Some((since, which)) if self.open().next().is_none() || now - *since >= GRACE => {
+                Some(self.failure(job, which))
+            }
+            None if self.open().next().is_none() => Some((Ended::Exited { code: 0 }, None)),
+            _ => None,
+        }
+    }
+
+    /// Of the nodes that were seen first to have failed, the worst code counts; one alone is to blame.
+    fn failure(&self, job: &PlannedJob, which: &[usize]) -> (Ended, Option<Blamed>) {
+        let ends = which.iter().filter_map(|at| match self.nodes[*at].state {
+            State::Ended { code, reason } => Some((*at, code, reason)),
+            _ => None,
+        });
+        let Some((at, code, reason)) = ends.max_by_key(|(_, code, _)| *code) else {
+            return (Ended::Lost { why: "its nodes reported no exit status".to_owned() }, None);
+        };
+        if reason == Reason::Asked {
+            return (Ended::Cancelled, None);
+        }
+        // The one mpirun of a job speaks for the ranks of all its nodes; it says in its output which of them failed.
+        let speaks_for_all = job.files.iter().any(|file| file.name == files::HOSTFILE);
+        let alone = which.len() == 1 && !speaks_for_all;
+        let blamed = alone.then(|| Blamed {
+            node: job.nodes[at].clone(),
+            evidence: format!("its script was the first to fail, with exit code {code}"),
+        });
+        (Ended::Exited { code }, blamed)
+    }
+}
+
+impl Watched {
+    /// Why nothing is known of it now.
+    fn silence(&self, now: Instant) -> Option<String> {
+        if let Some((_, why)) = &self.silent {
+            return Some(why.clone());
+        }
+        let waited = now - self.asked.filter(|_| !self.state.is_over())?;
+        (waited >= PATIENCE).then(|| format!("{}: no answer for {} s", self.name, waited.as_secs()))
+    }
+}

@@ -1,0 +1,190 @@
+//! Reads what the script printed: typed facts, and for every fact that is not told why it is not. An answer without its
+//! last line is none. Whether the facts are good is asked in `fit.rs`.
+
+use base::nodeset;
+use config::facts::version;
+use config::facts::{FACTS, Fact, Kind, fact};
+use model::artefact::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answer {
+    pub facts: BTreeMap<String, Value>,
+    pub not_told: BTreeMap<String, String>,
+    /// What is there, and says itself that it is broken.
+    pub broken: BTreeMap<String, String>,
+    /// The node's clock when the script began and when it ended, in seconds.
+    pub began_s: Option<f64>,
+    pub ended_s: Option<f64>,
+}
+
+const MARK: &str = "harness-probe\t";
+/// Lists that are made into other facts.
+const GPUS: &str = "gpus";
+const PROCESSES: &str = "processes";
+
+/// Lines that do not bear the mark are a shell's or a scheduler's own, and are passed over.
+pub fn read(text: &str) -> Result<Answer, String> {
+    let mut answer = Answer::default();
+    let mut lists: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut is_whole = false;
+    for line in text.lines().filter_map(|line| line.strip_prefix(MARK)) {
+        let mut fields = line.splitn(3, '\t');
+        let (word, key, value) = (fields.next().unwrap_or_default(), fields.next(), fields.next());
+        match (word, key.unwrap_or_default(), value.unwrap_or_default()) {
+            ("end", ..) => is_whole = true,
+            ("list", key, _) => {
+                lists.entry(key).or_default();
+            }
+            ("item", key, value) => lists.entry(key).or_default().push(value),
+            ("none", key, why) => {
+                answer.not_told.insert(told_as(key).to_owned(), why.to_owned());
+            }
+            ("bad", key, why) => {
+                answer.broken.insert(told_as(key).to_owned(), why.to_owned());
+            }
+            ("clock", "begin", value) => answer.began_s = value.parse().ok(),
+            ("clock", "end", value) => answer.ended_s = value.parse().ok(),
+            ("fact", key, value) => answer.take(key, value),
+            _ => return Err(format!("not understood: `{}`", line.escape_debug())),
+        }
+    }
+    if !is_whole {
+        let last = text.lines().last().unwrap_or_default();
+        return Err(format!("the answer breaks off after: `{}`", shortened(last)));
+    }
+    for (key, items) in lists {
+        match key {
+            GPUS => answer.gpus(&items),
+            PROCESSES => answer.names("busy", &items),
+            key => answer.names(key, &items),
+        }
+    }
+    answer.explain_rest();
+    Ok(answer)
+}
+
+impl Answer {
+    fn take(&mut self, key: &str, text: &str) {
+        let Some(fact) = fact(key) else { return };
+        match value(fact, text) {
+            Ok(value) => {
+                self.facts.insert(key.to_owned(), value);
+            }
+            Err(why) => {
+                self.not_told.insert(key.to_owned(), why);
+            }
+        }
+    }
+
+    fn names(&mut self, key: &str, items: &[&str]) {
+        if fact(key).is_some_and(|fact| fact.kind == Kind::Names) {
+            let mut names: Vec<String> = items.iter().map(|item| (*item).to_owned()).collect();
+            // What was told in an order of time stays in it.
+            if key != "xid" {
+                nodeset::sort(&mut names);
+            }
+            self.facts.insert(key.to_owned(), Value::Names(names));
+        }
+    }
+
+    /// A row for each GPU: index, name, driver, and where the driver tells them ECC, its errors, clocks, throttling.
+    fn gpus(&mut self, rows: &[&str]) {
+        let rows: Vec<Vec<&str>> = rows.iter().map(|row| row.split(',').map(str::trim).collect()).collect();
+        self.facts.insert(GPUS.to_owned(), Value::Number(rows.len() as u64));
+        let column = |at: usize| -> Option<Vec<&str>> {
+            let cells = rows.iter().map(|row| row.get(at).copied().filter(|cell| is_told(cell)));
+            cells.collect::<Option<Vec<_>>>().filter(|cells| !cells.is_empty())
+        };
+        for (name, told) in [
+            ("gpu", column(1).map(distinct)),
+            ("driver", column(2).map(distinct)),
+            ("ecc", column(3).map(distinct)),
+            ("gpu_clocks", column(5).zip(column(6)).map(|(sm, memory)| clocks(&sm, &memory))),
+        ] {
+            if let Some(text) = told {
+                self.take(name, &text);
+            }
+        }
+        let errors = column(4).and_then(|cells| {
+            cells
+                .iter()
+                .map(|cell| cell.parse::<u64>().ok())
+                .try_fold(0u64, |sum, cell| sum.checked_add(cell?))
+        });
+        if let Some(errors) = errors {
+            self.facts.insert("ecc_errors".to_owned(), Value::Number(errors));
+        }
+        let slow = column(7).and_then(|cells| {
+            let reasons =
+                cells.iter().map(|cell| u64::from_str_radix(cell.trim_start_matches("0x"), 16).ok());
+            let reasons = reasons.collect::<Option<Vec<_>>>()?;
+            let of = |(row, reason): (&Vec<&str>, u64)| {
+                (reason & !IDLE != 0).then(|| format!("gpu{} 0x{reason:x}", row.first().unwrap_or(&"?")))
+            };
+            Some(rows.iter().zip(reasons).filter_map(of).collect())
+        });
+        if let Some(slow) = slow {
+            self.facts.insert("gpu_throttled".to_owned(), Value::Names(slow));
+        }
+    }
+
+    /// Every fact is told, broken, or not told for a reason.
+    fn explain_rest(&mut self) {
+        // Without the list of GPUs there is nothing of them.
+        let of_gpus = self.not_told.get(GPUS).or_else(|| self.broken.get(GPUS)).cloned();
+        for fact in &FACTS {
+            let is_of_gpus = ["gpu", "driver", "ecc", "ecc_errors", "gpu_clocks", "gpu_throttled"];
+            if self.facts.contains_key(fact.name) {
+                self.not_told.remove(fact.name);
+            } else if !self.broken.contains_key(fact.name) {
+                let why = match &of_gpus {
+                    Some(why) if is_of_gpus.contains(&fact.name) => why.clone(),
+                    _ => "nothing on the node told it".to_owned(),
+                };
+                self.not_told.entry(fact.name.to_owned()).or_insert(why);
+            }
+        }
+    }
+}
+
+/// A GPU that has nothing to do runs slower by its own choice.
+const IDLE: u64 = 1;
+
+fn told_as(key: &str) -> &str {
+    if key == PROCESSES { "busy" } else { key }
+}
+
+/// nvidia-smi prints what a GPU does not have in brackets.
+fn is_told(cell: &str) -> bool {
+    !cell.is_empty() && !cell.starts_with('[') && cell != "N/A"
+}
+
+fn distinct(cells: Vec<&str>) -> String {
+    cells.into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" and ")
+}
+
+fn clocks(sm: &[&str], memory: &[&str]) -> String {
+    let pairs: BTreeSet<String> =
+        sm.iter().zip(memory).map(|(sm, memory)| format!("{sm}/{memory}")).collect();
+    pairs.into_iter().collect::<Vec<_>>().join(" and ")
+}
+
+fn value(fact: &Fact, text: &str) -> Result<Value, String> {
+    let odd = |what: &str| Err(format!("not {what}: `{}`", shortened(text)));
+    match fact.kind {
+        _ if text.is_empty() => Err("told as nothing".to_owned()),
+        Kind::Bytes if text == "unlimited" => Ok(Value::Text(text.to_owned())),
+        Kind::Count | Kind::Bytes => match text.parse() {
+            Ok(number) => Ok(Value::Number(number)),
+            Err(_) => odd("a whole number"),
+        },
+        Kind::Version if !version::is_one(text) => odd("a version"),
+        Kind::Version | Kind::Text => Ok(Value::Text(text.to_owned())),
+        Kind::Names => odd("a list"),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(120).flat_map(char::escape_debug).collect()
+}

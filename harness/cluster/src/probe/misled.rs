@@ -1,0 +1,22 @@
+//! What a job's environment on a node tells NCCL, libfabric and its plugin in vain or to its harm, by the versions that lie
+//! there. What is wrong with an environment is known to `envlint`.
+
+use config::envlint::{Severity, Version, Versions, lint};
+use config::inventory::Inventory;
+use model::artefact::{ProbedNode, Value};
+
+/// In the order of the variables. What is absent is no node's business: suites bring environments of their own.
+pub fn misled(node: &ProbedNode, inventory: &Inventory) -> Vec<String> {
+    let Some(Value::Names(rows)) = node.facts.get("environment") else { return Vec::new() };
+    let set: Vec<(&str, &str)> = rows.iter().filter_map(|row| row.trim().split_once('=')).collect();
+    let version = |fact: &str| Version::parse(&node.facts.get(fact)?.to_string());
+    let versions = Versions {
+        nccl: version("nccl"),
+        libfabric: version("libfabric"),
+        plugin: version("ofi_nccl"),
+        ..Versions::of_instance(&inventory.instance)
+    };
+    let findings = lint(&set, &versions).into_iter();
+    let grave = findings.filter(|finding| finding.at < set.len() && finding.severity > Severity::Note);
+    grave.map(|finding| format!("environment: {}: {}", finding.message, finding.advice)).collect()
+}

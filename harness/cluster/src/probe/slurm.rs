@@ -1,0 +1,222 @@
+//! Asking nodes that only Slurm reaches: what it says of them itself, and one short job on each.
+
+use super::fit;
+use crate::reach::slurm_state::StateSet;
+use crate::reach::{Command, Host, Reach, ReachError};
+use config::inventory::SlurmReach;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const QUERY_LIMIT: Duration = Duration::from_secs(60);
+/// A node on which no job starts within this time is in use: it is not waited for.
+const IMMEDIATE_S: u32 = 30;
+const MINUTES: u32 = 3;
+
+/// How a node stands with Slurm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    pub state: String,
+    /// Why nothing starts on it, where nothing does.
+    pub unusable: Option<String>,
+    /// It is powered down, and boots for the job that comes to it.
+    pub boots: bool,
+}
+
+/// By node. A query that fails says nothing about any of them.
+pub async fn states(reach: &dyn Reach) -> Result<BTreeMap<String, State>, String> {
+    let argv = ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"];
+    let answer = reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await;
+    let answer = answer.map_err(|error| error.to_string())?;
+    if !answer.succeeded() {
+        return Err(format!("`sinfo` ended with {}: {}", answer.status, answer.complaint()));
+    }
+    Ok(read_states(&answer.stdout_text()))
+}
+
+fn read_states(text: &str) -> BTreeMap<String, State> {
+    let mut states: BTreeMap<String, State> = BTreeMap::new();
+    for line in text.lines() {
+        // A reason may hold anything, the separator too.
+        let mut fields = line.splitn(3, '|').map(str::trim);
+        let (Some(node), Some(state)) = (fields.next(), fields.next()) else { continue };
+        let reason = fields.next().unwrap_or_default();
+        let unusable = fit::unusable(state).then(|| match reason {
+            "" | "none" => format!("Slurm has it as: {state}"),
+            reason => format!("Slurm has it as {state}: {reason}"),
+        });
+        // A node is listed once for each of its partitions, and is the same in all.
+        let set = StateSet::of(state);
+        let boots = ["powered_down", "powering_down", "powering_up"].iter().any(|word| set.has(word));
+        states.entry(node.to_owned()).or_insert(State { state: state.to_owned(), unusable, boots });
+    }
+    states
+}
+
+/// How many minutes a node's job may ask for: no more than its partition allows, or Slurm never starts it. Where Slurm does
+/// not say how many that are, as many as are wanted.
+pub async fn minutes(reach: &dyn Reach, slurm: &SlurmReach) -> u32 {
+    let argv = ["sinfo", "--noheader", "--all", "--format=%P|%l"];
+    let answer = reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await;
+    let text = answer.ok().filter(|answer| answer.succeeded()).map(|answer| answer.stdout_text());
+    let most = text.and_then(|text| most_minutes(&text, slurm.partition.as_deref()));
+    most.map_or(MINUTES, |most| MINUTES.min(most))
+}
+
+/// The least of what these partitions allow, or of what the default one does. A job asks for a minute at least.
+fn most_minutes(text: &str, named: Option<&str>) -> Option<u32> {
+    let lines = text.lines().filter_map(|line| line.trim().rsplit_once('|'));
+    let meant = lines.filter(|(partition, _)| match named {
+        Some(names) => names.split(',').any(|name| name.trim() == partition.trim_end_matches('*')),
+        None => partition.ends_with('*'),
+    });
+    meant.filter_map(|(_, limit)| whole_minutes(limit)).min()
+}
+
+/// `1-00:00:00`, `2:00:00` or `1:00`; nothing for `infinite`, and for what is no span.
+fn whole_minutes(limit: &str) -> Option<u32> {
+    let (days, clock) = match limit.split_once('-') {
+        Some((days, clock)) => (days.parse::<u64>().ok()?, clock),
+        None => (0, limit),
+    };
+    let parts: Option<Vec<u64>> = clock.split(':').map(|part| part.parse().ok()).collect();
+    let seconds = match *parts? {
+        [minutes, seconds] => minutes.checked_mul(60)?.checked_add(seconds)?,
+        [hours, minutes, seconds] => {
+            hours.checked_mul(3600)?.checked_add(minutes.checked_mul(60)?)?.checked_add(seconds)?
+        }
+        _ => return None,
+    };
+    let minutes = days.checked_mul(1440)?.checked_add(seconds / 60)?;
+    Some(u32::try_from(minutes).unwrap_or(u32::MAX).max(1))
+}
+
+/// The argument list that runs another on one node, as a job of its own.
+pub fn srun(
+    slurm: &SlurmReach,
+    (gpus, minutes): (u32, u32),
+    job: &str,
+    node: &str,
+    argv: &[String],
+) -> Vec<String> {
+    let mut words = vec![
+        "srun".to_owned(),
+        "--quiet".to_owned(),
+        "--nodes=1".to_owned(),
+        "--ntasks=1".to_owned(),
+        format!("--nodelist={node}"),
+        format!("--job-name={job}"),
+        format!("--time={minutes}"),
+        format!("--immediate={IMMEDIATE_S}"),
+        "--cpu-bind=none".to_owned(),
+        "--mpi=none".to_owned(),
+        "--input=none".to_owned(),
+        // Whether the folder of the harness is there on the node is no part of the question.
+        "--chdir=/".to_owned(),
+    ];
+    // A job sees no GPU that it does not ask for, where Slurm knows of GPUs.
+    let request = slurm.gpu_request().option(gpus);
+    words.extend(request.map(|(name, value)| format!("--{name}={value}")));
+    words.extend(slurm.named().map(|(name, value)| format!("--{name}={value}")));
+    words.extend(slurm.mem.iter().map(|value| format!("--mem={value}")));
+    if slurm.exclusive {
+        words.push("--exclusive".to_owned());
+    }
+    words.extend(slurm.srun.iter().cloned());
+    words.extend(argv.iter().cloned());
+    words
+}
+
+/// The node and what runs there, where a list is one of `srun`'s.
+pub fn read_srun<'a>(argv: &'a [&'a str]) -> Option<(&'a str, &'a [&'a str])> {
+    let (first, rest) = argv.split_first()?;
+    let at = rest.iter().position(|word| !word.starts_with("--"))?;
+    let (options, inner) = rest.split_at(at);
+    let node = options.iter().find_map(|word| word.strip_prefix("--nodelist="))?;
+    (*first == "srun").then_some((node, inner))
+}
+
+/// How long one node's job is waited for: its time in the queue, its limit, and Slurm's own; and the boot of a node that is
+/// powered down, which ParallelCluster gives half an hour.
+pub fn limit(boots: bool) -> Duration {
+    let boot_s = if boots { 1800 } else { 0 };
+    Duration::from_secs(u64::from(IMMEDIATE_S) + u64::from(MINUTES) * 60 + 60 + boot_s)
+}
+
+/// Ends what is left of the jobs, by their name, which is this probe's alone.
+pub async fn end(reach: &dyn Reach, job: &str) -> Result<(), ReachError> {
+    let argv = ["scancel".to_owned(), format!("--name={job}")];
+    reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await.map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use job::script::GpuRequest;
+
+    #[test]
+    fn nodes_on_which_slurm_starts_nothing_are_told_with_its_reason() {
+        let text = "n1|idle|none\nn2|drained|bad|NIC\nn2|drained|bad|NIC\nn3|down*|Not responding\n\
+                    n4|mixed|none\nn5|idle*|none\nn6|reserved|maintenance\nn7|IDLE+DRAIN|x\nn8|draining@|y\n\nodd\n";
+        let states = read_states(text);
+        let why = |node: &str| states[node].unusable.as_deref();
+        assert_eq!(why("n1"), None);
+        assert_eq!(why("n2"), Some("Slurm has it as drained: bad|NIC"));
+        assert_eq!(why("n3"), Some("Slurm has it as down*: Not responding"));
+        assert_eq!((why("n4"), why("n6")), (None, None));
+        assert_eq!(why("n5"), Some("Slurm has it as: idle*"));
+        assert!(why("n7").is_some() && why("n8").is_some());
+    }
+
+    #[test]
+    fn a_probe_asks_for_no_more_time_than_its_partition_allows() {
+        let text = "short|1:00\ngpu*|2:00:00\nlong|infinite\nodd|n/a\ndays|1-00:00:00\nbrief|0:30\n";
+        for (named, most) in [
+            (None, Some(120)),
+            (Some("short"), Some(1)),
+            (Some("gpu,short"), Some(1)),
+            (Some("long"), None),
+            (Some("days"), Some(1440)),
+            (Some("brief"), Some(1)),
+            (Some("odd"), None),
+            (Some("gone"), None),
+        ] {
+            assert_eq!(most_minutes(text, named), most, "{named:?}");
+        }
+        assert_eq!(most_minutes("gpu*|99999999999999999999:00\n", None), None);
+    }
+
+    #[test]
+    fn what_srun_is_told_can_be_read_back() {
+        let slurm = SlurmReach {
+            partition: Some("gpu".into()),
+            qos: Some("high".into()),
+            mem: Some("0".into()),
+            srun: vec!["--comment=a b".into()],
+            exclusive: true,
+            ..SlurmReach::default()
+        };
+        let argv = srun(&slurm, (8, 1), "j", "n1", &["bash".into(), "-c".into(), "--x".into()]);
+        let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+        for word in [
+            "--time=1",
+            "--partition=gpu",
+            "--qos=high",
+            "--mem=0",
+            "--gres=gpu:8",
+            "--exclusive",
+            "--comment=a b",
+        ] {
+            assert!(words.contains(&word), "{word}: {words:?}");
+        }
+        assert_eq!(read_srun(&words), Some(("n1", ["bash", "-c", "--x"].as_slice())));
+        assert_eq!(read_srun(&["sbatch", "x"]), None);
+        for (gpus, asked) in [
+            (Some(GpuRequest::GpusPerNode), vec!["--gpus-per-node=8".to_owned()]),
+            (Some(GpuRequest::None), vec![]),
+        ] {
+            let argv = srun(&SlurmReach { gpus, ..slurm.clone() }, (8, 3), "j", "n1", &[]);
+            let of_gpus = argv.into_iter().filter(|word| word.contains("gpu") && !word.contains("partition"));
+            assert_eq!(of_gpus.collect::<Vec<_>>(), asked);
+        }
+    }
+}

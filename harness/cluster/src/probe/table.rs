@@ -1,0 +1,190 @@
+//! A probe as a person reads it: a line for each node, then why some cannot pass, and what is odd.
+
+use base::nodeset;
+use base::text::show;
+use config::facts::Comparison;
+use model::artefact::{Probe, ProbedNode, Value};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// What is in the table: heading and fact.
+const COLUMNS: [(&str, &str); 10] = [
+    ("gpus", "gpus"),
+    ("nics", "nics"),
+    ("driver", "driver"),
+    ("efa", "efa"),
+    ("libfabric", "libfabric"),
+    ("ofi-nccl", "ofi_nccl"),
+    ("nccl", "nccl"),
+    ("nsys", "nsys"),
+    ("memlock", "memlock"),
+    ("free", "shared_free"),
+];
+
+/// Of what is not told, the table says so.
+const NOT_TOLD: &str = "-";
+
+pub fn table(probe: &Probe) -> String {
+    let mut rows = vec![header()];
+    rows.extend(probe.nodes.iter().map(row));
+    let mut text = aligned(&rows);
+    text.push_str(&remarks(probe));
+    let count = |of: fn(&ProbedNode) -> bool| probe.nodes.iter().filter(|node| of(node)).count();
+    let _ = writeln!(
+        text,
+        "{} nodes: {} fit, {} cannot pass, {} not probed{}",
+        probe.nodes.len(),
+        count(is_fit),
+        count(|node| !node.unfit.is_empty()),
+        count(|node| node.unprobed.is_some()),
+        match count(|node| node.gpus_unread().is_some()) {
+            0 => String::new(),
+            unread => format!(", {unread} without a GPU that can be read"),
+        }
+    );
+    if probe.simulated {
+        text.push_str("SIMULATED: none of this, or not all of it, was told by real hardware\n");
+    }
+    text
+}
+
+/// Who cannot pass and why, what is odd, and who was not asked; nothing where all are fit.
+pub fn remarks(probe: &Probe) -> String {
+    let mut text = String::new();
+    for (title, of) in [
+        ("cannot pass", (|node| &node.unfit) as fn(&ProbedNode) -> &Vec<String>),
+        ("odd", |node| &node.notes),
+    ] {
+        for (what, nodes) in grouped(probe, of) {
+            // Infallible, here and below: writing to a string.
+            let _ = writeln!(text, "{title}: {}: {}", nodeset::fold(&nodes), show(&what));
+        }
+    }
+    let unprobed = probe.nodes.iter().filter_map(|node| Some((&node.node, node.unprobed.as_ref()?)));
+    let mut unread: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for node in &probe.nodes {
+        if let Some(why) = node.gpus_unread() {
+            unread.entry(why).or_default().push(&node.node);
+        }
+    }
+    for (why, nodes) in unread {
+        let _ = writeln!(text, "not fit: {}: no GPU can be read: {}", nodeset::fold(&nodes), show(why));
+    }
+    for (node, why) in unprobed {
+        let _ = writeln!(text, "not probed: {}: {}", show(node), show(why));
+    }
+    text
+}
+
+pub fn differences(compared: &Comparison) -> String {
+    let mut text = String::new();
+    let mut by_kind: BTreeMap<(&str, &str, &str), Vec<&str>> = BTreeMap::new();
+    for one in &compared.differences {
+        by_kind.entry((&one.fact, &one.told, &one.expected)).or_default().push(&one.node);
+    }
+    for ((fact, told, expected), nodes) in by_kind {
+        let nodes = nodeset::fold(&nodes);
+        let _ = writeln!(text, "{nodes}: {fact}: {}, expected: {}", show(told), show(expected));
+    }
+    for tie in &compared.ties {
+        let each: Vec<String> = tie
+            .values
+            .iter()
+            .map(|(value, nodes)| format!("{} on {}", show(value), nodeset::fold(nodes)))
+            .collect();
+        let _ = writeln!(text, "tie: {}: {}", tie.fact, each.join("; "));
+    }
+    for (node, why) in &compared.unprobed {
+        let _ = writeln!(text, "not compared: {}: {}", show(node), show(why));
+    }
+    let unlike: std::collections::BTreeSet<&str> =
+        compared.differences.iter().map(|one| one.node.as_str()).collect();
+    let _ = writeln!(
+        text,
+        "{} nodes compared with {}: {} unlike, {} ties",
+        compared.compared,
+        show(&compared.against),
+        unlike.len(),
+        compared.ties.len()
+    );
+    if compared.simulated {
+        text.push_str("SIMULATED: none of this, or not all of it, was told by real hardware\n");
+    }
+    text
+}
+
+fn is_fit(node: &ProbedNode) -> bool {
+    node.unprobed.is_none() && node.unfit.is_empty() && node.gpus_unread().is_none()
+}
+
+fn header() -> Vec<String> {
+    let names = ["node", "state"].into_iter().chain(COLUMNS.iter().map(|(heading, _)| *heading));
+    names.chain(["clock ms"]).map(str::to_owned).collect()
+}
+
+fn row(node: &ProbedNode) -> Vec<String> {
+    let state = match (&node.unprobed, node.unfit.is_empty()) {
+        (Some(_), _) => "unknown",
+        (None, false) => "cannot pass",
+        (None, true) if node.gpus_unread().is_some() => "not fit",
+        (None, true) => "fit",
+    };
+    let mut row = vec![show(&node.node), state.to_owned()];
+    row.extend(COLUMNS.iter().map(|(_, fact)| cell(node, fact)));
+    row.push(node.clock_offset.map_or_else(
+        || NOT_TOLD.to_owned(),
+        |offset| format!("{:+.0}..{:+.0}", offset.at_least_ms, offset.at_most_ms),
+    ));
+    row
+}
+
+fn cell(node: &ProbedNode, fact: &str) -> String {
+    match node.facts.get(fact) {
+        None => NOT_TOLD.to_owned(),
+        Some(Value::Names(names)) => names.len().to_string(),
+        Some(Value::Number(bytes)) if fact == "memlock" || fact == "shared_free" => gib(*bytes),
+        Some(value) => show(&value.to_string()),
+    }
+}
+
+fn gib(bytes: u64) -> String {
+    match bytes >> 30 {
+        0 => format!("{} MiB", bytes >> 20),
+        whole => format!("{whole} GiB"),
+    }
+}
+
+/// What is said of nodes, with all of whom it is said, in the order of the first.
+fn grouped(probe: &Probe, of: fn(&ProbedNode) -> &Vec<String>) -> Vec<(String, Vec<&str>)> {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut at: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in &probe.nodes {
+        for what in of(node) {
+            let index = *at.entry(what).or_insert_with(|| {
+                groups.push((what.clone(), Vec::new()));
+                groups.len() - 1
+            });
+            groups[index].1.push(&node.node);
+        }
+    }
+    groups
+}
+
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        let _ = writeln!(text, "{}", cells.join("  ").trim_end());
+    }
+    text
+}

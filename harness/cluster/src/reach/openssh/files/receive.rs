@@ -1,0 +1,153 @@
+//! A file that comes from a host: checked before it is opened, read to its limit and no further, and whole.
+
+use super::super::{Node, OpenSsh, channel};
+use super::{CHUNK, Channel, DIGEST_LIMIT, Patience, Place, TAKES, go_to};
+use crate::reach::sink::{self, Sink};
+use crate::reach::{Command, ReachError, left_file};
+use base::digest::Sum;
+use bytes::BytesMut;
+use openssh::Session;
+use openssh_sftp_client::metadata::MetaData;
+use std::io;
+use std::sync::Arc;
+
+pub async fn get(reach: &OpenSsh, host: &str, path: &str) -> Result<Vec<u8>, ReachError> {
+    let mut bytes = Vec::new();
+    take(reach, host, path, left_file::held_limit(path), &mut bytes).await?;
+    Ok(bytes)
+}
+
+pub async fn fetch(reach: &OpenSsh, host: &str, path: &str, sink: &mut dyn Sink) -> Result<u64, ReachError> {
+    take(reach, host, path, left_file::limit(path), sink).await
+}
+
+async fn take(
+    reach: &OpenSsh,
+    host: &str,
+    path: &str,
+    limit: u64,
+    sink: &mut dyn Sink,
+) -> Result<u64, ReachError> {
+    let node = reach.node(host)?;
+    let place = Place::new(host, path)?;
+    for _ in 0..TAKES {
+        let mut came = Came::new(limit, &mut *sink);
+        let mut patience = Patience::default();
+        loop {
+            let had = came.bytes;
+            let received = reach
+                .with_session(&node, path, async |session| receive(&session, place, &mut came).await)
+                .await;
+            match received {
+                Ok(()) => break,
+                Err(error) => patience.after(error, had > 0, came.bytes > had).await?,
+            }
+        }
+        let here = came.digest.shown();
+        loop {
+            match digest(reach, &node, place).await {
+                Ok(there) if there == here => return Ok(came.bytes),
+                Ok(_) => break,
+                Err(error) => patience.after(error, true, false).await?,
+            }
+        }
+    }
+    Err(place.failed("cannot read", "it is another each time, so something still writes it"))
+}
+
+/// What has come of a file.
+struct Came<'a> {
+    sink: &'a mut dyn Sink,
+    limit: u64,
+    bytes: u64,
+    digest: Sum,
+    /// Size and time of the file that it came from: the rest of another file is not the rest of this one.
+    of: Option<(Option<u64>, Option<u32>)>,
+}
+
+impl<'a> Came<'a> {
+    fn new(limit: u64, sink: &'a mut dyn Sink) -> Came<'a> {
+        Came { sink, limit, bytes: 0, digest: Sum::default(), of: None }
+    }
+
+    fn restart(&mut self) -> io::Result<()> {
+        (self.bytes, self.digest) = (0, Sum::default());
+        self.sink.restart()
+    }
+
+    fn append(&mut self, chunk: &[u8]) -> io::Result<()> {
+        self.sink.append(chunk)?;
+        self.bytes += chunk.len() as u64;
+        self.digest.update(chunk);
+        Ok(())
+    }
+}
+
+async fn receive(
+    session: &Arc<Session>,
+    place: Place<'_>,
+    came: &mut Came<'_>,
+) -> Result<(), channel::Error> {
+    let refused = |why: String| channel::Error::For(place.failed("cannot read", why));
+    let unwritten = |error| channel::Error::For(sink::unwritten(error));
+    let channel = Channel::open(session, place).await?;
+    let mut fs = channel.sftp.fs();
+    // A link may lead to any file of the user; a device may have no end, and a pipe is waited for.
+    let lies = channel.step(place, "cannot read", fs.symlink_metadata(place.path)).await?;
+    readable(&lies, came.limit).map_err(refused)?;
+    let (above, own) = left_file::split(place.path);
+    let begins = channel.step(place, "cannot read", fs.canonicalize(above)).await?;
+    let found = channel.step(place, "cannot read", fs.canonicalize(place.path)).await?;
+    drop(fs);
+    if found != begins.join(own) {
+        return Err(refused(format!("it lies elsewhere, behind a link: `{}`", found.display())));
+    }
+    let mut file = channel.step(place, "cannot read", channel.sftp.open(place.path)).await?;
+    let facts = channel.step(place, "cannot read", file.metadata()).await?;
+    readable(&facts, came.limit).map_err(refused)?;
+    let of = (facts.len(), facts.modified().map(|time| time.into_raw()));
+    if came.of.replace(of) != Some(of) {
+        came.restart().map_err(unwritten)?;
+    }
+    loop {
+        go_to(&mut file, came.bytes, place)?;
+        let more = file.read(CHUNK, BytesMut::new());
+        match channel.step(place, "cannot read", more).await? {
+            Some(chunk) if !chunk.is_empty() => {
+                let bytes = came.bytes + chunk.len() as u64;
+                if bytes > came.limit {
+                    return Err(refused(left_file::over_limit(bytes, came.limit)));
+                }
+                came.append(&chunk).map_err(unwritten)?;
+            }
+            _ => break,
+        }
+    }
+    channel.close(Some(file)).await;
+    Ok(())
+}
+
+fn readable(facts: &MetaData, limit: u64) -> Result<(), String> {
+    match facts.file_type() {
+        Some(kind) if kind.is_file() => {}
+        Some(kind) if kind.is_dir() => return Err("it is a folder".to_owned()),
+        _ => return Err("it is no file, but a link, a pipe or a device".to_owned()),
+    }
+    match facts.len() {
+        Some(bytes) if bytes > limit => Err(left_file::over_limit(bytes, limit)),
+        _ => Ok(()),
+    }
+}
+
+/// The digest of a file as its host reads it. One with a second name may be a file from elsewhere; sftp does not say so.
+async fn digest(reach: &OpenSsh, node: &Node, place: Place<'_>) -> Result<String, ReachError> {
+    let text = "names=$(stat -c %h -- \"$1\") || exit 1\n\
+                if [ \"$names\" != 1 ]; then echo \"it has $names names, so it may be a file from elsewhere\" >&2; exit 1; fi\n\
+                sha256sum < \"$1\"";
+    let argv = ["sh", "-c", text, "sh", place.path];
+    let answer = reach.exec_on(&node.name, &Command::new(argv, DIGEST_LIMIT)).await?;
+    if !answer.succeeded() {
+        return Err(place.failed("cannot read", answer.complaint()));
+    }
+    Ok(answer.stdout_text().split(' ').next().unwrap_or_default().to_owned())
+}

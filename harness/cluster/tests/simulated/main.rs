@@ -1,0 +1,4 @@
+//! What the crate does, on the simulated cluster.
+
+mod drain;
+mod probe;

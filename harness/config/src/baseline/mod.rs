@@ -1,0 +1,188 @@
+//! Baselines: what was measured before on an instance type, under which key, and how far a new number may lie from
+//! it. Reading is in `read.rs`, writing in `render.rs`; holding a number against one is `judge`'s business.
+
+pub mod lint;
+pub mod propose;
+mod read;
+mod render;
+pub mod review;
+
+use crate::bounds;
+use crate::mistake::Mistakes;
+use base::size;
+use recipes::op::Op;
+use recipes::unit::{Better, Unit};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// All baselines of one instance type, by its own name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Baselines {
+    pub instance: String,
+    /// Measured on the pretend cluster: good for its `sim-` instance alone.
+    pub simulated: bool,
+    /// Whether a size that was not measured may be judged by those around it.
+    pub between_sizes: bool,
+    pub entries: Vec<Baseline>,
+    pub file: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Baseline {
+    pub metric: String,
+    pub key: BaselineKey,
+    pub unit: Unit,
+    pub better: Better,
+    pub state: State,
+    pub samples: Vec<f64>,
+    /// The bounds in force. They stand in the file, so that a change of them shows in a diff.
+    pub lower: Option<f64>,
+    pub upper: Option<f64>,
+    /// Published: a sound system of that kind is not below it, whatever its software. Only of a provisional one.
+    pub floor: Option<f64>,
+    /// By which rule, and from which figures.
+    pub floor_source: Option<String>,
+    /// What the bounds were made of; nothing where they were set by hand.
+    pub spread: Option<SpreadSaid>,
+    /// 5, 25, 75 and 95 % of all single numbers lie below these.
+    pub quantiles: Option<[f64; 4]>,
+    /// The software that it was measured on: each part, with every version that is comparable. What stands here must be
+    /// the same for a number to be held against it.
+    pub fingerprint: BTreeMap<String, Vec<String>>,
+    /// The runs that the samples are of, one each.
+    pub runs: Vec<String>,
+    pub source: String,
+    pub accepted_by: Option<String>,
+    /// Of a pending one that is not to be accepted.
+    pub rejected_by: Option<String>,
+    pub reason: Option<String>,
+    pub date: Option<String>,
+    /// As its file says.
+    pub simulated: bool,
+    pub line: usize,
+}
+
+/// How much a single number of the key varies, and what the bounds made of it are good for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SpreadSaid {
+    /// As a fraction of the median.
+    pub relative: f64,
+    pub freedom: f64,
+    /// The bounds stand for so many numbers judged at once; a plan that judges more widens them.
+    pub judged: u32,
+}
+
+/// What a baseline is for, beside its metric. A number is comparable only under the same key.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct BaselineKey {
+    pub op: Option<Op>,
+    pub size_bytes: Option<u64>,
+    pub nodes: Option<u32>,
+    /// Ranks of a communicator: all GPUs of the nodes, or fewer.
+    pub ranks: Option<u32>,
+    /// How jobs lie beside each other: `all` (one alone), `pairs`, `groups`, `each`, `each gpu`. A baseline without one stands
+    /// for any.
+    pub placement: Option<String>,
+    /// Which training, by the name of its case: another model is no comparison.
+    pub training: Option<String>,
+    /// Of the elements, where it is another than nccl-tests' own `float`.
+    pub dtype: Option<String>,
+    /// Where the suite forces one.
+    pub algorithm: Option<String>,
+    pub protocol: Option<String>,
+    /// The kernel, or the class of kernels.
+    pub kernel: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    Accepted,
+    /// A published anchor, or too few samples: good for a warning only.
+    Provisional,
+    Expired,
+}
+
+/// How the name of a file of proposals ends.
+pub const PENDING: &str = ".pending.toml";
+
+/// Fewer samples than this tell nothing of how much a number varies.
+pub const FEWEST_ACCEPTED: usize = 5;
+
+impl Baselines {
+    /// Reads baselines, or tells everything that is wrong in them.
+    pub fn read(text: &str, file: &str) -> Result<Baselines, Mistakes> {
+        read::baselines(text, file)
+    }
+
+    /// No baselines yet, to be filled.
+    pub fn none(instance: &str, simulated: bool, file: &str) -> Baselines {
+        let (instance, file) = (instance.to_owned(), file.to_owned());
+        Baselines { instance, simulated, between_sizes: false, entries: Vec::new(), file }
+    }
+
+    /// Whether it is a file of proposals, which judge nothing.
+    pub fn is_pending(&self) -> bool {
+        self.file.ends_with(PENDING)
+    }
+
+    pub fn find(&self, metric: &str, key: &BaselineKey) -> Option<&Baseline> {
+        self.entries.iter().find(|baseline| baseline.metric == metric && baseline.key == *key)
+    }
+
+    /// The one that stands for a key: its own, or the one for any placement.
+    pub fn find_for(&self, metric: &str, key: &BaselineKey) -> Option<&Baseline> {
+        self.find(metric, key).or_else(|| self.find(metric, &key.anywhere()))
+    }
+
+    /// The TOML of it, in an order that does not hang on the order of the entries.
+    pub fn render(&self) -> String {
+        render::render(self)
+    }
+}
+
+impl Baseline {
+    /// The middle of the samples.
+    pub fn median(&self) -> f64 {
+        bounds::median(&self.samples).unwrap_or(f64::NAN)
+    }
+}
+
+impl BaselineKey {
+    /// The same for any placement.
+    pub fn anywhere(&self) -> BaselineKey {
+        BaselineKey { placement: None, ..self.clone() }
+    }
+}
+
+impl State {
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Accepted => "accepted",
+            State::Provisional => "provisional",
+            State::Expired => "expired",
+        }
+    }
+}
+
+impl fmt::Display for BaselineKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            self.op.map(|op| op.name().to_owned()),
+            self.size_bytes.map(size::show),
+            self.nodes.map(|nodes| format!("{nodes} {}", if nodes == 1 { "node" } else { "nodes" })),
+            self.ranks.map(|ranks| format!("{ranks} {}", if ranks == 1 { "rank" } else { "ranks" })),
+            self.placement.as_ref().map(|placement| format!("placement {placement}")),
+            self.training.as_ref().map(|training| format!("training {training}")),
+            self.dtype.clone(),
+            self.algorithm.clone(),
+            self.protocol.clone(),
+            self.kernel.clone(),
+        ];
+        f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! Which nodes are unlike the others, or unlike a golden one, and in what. Only facts that nodes of one kind have alike are
+//! compared; what is told on one node and not on another is a difference too.
+
+use super::{FACTS, fact};
+use model::artefact::{Probe, ProbedNode};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    pub format: u32,
+    pub simulated: bool,
+    /// `majority`, or the golden file.
+    pub against: String,
+    pub differences: Vec<Difference>,
+    /// Facts for which no value is that of most nodes.
+    pub ties: Vec<Tie>,
+    /// Nodes that were not compared, and why.
+    pub unprobed: BTreeMap<String, String>,
+    pub compared: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    pub node: String,
+    pub fact: String,
+    pub told: String,
+    pub expected: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Tie {
+    pub fact: String,
+    /// Each value with the nodes that have it.
+    pub values: Vec<(String, Vec<String>)>,
+}
+
+pub const NOT_TOLD: &str = "not told";
+
+/// Against what most nodes of the probe itself have.
+pub fn against_majority(probe: &Probe) -> Comparison {
+    let (expected, ties) = common(probe);
+    compare(probe, "majority".to_owned(), &expected, ties)
+}
+
+/// Against what most nodes of another probe had: of one node, if it held one. Where those are no majority, it is no
+/// golden one.
+pub fn against_golden(probe: &Probe, golden: &Probe, name: &str) -> Result<Comparison, String> {
+    let (mut expected, ties) = common(golden);
+    // A golden file of an older harness knows fewer facts.
+    let knows = |name: &str| {
+        told(golden).any(|node| node.facts.contains_key(name) || node.not_told.contains_key(name))
+    };
+    expected.retain(|name, _| knows(name));
+    if let Some(tie) = ties.first() {
+        return Err(format!(
+            "its nodes are unlike each other, and none is in the majority, in: `{}`",
+            tie.fact
+        ));
+    }
+    if expected.is_empty() {
+        return Err("none of its nodes has told anything".to_owned());
+    }
+    if probe.instance != golden.instance {
+        return Err(format!("it is of `{}`, and this inventory has: `{}`", golden.instance, probe.instance));
+    }
+    if golden.simulated && !probe.simulated {
+        return Err("it is of a pretend cluster, and this one is real".to_owned());
+    }
+    Ok(compare(probe, name.to_owned(), &expected, Vec::new()))
+}
+
+fn told(probe: &Probe) -> impl Iterator<Item = &ProbedNode> {
+    probe.nodes.iter().filter(|node| node.fingerprint.is_some())
+}
+
+/// What a node has of every fact that is compared.
+fn values(node: &ProbedNode) -> impl Iterator<Item = (&'static str, String)> {
+    FACTS.iter().filter(|fact| fact.is_alike).map(|fact| {
+        let value = node.facts.get(fact.name).map_or_else(|| NOT_TOLD.to_owned(), ToString::to_string);
+        (fact.name, value)
+    })
+}
+
+type Values = BTreeMap<&'static str, String>;
+
+fn common(probe: &Probe) -> (Values, Vec<Tie>) {
+    let mut nodes_of: BTreeMap<&'static str, BTreeMap<String, Vec<String>>> = BTreeMap::new();
+    for node in told(probe) {
+        for (name, value) in values(node) {
+            nodes_of.entry(name).or_default().entry(value).or_default().push(node.node.clone());
+        }
+    }
+    let (mut expected, mut ties) = (Values::new(), Vec::new());
+    for (name, by_value) in nodes_of {
+        let most = by_value.values().map(Vec::len).max().unwrap_or_default();
+        let mut best = by_value.iter().filter(|(_, nodes)| nodes.len() == most);
+        match (best.next(), best.next()) {
+            (Some((value, _)), None) => {
+                expected.insert(name, value.clone());
+            }
+            (Some(_), Some(_)) => {
+                ties.push(Tie { fact: name.to_owned(), values: by_value.into_iter().collect() });
+            }
+            (None, _) => {}
+        }
+    }
+    (expected, ties)
+}
+
+fn compare(probe: &Probe, against: String, expected: &Values, ties: Vec<Tie>) -> Comparison {
+    let mut differences = Vec::new();
+    for node in told(probe) {
+        for (name, value) in values(node) {
+            let Some(expected) = expected.get(name).filter(|expected| **expected != value) else { continue };
+            differences.push(Difference {
+                node: node.node.clone(),
+                fact: name.to_owned(),
+                told: unlike(node, name, value, expected),
+                expected: expected.clone(),
+            });
+        }
+    }
+    let why = |node: &ProbedNode| {
+        let why = node.unprobed.clone().or_else(|| node.unfit.first().cloned());
+        (node.node.clone(), why.unwrap_or_default())
+    };
+    Comparison {
+        format: probe.format,
+        simulated: probe.simulated,
+        against,
+        differences,
+        ties,
+        unprobed: probe.nodes.iter().filter(|node| node.fingerprint.is_none()).map(why).collect(),
+        compared: told(probe).count() as u32,
+    }
+}
+
+/// Of long lists what is missing and what is there beyond; of what is not told, why.
+fn unlike(node: &ProbedNode, name: &str, value: String, expected: &str) -> String {
+    use model::artefact::Value;
+    match (node.facts.get(name), node.not_told.get(name)) {
+        (Some(Value::Names(names)), _) => {
+            let wanted = expected.rsplit_once(" (").map_or(expected, |(names, _)| names);
+            let wanted: BTreeSet<&str> = wanted.split(", ").filter(|name| *name != "none").collect();
+            let there: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+            let missing: Vec<&str> = wanted.difference(&there).copied().collect();
+            let beyond: Vec<&str> = there.difference(&wanted).copied().collect();
+            match (missing.is_empty(), beyond.is_empty()) {
+                _ if expected == NOT_TOLD => value,
+                (false, true) => format!("without {}", missing.join(", ")),
+                (true, false) => format!("with {} too", beyond.join(", ")),
+                _ => format!("without {}, with {}", missing.join(", "), beyond.join(", ")),
+            }
+        }
+        (None, Some(why)) if fact(name).is_some() => format!("{NOT_TOLD}: {why}"),
+        _ => value,
+    }
+}

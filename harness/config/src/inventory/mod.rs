@@ -1,0 +1,216 @@
+//! An inventory: which nodes there are, of which instance type, and how they are reached, as `inventory/*.toml` says
+//! it. Instance types have files of their own (`instance.rs`); reaching the nodes is the business of `reach`.
+
+mod extra;
+pub mod instance;
+mod probe;
+mod read;
+mod select;
+mod world;
+
+pub use instance::{FlowOp, Instance, Instances, Transport};
+pub use world::WorldSettings;
+
+use crate::facts::Requirement;
+use crate::mistake::Mistakes;
+use job::profile::NsysVersion;
+use job::script::GpuRequest;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inventory {
+    /// The file's stem.
+    pub name: String,
+    pub kind: Kind,
+    pub instance: Instance,
+    pub nodes: Vec<String>,
+    pub groups: BTreeMap<String, Vec<String>>,
+    pub reach: ReachBy,
+    pub paths: Paths,
+    pub container: Option<Container>,
+    pub environment: BTreeMap<String, String>,
+    pub nic_tool: NicTool,
+    /// The release of nsys on the nodes: which switches it has is decided before anything is launched.
+    pub nsys_version: Option<NsysVersion>,
+    /// What every node must be and have, beside what its instance has.
+    pub probe: Vec<Requirement>,
+    /// How a simulated cluster differs from a stock one.
+    pub world: WorldSettings,
+    pub file: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Pretend,
+    Real,
+}
+
+// There are few of them: a box would only be in the way.
+#[allow(clippy::large_enum_variant)]
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReachBy {
+    Slurm(SlurmReach),
+    Ssh(SshReach),
+    /// This machine alone.
+    Local,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SlurmReach {
+    pub partition: Option<String>,
+    pub account: Option<String>,
+    pub reservation: Option<String>,
+    pub constraint: Option<String>,
+    pub qos: Option<String>,
+    /// Of a node; `0` is all of it.
+    pub mem: Option<String>,
+    /// How GPUs are asked for; by GRES, where it does not say.
+    pub gpus: Option<GpuRequest>,
+    /// Further arguments of sbatch, and of each srun.
+    pub sbatch: Vec<String>,
+    pub srun: Vec<String>,
+    /// Where Slurm's commands are called, over ssh; on this machine, where absent.
+    pub login: Option<String>,
+    /// A configuration file for the ssh to it.
+    pub login_config: Option<String>,
+    /// So many jobs of a run are in the queue or run at the same time; as many as nodes allow, where absent.
+    pub most_jobs: Option<u32>,
+    /// Jobs of a run that follow each other on the same nodes share an allocation of no more than so many seconds; each
+    /// has one of its own, where absent.
+    pub share: Option<u64>,
+    /// What `srun --mpi` is given.
+    pub mpi: String,
+    pub exclusive: bool,
+}
+
+impl SlurmReach {
+    pub fn gpu_request(&self) -> GpuRequest {
+        self.gpus.unwrap_or_default()
+    }
+
+    /// What sbatch and srun are both given, by the names of their options.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let named = [
+            ("partition", &self.partition),
+            ("account", &self.account),
+            ("reservation", &self.reservation),
+            ("constraint", &self.constraint),
+            ("qos", &self.qos),
+        ];
+        named.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct SshReach {
+    pub user: Option<String>,
+    pub port: Option<u16>,
+    /// A configuration file for ssh.
+    pub config: Option<String>,
+    pub start: SshStart,
+    /// What was started on a node ends by itself when the harness has not looked for so long.
+    pub lease_s: u64,
+}
+
+/// How the ranks of nccl-tests come about without a scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SshStart {
+    /// One mpirun on the first node of a job, which reaches the others by ssh of its own.
+    Mpirun,
+    /// One process on each node, told its rank by the environment; nothing wires nccl-tests together then.
+    Processes,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Paths {
+    /// A folder that all nodes see.
+    pub shared: String,
+    /// The folder with the programs of nccl-tests.
+    pub nccl_tests: String,
+    /// mpirun, where ssh starts jobs; looked for on the node, where absent.
+    pub mpirun: Option<String>,
+    pub nsys: Option<String>,
+    /// The folder with Slurm's commands, where they are not on PATH.
+    pub slurm: Option<String>,
+    /// This program, where all nodes see it.
+    pub harness: Option<String>,
+    /// Where devices and their counters lie; `{host}` in it is the node's name.
+    pub counters: String,
+    pub samples: SamplePaths,
+}
+
+/// Where published training samples lie, each as its folder or its script; where they are published, where absent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SamplePaths {
+    pub fsdp: Option<String>,
+    pub nemo: Option<String>,
+    pub megatron: Option<String>,
+    pub ddp: Option<String>,
+    /// The torchrun of the environment that they run in.
+    pub torchrun: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Container {
+    pub image: String,
+    pub mounts: Vec<String>,
+    pub mount_home: bool,
+    pub remap_root: bool,
+    /// Unpacked once on each node for a run, and kept there under the run's name.
+    pub reuse: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NicTool {
+    FiRmaBw,
+    IbWriteBw,
+}
+
+impl NicTool {
+    pub fn name(self) -> &'static str {
+        match self {
+            NicTool::FiRmaBw => "fi_rma_bw",
+            NicTool::IbWriteBw => "ib_write_bw",
+        }
+    }
+}
+
+/// A name of Slurm or ssh: it becomes an argument, so it must be one word and no option.
+fn is_word(text: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.,@+:".contains(c);
+    !text.is_empty() && text.chars().all(allowed) && !text.starts_with('-')
+}
+
+impl Inventory {
+    /// Reads an inventory, or tells everything that is wrong in it.
+    pub fn read(text: &str, file: &str, instances: &Instances) -> Result<Inventory, Mistakes> {
+        read::inventory(text, file, instances)
+    }
+
+    pub fn is_simulated(&self) -> bool {
+        self.kind == Kind::Pretend
+    }
+
+    /// Has jobs run inside another reservation of Slurm than the file says, or inside one at all.
+    pub fn reserve(&mut self, name: &str) -> Result<(), String> {
+        let ReachBy::Slurm(slurm) = &mut self.reach else {
+            return Err(format!(
+                "only Slurm has reservations, and the nodes of `{}` are reached otherwise",
+                self.name
+            ));
+        };
+        if !is_word(name) {
+            return Err(format!("no name of a reservation: {name:?}"));
+        }
+        slurm.reservation = Some(name.to_owned());
+        Ok(())
+    }
+
+    /// The nodes that `--nodes` and `--exclude-nodes` leave, in the inventory's order. `@group` stands for a group.
+    pub fn select(&self, nodes: Option<&str>, exclude: Option<&str>) -> Result<Vec<String>, String> {
+        select::select(self, nodes, exclude)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Reads what an inventory asks of its nodes: bounds on the facts of a probe, by their names.
+
+use crate::facts::{Bound, FACTS, Kind, Requirement, fact};
+use crate::toml_reader::quantity::size_of;
+use crate::toml_reader::{Table, Value};
+use base::suggest::nearest;
+use model::artefact::Value as Told;
+
+pub fn requirements(table: &Table<'_>) -> Vec<Requirement> {
+    let mut requirements = Vec::new();
+    for (name, span, value) in table.entries() {
+        let kind = match fact(name) {
+            Some(fact) => Asked::Fact(fact.kind),
+            None if name == Requirement::CLOCK_OFFSET_MS => Asked::ClockMs,
+            None => {
+                let names = FACTS.iter().map(|fact| fact.name).chain([Requirement::CLOCK_OFFSET_MS]);
+                let message = format!("no fact that a probe tells: `{}`", name.escape_debug());
+                let suggestion = match nearest(name, names.clone()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("there are `{}`", names.collect::<Vec<_>>().join("`, `")),
+                };
+                table.source().mistake_with(&span, message, suggestion);
+                continue;
+            }
+        };
+        let Some(bounds) = value.table() else { continue };
+        let before = requirements.len();
+        let asked = |bound: Bound| Requirement { fact: name.to_owned(), bound };
+        let is_ordered = !matches!(kind, Asked::Fact(Kind::Text));
+        let is_list = matches!(kind, Asked::Fact(Kind::Names));
+        let may_be_at_least = is_ordered && !matches!(kind, Asked::ClockMs);
+        if may_be_at_least && let Some(value) = bounds.get("at_least") {
+            requirements.extend(kind.read(&value).map(Bound::AtLeast).map(asked));
+        }
+        if is_ordered && let Some(value) = bounds.get("at_most") {
+            requirements.extend(kind.read(&value).map(Bound::AtMost).map(asked));
+        }
+        if may_be_at_least | !is_ordered
+            && let Some(value) = bounds.get("equals")
+        {
+            requirements.extend(kind.read(&value).map(Bound::Equals).map(asked));
+        }
+        if is_list && let Some(value) = bounds.get("holds") {
+            requirements.push(asked(Bound::Holds(value.texts())));
+        }
+        bounds.close();
+        if before == requirements.len() && bounds.is_empty() {
+            value.mistake(format!("`{name}` has no bound"));
+        }
+    }
+    requirements
+}
+
+#[derive(Clone, Copy)]
+enum Asked {
+    Fact(Kind),
+    ClockMs,
+}
+
+impl Asked {
+    fn read(self, value: &Value<'_>) -> Option<Told> {
+        let whole = || value.whole(0..=u64::MAX).map(Told::Number);
+        match self {
+            Asked::ClockMs | Asked::Fact(Kind::Count | Kind::Names) => whole(),
+            Asked::Fact(Kind::Bytes) if value.is_text("unlimited") => value.text().map(Told::Text),
+            Asked::Fact(Kind::Bytes) => size_of(value).map(Told::Number),
+            Asked::Fact(Kind::Text) => value.words().map(Told::Text),
+            Asked::Fact(Kind::Version) => {
+                let text = value.words()?;
+                if !text.starts_with(|c: char| c.is_ascii_digit()) {
+                    value.mistake_with(
+                        format!("no version: `{}`", text.escape_debug()),
+                        "write it as a text that begins with a number, such as `\"570.133\"`",
+                    );
+                    return None;
+                }
+                Some(Told::Text(text))
+            }
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Reads the tables of an inventory.
+
+use super::{
+    Container, Instance, Instances, Inventory, Kind, NicTool, Paths, ReachBy, SamplePaths, SlurmReach,
+    SshReach, SshStart, extra, instance, is_word, probe, world,
+};
+use crate::mistake::Mistakes;
+use crate::toml_reader::{self, Table, Value};
+use base::nodeset;
+use job::profile::NsysVersion;
+use job::script::GpuRequest;
+use std::collections::{BTreeMap, BTreeSet};
+use toml::de::DeValue;
+
+#[derive(Clone, Copy)]
+enum Via {
+    Slurm,
+    Ssh,
+    Local,
+}
+
+const STARTS: [(&str, SshStart); 2] = [("mpirun", SshStart::Mpirun), ("processes", SshStart::Processes)];
+const LEASE_S: u64 = 300;
+/// Shorter than the time after which a job that gives no answer is given up, longer than a few looks.
+const LEASE_LIMITS_S: std::ops::RangeInclusive<u32> = 30..=540;
+/// An allocation that jobs share is asked for as a whole: what is longer waits longer in a busy queue, and is bounded by
+/// the time limits of most partitions.
+const ALLOCATION_S: u64 = 4 * 3600;
+const ALLOCATION_LIMITS_S: std::ops::RangeInclusive<u32> = 600..=30 * 24 * 3600;
+
+/// What the nodes of a pretend cluster have, unless told otherwise.
+const PRETEND_NSYS: NsysVersion = NsysVersion::new(2025, 3);
+
+pub fn inventory(text: &str, file: &str, instances: &Instances) -> Result<Inventory, Mistakes> {
+    toml_reader::read(text, file, |table| {
+        let kinds = [("pretend", Kind::Pretend), ("real", Kind::Real)];
+        let kind = table.need("kind").and_then(|value| value.one_of(&kinds));
+        let instance = table.need("instance").and_then(|value| read_instance(&value, kind, instances));
+        let nodes = table.need("nodes").and_then(|value| nodes_of(&value));
+        let groups = table.get("groups").and_then(|value| value.table());
+        let groups = groups.map(|groups| read_groups(&groups, nodes.as_deref())).unwrap_or_default();
+        let reach = match (table.get("reach"), kind) {
+            (Some(reach), _) => reach.table().and_then(|reach| read_reach(&reach)),
+            (None, Some(Kind::Real)) => {
+                table.mistake_with("missing key: `reach`", "write `reach = { via = \"slurm\" }`");
+                None
+            }
+            (None, _) => Some(ReachBy::Slurm(slurm())),
+        };
+        let paths = match (table.get("paths"), kind) {
+            (Some(paths), _) => paths.table().and_then(|paths| read_paths(&paths, kind)),
+            (None, Some(Kind::Real)) => {
+                let suggestion = "write `paths = { shared = \"/fsx/harness\" }`, a folder that all nodes see";
+                table.mistake_with("missing key: `paths`", suggestion);
+                None
+            }
+            (None, _) => Some(default_paths("/fsx/harness".to_owned())),
+        };
+        let container = table.get("container").and_then(|value| value.table());
+        let container = container.map(|container| read_container(&container));
+        let environment = table.get("environment").and_then(|value| value.table());
+        let environment = environment.map(|table| crate::suite::variables(&table)).unwrap_or_default();
+        let tools = [NicTool::FiRmaBw, NicTool::IbWriteBw].map(|tool| (tool.name(), tool));
+        let nic_tool = table.get("nic_tool").map_or(Some(NicTool::FiRmaBw), |value| value.one_of(&tools));
+        let nsys_version = table.get("nsys_version").and_then(|value| {
+            let text = value.words()?;
+            let version = NsysVersion::parse(&text);
+            if version.is_none() {
+                let message = format!("no version of nsys: `{}`", text.escape_debug());
+                value.mistake_with(message, "write it as `nsys --version` does: `2024.4.1`");
+            }
+            version
+        });
+        let requirements = table.get("probe").and_then(|value| value.table());
+        let requirements = requirements.map(|table| probe::requirements(&table)).unwrap_or_default();
+        let world = match (table.get("world"), kind) {
+            (Some(value), Some(Kind::Real)) => {
+                value.mistake("a real inventory has no `[world]`: it describes a simulated cluster");
+                None
+            }
+            (value, _) => value.and_then(|value| value.table()).map(|table| world::read(&table)),
+        };
+        table.close();
+        let in_path = || paths.as_ref()?.nsys.as_deref().and_then(NsysVersion::in_path);
+        let of_pretend = || (kind == Some(Kind::Pretend)).then_some(PRETEND_NSYS);
+        let nsys_version = nsys_version.or_else(in_path).or_else(of_pretend);
+        Some(Inventory {
+            name: instance::stem(file).to_owned(),
+            kind: kind?,
+            instance: instance?,
+            nodes: nodes?,
+            groups,
+            reach: reach?,
+            paths: paths?,
+            container: container.flatten(),
+            environment,
+            nic_tool: nic_tool?,
+            nsys_version,
+            probe: requirements,
+            world: world.unwrap_or_default(),
+            file: file.to_owned(),
+        })
+    })
+}
+
+/// A name among the profiles, or a profile of the inventory's own.
+fn read_instance(value: &Value<'_>, kind: Option<Kind>, instances: &Instances) -> Option<Instance> {
+    let instance = match value.raw().get_ref() {
+        DeValue::Table(_) => instance::inline(&value.table()?, instances)?,
+        _ => {
+            let name = value.words()?;
+            match instances.by_name(&name) {
+                Some(instance) => instance.clone(),
+                None if instances.is_broken(&name) => return None,
+                None => {
+                    value.unknown(&name, instances.names());
+                    return None;
+                }
+            }
+        }
+    };
+    let other = || {
+        let name = instance.name.trim_start_matches("sim-");
+        let is_other = |other: &&str| *other != instance.name && other.trim_start_matches("sim-") == name;
+        instances.names().find(is_other)
+    };
+    let message = match (kind, instance.is_simulated()) {
+        (Some(Kind::Pretend), false) => "a pretend inventory needs a `sim-` instance",
+        (Some(Kind::Real), true) => "a real inventory cannot have a `sim-` instance",
+        _ => return Some(instance),
+    };
+    let message = format!("{message}: `{}`", instance.name);
+    match other() {
+        Some(near) => value.mistake_with(message, format!("did you mean `{near}`?")),
+        None => value.mistake(message),
+    }
+    None
+}
+
+fn nodes_of(value: &Value<'_>) -> Option<Vec<String>> {
+    match value.raw().get_ref() {
+        DeValue::Array(_) => value.told(nodeset::expand(&value.texts().join(","))),
+        _ => value.told(nodeset::expand(&value.text()?)),
+    }
+}
+
+fn read_groups(table: &Table<'_>, nodes: Option<&[String]>) -> BTreeMap<String, Vec<String>> {
+    let known: Option<BTreeSet<&String>> = nodes.map(|nodes| nodes.iter().collect());
+    let mut groups = BTreeMap::new();
+    for (name, span, value) in table.entries() {
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        {
+            let message = format!("a group's name has letters, digits, `-`, `_` and `.`: {name:?}");
+            table.source().mistake(&span, message);
+        }
+        let Some(members) = nodes_of(&value) else { continue };
+        let stranger = |node: &&String| known.as_ref().is_some_and(|known| !known.contains(node));
+        if let Some(stranger) = members.iter().find(stranger) {
+            value.mistake(format!("a group holds nodes of the inventory only: `{stranger}`"));
+        }
+        groups.insert(name.to_owned(), members);
+    }
+    groups
+}
+
+fn slurm() -> SlurmReach {
+    SlurmReach { mpi: "pmix".to_owned(), exclusive: true, ..SlurmReach::default() }
+}
+
+const GPUS: [(&str, Option<GpuRequest>); 4] = [
+    ("auto", None),
+    ("gres", Some(GpuRequest::Gres)),
+    ("gpus-per-node", Some(GpuRequest::GpusPerNode)),
+    ("none", Some(GpuRequest::None)),
+];
+
+fn read_reach(table: &Table<'_>) -> Option<ReachBy> {
+    let ways = [("slurm", Via::Slurm), ("ssh", Via::Ssh), ("local", Via::Local)];
+    let via = table.need("via").and_then(|value| value.one_of(&ways))?;
+    let word = |key: &'static str| table.get(key).and_then(|value| word_of(&value));
+    let reach = match via {
+        Via::Slurm => ReachBy::Slurm(SlurmReach {
+            partition: word("partition"),
+            account: word("account"),
+            reservation: word("reservation"),
+            // Slurm's operators on features; it reaches sbatch as one argument of its own.
+            constraint: table.get("constraint").and_then(|value| line_of_text(&value)),
+            qos: word("qos"),
+            mem: word("mem"),
+            gpus: table.get("gpus").and_then(|value| value.one_of(&GPUS)).flatten(),
+            sbatch: table.get("sbatch").map(|value| extra::of_sbatch(&value)).unwrap_or_default(),
+            srun: table.get("srun").map(|value| extra::of_srun(&value)).unwrap_or_default(),
+            login: word("login"),
+            login_config: table.get("login_config").and_then(|value| line_of_text(&value)),
+            most_jobs: table.get("most_jobs").and_then(|value| value.small(1..=100_000)),
+            share: read_share(table),
+            mpi: word("mpi").unwrap_or_else(|| slurm().mpi),
+            exclusive: table.get("exclusive").and_then(|value| value.boolean()).unwrap_or(true),
+        }),
+        Via::Ssh => ReachBy::Ssh(SshReach {
+            user: word("user"),
+            port: table.get("port").and_then(|value| u16::try_from(value.small(1..=65_535)?).ok()),
+            config: table.get("config").and_then(|value| line_of_text(&value)),
+            start: table.get("start").map_or(Some(SshStart::Mpirun), |value| value.one_of(&STARTS))?,
+            lease_s: table
+                .get("lease_s")
+                .map_or(Some(LEASE_S), |value| value.small(LEASE_LIMITS_S).map(u64::from))?,
+        }),
+        Via::Local => ReachBy::Local,
+    };
+    table.close();
+    Some(reach)
+}
+
+/// The longest allocation that jobs may share.
+fn read_share(table: &Table<'_>) -> Option<u64> {
+    let shares = table.get("share_allocations").and_then(|value| value.boolean()).unwrap_or(false);
+    let longest = table.get("longest_allocation_s");
+    if let Some(value) = longest.as_ref().filter(|_| !shares) {
+        let message = "jobs share no allocation, and this says how long one may be: `longest_allocation_s`";
+        value.mistake_with(message, "write `share_allocations = true` beside it");
+    }
+    let longest = longest.and_then(|value| value.small(ALLOCATION_LIMITS_S)).map(u64::from);
+    shares.then(|| longest.unwrap_or(ALLOCATION_S))
+}
+
+fn default_paths(shared: String) -> Paths {
+    Paths {
+        shared,
+        nccl_tests: "/opt/nccl-tests/build".to_owned(),
+        mpirun: None,
+        nsys: None,
+        slurm: None,
+        harness: None,
+        counters: "/sys/class/infiniband".to_owned(),
+        samples: SamplePaths::default(),
+    }
+}
+
+fn read_paths(table: &Table<'_>, kind: Option<Kind>) -> Option<Paths> {
+    let path = |value: Value<'_>| {
+        let path = line_of_text(&value)?;
+        if !path.starts_with('/') {
+            value.mistake(format!("a path on the nodes begins with `/`: `{path}`"));
+            return None;
+        }
+        Some(path)
+    };
+    let shared = match kind {
+        Some(Kind::Pretend) => table.get("shared").map_or(Some("/fsx/harness".to_owned()), path),
+        _ => table.need("shared").and_then(path),
+    };
+    let nccl_tests = table.get("nccl_tests").and_then(path);
+    let mpirun = table.get("mpirun").and_then(path);
+    let nsys = table.get("nsys").and_then(path);
+    let slurm = table.get("slurm").and_then(path);
+    let harness = table.get("harness").and_then(path);
+    let counters = table.get("counters").and_then(path);
+    let samples = SamplePaths {
+        fsdp: table.get("fsdp").and_then(path),
+        nemo: table.get("nemo").and_then(path),
+        megatron: table.get("megatron").and_then(path),
+        ddp: table.get("ddp").and_then(path),
+        torchrun: table.get("torchrun").and_then(path),
+    };
+    table.close();
+    let default = default_paths(shared?);
+    Some(Paths {
+        nccl_tests: nccl_tests.unwrap_or(default.nccl_tests),
+        mpirun,
+        nsys,
+        slurm,
+        harness,
+        counters: counters.unwrap_or(default.counters),
+        shared: default.shared,
+        samples,
+    })
+}
+
+fn read_container(table: &Table<'_>) -> Option<Container> {
+    let image = table.need("image").and_then(|value| line_of_text(&value));
+    let mounts = table.get("mounts");
+    let mount_home = table.get("mount_home").and_then(|value| value.boolean()).unwrap_or(false);
+    let remap_root = table.get("remap_root").and_then(|value| value.boolean()).unwrap_or(false);
+    let reuse = table.get("reuse").and_then(|value| value.boolean()).unwrap_or(true);
+    table.close();
+    let mounts_texts = mounts.as_ref().map(|value| value.texts()).unwrap_or_default();
+    for mount in &mounts_texts {
+        // Pyxis parts mounts by commas, and a mount's two ends by a colon.
+        if mount.contains([',', '\n']) || !mount.starts_with('/') {
+            let shown = mount.escape_debug();
+            if let Some(value) = &mounts {
+                value.mistake(format!("a mount is written `/here:/there`: `{shown}`"));
+            }
+        }
+    }
+    Some(Container { image: image?, mounts: mounts_texts, mount_home, remap_root, reuse })
+}
+
+fn word_of(value: &Value<'_>) -> Option<String> {
+    let text = value.words()?;
+    if !is_word(&text) {
+        value.mistake(format!("`{}` is one word: {text:?}", value.key()));
+        return None;
+    }
+    Some(text)
+}
+
+fn line_of_text(value: &Value<'_>) -> Option<String> {
+    let text = value.words()?;
+    if text.chars().any(char::is_control) {
+        value.mistake(format!("`{}` holds control characters: {text:?}", value.key()));
+        return None;
+    }
+    Some(text)
+}

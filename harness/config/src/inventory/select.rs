@@ -1,0 +1,64 @@
+//! Which of an inventory's nodes a person means: ranges, and groups by `@name`.
+
+use super::Inventory;
+use base::nodeset;
+use base::suggest::nearest;
+use std::collections::BTreeSet;
+
+pub fn select(
+    inventory: &Inventory,
+    nodes: Option<&str>,
+    exclude: Option<&str>,
+) -> Result<Vec<String>, String> {
+    let wanted = nodes.map(|text| meant(inventory, text)).transpose()?;
+    let unwanted = exclude.map(|text| meant(inventory, text)).transpose()?.unwrap_or_default();
+    let is_left = |node: &&String| {
+        wanted.as_ref().is_none_or(|wanted| wanted.contains(*node)) && !unwanted.contains(*node)
+    };
+    let left: Vec<String> = inventory.nodes.iter().filter(is_left).cloned().collect();
+    if left.is_empty() {
+        return Err(format!("no node of inventory `{}` is left", inventory.name));
+    }
+    Ok(left)
+}
+
+fn meant(inventory: &Inventory, text: &str) -> Result<BTreeSet<String>, String> {
+    let known: BTreeSet<&str> = inventory.nodes.iter().map(String::as_str).collect();
+    let mut meant = BTreeSet::new();
+    for (_, item) in nodeset::split(text)? {
+        if let Some(group) = item.strip_prefix('@') {
+            let Some(nodes) = inventory.groups.get(group) else {
+                let near = nearest(group, inventory.groups.keys().map(String::as_str));
+                return Err(unknown(
+                    "group",
+                    &format!("@{group}"),
+                    near.map(|near| format!("@{near}")),
+                    inventory,
+                ));
+            };
+            meant.extend(nodes.iter().cloned());
+            continue;
+        }
+        for node in nodeset::expand(item)? {
+            if !known.contains(node.as_str()) {
+                let near = nearest(&node, known.iter().copied()).map(str::to_owned);
+                return Err(unknown("node", &node, near, inventory));
+            }
+            meant.insert(node);
+        }
+    }
+    Ok(meant)
+}
+
+fn unknown(what: &str, name: &str, near: Option<String>, inventory: &Inventory) -> String {
+    let name = name.escape_debug();
+    match near {
+        Some(near) => {
+            format!("unknown {what} in inventory `{}`, did you mean `{near}`: `{name}`", inventory.name)
+        }
+        None => {
+            let nodes = nodeset::fold(&inventory.nodes);
+            format!("unknown {what} in inventory `{}` (nodes {nodes}): `{name}`", inventory.name)
+        }
+    }
+}

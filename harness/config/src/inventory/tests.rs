@@ -1,0 +1,272 @@
+//! What inventories and profiles say, and what is told of those that are wrong.
+
+use super::*;
+
+const P5: &str = r#"
+gpus = 8
+gpu = "H100"
+nvlink_gb_s = 450
+nics = "rdmap[79-82,96-99]s0"
+nic_line_rate = "100 Gb/s"
+transport = "rdma"
+tx_counters = ["rdma_write_bytes"]
+rx_counters = ["rdma_write_recv_bytes"]
+flow_op = "write"
+conservation_shown = false
+source = "a test"
+"#;
+
+fn instances() -> Instances {
+    let file = |name: &str, text: &str| (format!("inventory/instances/{name}.toml"), text.to_owned());
+    let files =
+        [file("a-p5", "like = \"p5\"\ngpu = \"H200\""), file("p5", P5), file("sim-p5", "like = \"p5\"")];
+    let (instances, mistakes) = Instances::read(&files);
+    assert_eq!(mistakes, []);
+    instances
+}
+
+fn read(text: &str) -> Result<Inventory, String> {
+    Inventory::read(text, "inventory/x.toml", &instances()).map_err(|mistakes| mistakes.to_string())
+}
+
+#[test]
+fn a_profile_inherits_what_it_does_not_say() {
+    let instances = instances();
+    let like = instances.get("a-p5").expect("there");
+    assert_eq!((like.gpu.as_str(), like.gpus, like.nics.len()), ("H200", 8, 8));
+    assert!(like.fits("p5") && like.fits("a-p5") && !like.fits("sim-p5"));
+    assert_eq!(like.node_wire_gb_s(), 100.0);
+}
+
+#[test]
+fn profiles_that_are_like_nothing_or_like_each_other_are_told() {
+    let file = |name: &str, text: &str| (format!("{name}.toml"), text.to_owned());
+    let files = [
+        file("a", "like = \"b\""),
+        file("b", "like = \"a\""),
+        file("c", "like = \"p55\""),
+        file("p5", P5),
+        file("d", "gpu = 8\n"),
+    ];
+    let (_, mistakes) = Instances::read(&files);
+    let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+    assert!(told.contains(&"a.toml:1:8: unknown like: `b`; there are `p5`".to_owned()), "{told:?}");
+    assert!(told.contains(&"c.toml:1:8: unknown like: `p55`; did you mean `p5`?".to_owned()), "{told:?}");
+    assert!(told.contains(&"d.toml:1:1: missing key: `nics`".to_owned()), "{told:?}");
+}
+
+#[test]
+fn a_real_inventory_takes_ten_lines() {
+    let text = r#"
+kind = "real"
+instance = "p5"
+nodes = "p5-[001-032,040]"
+[groups]
+rack1 = "p5-[001-016]"
+[reach]
+via = "slurm"
+partition = "gpu"
+[paths]
+shared = "/fsx/harness"
+"#;
+    let inventory = read(text).expect("good");
+    assert_eq!(inventory.nodes.len(), 33);
+    let ReachBy::Slurm(slurm) = &inventory.reach else { panic!("slurm") };
+    assert_eq!(
+        (slurm.partition.as_deref(), slurm.mpi.as_str(), slurm.exclusive),
+        (Some("gpu"), "pmix", true)
+    );
+    assert_eq!(inventory.paths.counters, "/sys/class/infiniband");
+    let select = |nodes, exclude| inventory.select(nodes, exclude).map(|nodes| base::nodeset::fold(&nodes));
+    assert_eq!(select(None, Some("@rack1")).as_deref(), Ok("p5-[017-032,040]"));
+    assert_eq!(select(Some("p5-040,@rack1"), Some("p5-[002-016]")).as_deref(), Ok("p5-[001,040]"));
+    let told = select(Some("p5-041"), None).expect_err("unknown");
+    assert!(told.contains("did you mean `p5-0"), "{told}");
+    let told = select(Some("@rakc1"), None).expect_err("unknown");
+    assert!(told.contains("did you mean `@rack1`"), "{told}");
+    assert!(select(Some("p5-001"), Some("p5-001")).is_err_and(|told| told.contains("no node")));
+}
+
+#[test]
+fn jobs_share_allocations_only_where_the_inventory_says_so() {
+    let text = |more: &str| {
+        format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"a\"\npaths = {{ shared = \"/tmp\" }}\n[reach]\nvia = \"slurm\"\n{more}"
+        )
+    };
+    let share = |more: &str| match read(&text(more)).expect("good").reach {
+        ReachBy::Slurm(slurm) => slurm.share,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((share(""), share("share_allocations = false\n")), (None, None));
+    assert_eq!(share("share_allocations = true\n"), Some(14_400));
+    assert_eq!(share("share_allocations = true\nlongest_allocation_s = 7200\n"), Some(7200));
+    for (more, told) in [
+        ("longest_allocation_s = 7200\n", "write `share_allocations = true` beside it"),
+        ("share_allocations = true\nlongest_allocation_s = 10\n", "x.toml:8:24: "),
+        ("share_allocations = 1\n", "x.toml:7:21: "),
+    ] {
+        let message = read(&text(more)).expect_err(more);
+        assert!(message.contains(told), "{more}: {message}");
+    }
+}
+
+#[test]
+fn nodes_reached_by_ssh_say_how_ranks_start_and_how_long_they_live_unseen() {
+    let text = |more: &str| {
+        format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"a\"\npaths = {{ shared = \"/tmp\" }}\n[reach]\nvia = \"ssh\"\n{more}"
+        )
+    };
+    let reach = |more: &str| match read(&text(more)).expect("good").reach {
+        ReachBy::Ssh(ssh) => ssh,
+        other => panic!("{other:?}"),
+    };
+    let plain = reach("");
+    assert_eq!((plain.start, plain.lease_s, plain.user), (SshStart::Mpirun, 300, None));
+    let full = reach("user = \"ubuntu\"\nport = 2222\nstart = \"processes\"\nlease_s = 60\n");
+    assert_eq!((full.start, full.lease_s, full.port), (SshStart::Processes, 60, Some(2222)));
+    for (more, told) in [
+        ("start = \"mpirum\"\n", "x.toml:7:9: unknown start: `mpirum`; did you mean `mpirun`?"),
+        ("lease_s = 20\n", "x.toml:7:11: "),
+        ("lease_s = 541\n", "x.toml:7:11: "),
+        ("partition = \"gpu\"\n", "x.toml:7:1: unknown key"),
+    ] {
+        let message = read(&text(more)).expect_err(more);
+        assert!(message.contains(told), "{more}: {message}");
+    }
+}
+
+#[test]
+fn everything_wrong_in_an_inventory_is_told_in_one_go() {
+    let text = r#"
+kind = "real"
+instance = "sim-p5"
+nodes = "p5-[001-004"
+nic_tol = "fi_rma_bw"
+[groups]
+rack1 = "p5-[1-x]"
+[reach]
+via = "slurm"
+partition = "--gpu; rm"
+user = "x"
+[paths]
+nccl_tests = "relative"
+[container]
+mounts = ["fsx"]
+[environment]
+"1X" = "y"
+Y = 3
+"#;
+    insta::assert_snapshot!(read(text).expect_err("bad"));
+}
+
+#[test]
+fn pretend_and_real_are_never_mixed() {
+    let mixed = "kind = \"pretend\"\ninstance = \"p5\"\nnodes = \"a\"";
+    let told = read(mixed).expect_err("mixed");
+    assert_eq!(
+        told,
+        "inventory/x.toml:2:12: a pretend inventory needs a `sim-` instance: `p5`; did you mean `sim-p5`?"
+    );
+    let told = read("kind = \"real\"\ninstance = \"sim-p5\"\nnodes = \"a\"").expect_err("mixed");
+    assert!(told.contains("a real inventory cannot have a `sim-` instance: `sim-p5`"), "{told}");
+}
+
+#[test]
+fn an_inventory_may_hold_a_profile_of_its_own() {
+    let text = "kind = \"real\"\nnodes = \"a\"\nreach = { via = \"local\" }\npaths = { shared = \"/tmp\" }\n\
+        [instance]\nname = \"mine\"\nlike = \"p5\"\nnics = \"efa_[0-3]\"\n";
+    let inventory = read(text).expect("good");
+    assert_eq!((inventory.instance.name.as_str(), inventory.instance.nics.len()), ("mine", 4));
+    assert_eq!(inventory.reach, ReachBy::Local);
+}
+
+#[test]
+fn what_nodes_must_be_is_read_with_its_bounds() {
+    use crate::facts::Bound;
+    use model::artefact::Value;
+    let text = |probe: &str| {
+        format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"a\"\npaths = {{ shared = \"/tmp\" }}\n\
+             reach = {{ via = \"local\" }}\n[probe]\n{probe}\n"
+        )
+    };
+    let asked = read(&text(
+        "driver = { at_least = \"570.86\" }\nmemlock = { equals = \"unlimited\" }\nshared_free = { at_least = \"1TiB\" }\n\
+         xid = { at_most = 0 }\nnccl_tests = { holds = [\"all_reduce_perf\"] }\nclock_offset_ms = { at_most = 50 }",
+    ))
+    .expect("good")
+    .probe;
+    let told: Vec<(&str, &Bound)> = asked.iter().map(|one| (one.fact.as_str(), &one.bound)).collect();
+    assert_eq!(
+        told,
+        [
+            ("driver", &Bound::AtLeast(Value::Text("570.86".into()))),
+            ("memlock", &Bound::Equals(Value::Text("unlimited".into()))),
+            ("shared_free", &Bound::AtLeast(Value::Number(1 << 40))),
+            ("xid", &Bound::AtMost(Value::Number(0))),
+            ("nccl_tests", &Bound::Holds(vec!["all_reduce_perf".into()])),
+            ("clock_offset_ms", &Bound::AtMost(Value::Number(50))),
+        ]
+    );
+    for (probe, told) in [
+        (
+            "drivr = { at_least = \"1\" }",
+            "x.toml:7:1: no fact that a probe tells: `drivr`; did you mean `driver`?",
+        ),
+        ("driver = { at_last = \"1\" }", "x.toml:7:12: unknown key: `at_last`; did you mean `at_least`?"),
+        ("driver = { at_least = \"new\" }", "x.toml:7:23: no version: `new`"),
+        ("driver = { at_least = 570 }", "x.toml:7:23: "),
+        ("gdrdrv = { at_least = \"loaded\" }", "x.toml:7:12: unknown key: `at_least`"),
+        ("clock_offset_ms = { equals = 3 }", "x.toml:7:21: unknown key: `equals`"),
+        ("gpus = {}", "x.toml:7:8: `gpus` has no bound"),
+        ("gpus = 8", "x.toml:7:8: "),
+        ("nics = { holds = \"x\" }", "x.toml:7:18: "),
+    ] {
+        let message = read(&text(probe)).expect_err(probe);
+        assert!(message.contains(told), "{probe}: {message}");
+    }
+}
+
+fn slurm(keys: &str) -> Result<SlurmReach, String> {
+    let text = format!(
+        "kind = \"real\"\ninstance = \"p5\"\nnodes = \"n1\"\npaths = {{ shared = \"/f\" }}\n[reach]\nvia = \"slurm\"\n{keys}\n"
+    );
+    match read(&text)?.reach {
+        ReachBy::Slurm(slurm) => Ok(slurm),
+        other => Err(format!("{other:?}")),
+    }
+}
+
+#[test]
+fn what_slurm_is_asked_for_is_read_and_what_the_harness_sets_itself_is_refused() {
+    let all = "gpus = \"none\"\nqos = \"high\"\nmem = \"0\"\nmpi = \"pmi2\"\nsbatch = [\"--comment=a b\", \"--spread-job\"]\n\
+               srun = [\"--network=no_vni\"]";
+    let read = slurm(all).expect("read");
+    assert_eq!(
+        (read.gpus, read.qos.as_deref(), read.mem.as_deref()),
+        (Some(GpuRequest::None), Some("high"), Some("0"))
+    );
+    assert_eq!((read.sbatch.len(), read.srun.len(), read.mpi.as_str()), (2, 1, "pmi2"));
+    assert_eq!(slurm("gpus = \"auto\"").expect("read").gpu_request(), GpuRequest::Gres);
+    for (keys, told) in [
+        (
+            "sbatch = [\"--gres=gpu:4\"]",
+            "`--gres` is set by the harness: `--gres=gpu:4`; write `gpus = ` instead",
+        ),
+        // Slurm takes the beginning of a name for the whole.
+        ("sbatch = [\"--job=mine\"]", "`--job-name` is set by the harness"),
+        ("sbatch = [\"--array=1-2\"]", "`--array` is set by the harness"),
+        ("srun = [\"--mpi=none\"]", "write `mpi = ` instead"),
+        ("srun = [\"--overlap\"]", "`--overlap` is set by the harness"),
+        ("srun = [\"-N\", \"2\"]", "write each as one text"),
+        ("srun = [\"bash\"]", "no argument of `srun`"),
+        ("sbatch = [\"--comment=a\\nb\"]", "control characters"),
+        ("sbatch = [\"--\"]", "no argument of `sbatch`"),
+        ("gpus = \"all\"", "gpus-per-node"),
+    ] {
+        let why = slurm(keys).expect_err(keys);
+        assert!(why.contains(told), "{keys}: {why}");
+    }
+}

@@ -1,0 +1,11 @@
+//! Suites, inventories and baselines: read, checked, with every error in its place.
+
+pub mod baseline;
+pub mod bounds;
+pub mod envlint;
+pub mod facts;
+pub mod inventory;
+pub mod mistake;
+pub mod physics;
+pub mod suite;
+pub mod toml_reader;

@@ -1,0 +1,339 @@
+//! Reads what a case asserts, held against what its recipes give and what its sweep visits.
+
+use super::{Assertion, Bound, Case, Per, Place, Placement, Workload};
+use crate::toml_reader::quantity::{quantity_of, share_of, size_of};
+use crate::toml_reader::{Table, Value};
+use base::size;
+use base::suggest::nearest;
+use recipes::metric::{Dim, MetricSpec};
+use recipes::recipe::{self, cuda_gpu_kern_sum::CLASSES, nic_flows::NIC_RATE};
+use std::collections::BTreeMap;
+
+/// `known` tells whether workload and placement could be read; without them only the rest is looked at.
+pub fn read_all<'a>(tables: impl Iterator<Item = Table<'a>>, case: &Case, known: bool) -> Vec<Assertion> {
+    let mut assertions = Vec::new();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for table in tables {
+        let Some(assertion) = read(&table, case, known) else { continue };
+        for key in keys(&assertion) {
+            match seen.get(&key) {
+                Some(line) => table.mistake_with(
+                    format!("an assertion of this kind stands in line {line} already: {key}"),
+                    "put both bounds into one, or give each a name",
+                ),
+                None => {
+                    seen.insert(key, assertion.line);
+                }
+            }
+        }
+        assertions.push(assertion);
+    }
+    assertions
+}
+
+fn read(table: &Table<'_>, case: &Case, known: bool) -> Option<Assertion> {
+    let name = table.get("name").and_then(|value| label(&value));
+    let metric_value = table.need("metric");
+    let metric = metric_value.as_ref().and_then(|value| metric_of(value, case));
+    let size_value = table.get("size");
+    let places = [("out", Place::OutOfPlace), ("in", Place::InPlace), ("both", Place::Both)];
+    let place_value = table.get("place");
+    let place = place_value.as_ref().map_or(Some(Place::OutOfPlace), |value| value.one_of(&places));
+    let pers = [("job", Per::Job), ("node", Per::Node), ("nic", Per::Nic), ("gpu", Per::Gpu)];
+    let per_value = table.get("per");
+    let per = per_value.as_ref().map_or(Some(Per::Job), |value| value.one_of(&pers));
+    let subjects = [("kernel", Dim::Kernel), ("class", Dim::Class)].map(|(key, dim)| (dim, table.get(key)));
+    let bound = read_bound(table, metric, case);
+    table.close();
+    let metric = metric?;
+    let of = subject(&subjects, metric_value.as_ref()?, metric);
+    check_profile(metric_value.as_ref()?, metric, case);
+    let sizes = sizes_of(size_value.as_ref(), metric, case, known);
+    if let Some(value) = place_value.filter(|_| !metric.dims.contains(&Dim::Place)) {
+        value.mistake(format!("this metric knows no place: `{}`", metric.name));
+    }
+    if let (Some(per), Some(value), true) = (per, &per_value, known) {
+        check_per(per, value, metric, case);
+    }
+    Some(Assertion {
+        name,
+        metric: metric.name.to_owned(),
+        sizes: sizes?,
+        place: place?,
+        per: per?,
+        of: of?,
+        bound: bound?,
+        line: table.line(),
+    })
+}
+
+fn label(value: &Value<'_>) -> Option<String> {
+    let text = value.words()?;
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
+    if !text.chars().all(allowed) {
+        value.mistake(format!("an assertion's name has letters, digits, blanks, `-`, `_` and `.`: {text:?}"));
+        return None;
+    }
+    Some(text)
+}
+
+fn metric_of(value: &Value<'_>, case: &Case) -> Option<&'static MetricSpec> {
+    let name = value.words()?;
+    let own = || {
+        let given = recipe::all().filter(|spec| case.recipes.iter().any(|recipe| recipe == spec.name));
+        given.flat_map(|spec| spec.metrics)
+    };
+    if let Some(metric) = own().find(|metric| metric.name == name) {
+        return Some(metric);
+    }
+    let lower = name.to_lowercase();
+    let shown = name.escape_debug();
+    if lower.starts_with("nccl")
+        && (lower.contains("avg") || lower.contains("average") || lower.contains("mean"))
+    {
+        value.mistake_with(
+            format!(
+                "the average line of nccl-tests is no gate, it mostly tells of the smallest sizes: `{shown}`"
+            ),
+            "assert `nccl.busbw` at named sizes",
+        );
+        return None;
+    }
+    let giver = recipe::all().find(|spec| spec.metrics.iter().any(|metric| metric.name == name));
+    if let Some(giver) = giver {
+        value.mistake_with(
+            format!("none of the case's recipes gives this metric: `{name}`"),
+            format!("add `{}` to `recipes`", giver.name),
+        );
+        return None;
+    }
+    let own: Vec<&str> = own().map(|metric| metric.name).collect();
+    let all = recipe::all().flat_map(|spec| spec.metrics).map(|metric| metric.name);
+    match nearest(&name, own.iter().copied()).or_else(|| nearest(&name, all)) {
+        Some(near) => {
+            value.mistake_with(format!("unknown metric: `{shown}`"), format!("did you mean `{near}`?"))
+        }
+        None => {
+            let there = format!("the case's recipes give `{}`", own.join("`, `"));
+            value.mistake_with(format!("unknown metric: `{shown}`"), there);
+        }
+    }
+    None
+}
+
+/// `None` where the sizes named are themselves mistakes.
+fn sizes_of(value: Option<&Value<'_>>, metric: &MetricSpec, case: &Case, known: bool) -> Option<Vec<u64>> {
+    if !metric.dims.contains(&Dim::SizeBytes) {
+        if let Some(value) = value {
+            value.mistake(format!("this metric knows no size: `{}`", metric.name));
+        }
+        return Some(Vec::new());
+    }
+    let (Workload::NcclTests(tests), true) = (&case.workload, known) else {
+        if let Some(value) = value.filter(|_| known) {
+            value.mistake("this workload sweeps no sizes");
+        }
+        return None;
+    };
+    let sweep = tests.sizes();
+    let Some(value) = value.filter(|value| !value.is_text("all")) else { return Some(Vec::new()) };
+    let values = match value.raw().get_ref() {
+        toml::de::DeValue::Array(_) => value.list().unwrap_or_default(),
+        _ => vec![value.clone()],
+    };
+    if values.is_empty() {
+        value.mistake_with("`size` names no size", "leave it out for every size of the sweep");
+    }
+    let mut sizes = Vec::new();
+    for value in &values {
+        let Some(size) = size_of(value) else { continue };
+        if sizes.contains(&size) {
+            value.mistake(format!("a size is named twice: {}", size::show(size)));
+        } else if !sweep.contains(&size) {
+            not_swept(value, size, &sweep);
+        } else {
+            sizes.push(size);
+        }
+    }
+    (!sizes.is_empty()).then_some(sizes)
+}
+
+fn not_swept(value: &Value<'_>, size: u64, sweep: &[u64]) {
+    let (first, last) = (sweep.first().copied().unwrap_or(0), sweep.last().copied().unwrap_or(0));
+    let shown = size::show(size);
+    if size < first || size > last {
+        let range = format!("it goes from {} to {}", size::show(first), size::show(last));
+        value.mistake_with(format!("the sweep does not reach this size: {shown}"), range);
+        return;
+    }
+    let near = sweep.iter().min_by_key(|swept| swept.abs_diff(size)).copied().unwrap_or(first);
+    let suggestion = format!("the nearest that it visits is {}", size::show(near));
+    value.mistake_with(format!("the sweep does not visit this size: {shown}"), suggestion);
+}
+
+fn check_per(per: Per, value: &Value<'_>, metric: &MetricSpec, case: &Case) {
+    // Every GPU by itself: what nccl-tests prints is then said of one node and GPU.
+    let each_gpu = case.placement == Placement::EachGpu && metric.name.starts_with("nccl.");
+    let has = |dim: Dim| metric.dims.contains(&dim) || (each_gpu && matches!(dim, Dim::Node | Dim::Gpu));
+    let wanted = match per {
+        Per::Job => return,
+        Per::Node => Dim::Node,
+        Per::Nic => Dim::Nic,
+        Per::Gpu => Dim::Gpu,
+    };
+    if has(wanted) {
+        return;
+    }
+    let message = format!("`{}` is not measured per {}", metric.name, per.name());
+    let may: Vec<&str> = [(Per::Node, Dim::Node), (Per::Nic, Dim::Nic), (Per::Gpu, Dim::Gpu)]
+        .into_iter()
+        .filter(|(_, dim)| has(*dim))
+        .map(|(per, _)| per.name())
+        .collect();
+    match (per, may.as_slice()) {
+        (Per::Node, []) if case.placement == Placement::Each => {
+            value.mistake_with(message, "each job is one node here, leave `per` out");
+        }
+        (_, []) => value.mistake_with(message, "leave `per` out"),
+        (_, may) => value.mistake_with(message, format!("it is per `{}`", may.join("` and `"))),
+    }
+}
+
+/// The kernel or class that a metric of kernels is asked of: one that has such a dimension needs it, and no other may.
+fn subject(
+    subjects: &[(Dim, Option<Value<'_>>); 2],
+    metric_value: &Value<'_>,
+    metric: &MetricSpec,
+) -> Option<Option<(Dim, String)>> {
+    let mut of = None;
+    let mut sound = true;
+    for (dim, value) in subjects {
+        match (metric.dims.contains(dim), value) {
+            (true, Some(value)) => match value.words() {
+                Some(word) if *dim == Dim::Class && !CLASSES.contains(&word.as_str()) => {
+                    value.unknown(&word, CLASSES.iter().copied());
+                    sound = false;
+                }
+                Some(word) => of = Some((*dim, word)),
+                None => sound = false,
+            },
+            (true, None) => {
+                let key = dim.name();
+                let message = format!("`{}` is asked of one {key}", metric.name);
+                metric_value.mistake_with(message, format!("write `{key} = \"...\"`"));
+                sound = false;
+            }
+            (false, Some(value)) => {
+                value.mistake(format!("this metric knows no {}: `{}`", dim.name(), metric.name));
+                sound = false;
+            }
+            (false, None) => {}
+        }
+    }
+    sound.then_some(of)
+}
+
+/// A number that is read from reports needs a profiler that traces what it is read from.
+fn check_profile(value: &Value<'_>, metric: &MetricSpec, case: &Case) {
+    let Some((recipe, _)) = recipe::metric(metric.name).filter(|(recipe, _)| !recipe.tables.is_empty())
+    else {
+        return;
+    };
+    let Some(profile) = &case.profile else {
+        value.mistake_with(
+            format!("`{}` is read from profiler reports, and the case has no `profile`", metric.name),
+            "add `[case.profile]`",
+        );
+        return;
+    };
+    let needs = |table: &str| match table {
+        "CUPTI_ACTIVITY_KIND_KERNEL" => Some("cuda"),
+        "NVTX_EVENTS" => Some("nvtx"),
+        "OSRT_API" => Some("osrt"),
+        _ => None,
+    };
+    for trace in recipe.tables.iter().filter_map(|table| needs(table.name)) {
+        if !profile.trace.iter().any(|traced| traced == trace) {
+            value.mistake_with(
+                format!("`{}` needs what `{trace}` traces, and the profile leaves it out", metric.name),
+                format!("add \"{trace}\" to `trace`"),
+            );
+        }
+    }
+}
+
+fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>, case: &Case) -> Option<Bound> {
+    let values = ["at_least", "at_most", "equals"].map(|key| table.get(key));
+    let against = table.get("against");
+    let peers = table.get("within_peers");
+    let spread_value = table.get("spread");
+    let severity = table.get("severity");
+    let warn = severity.is_some_and(|value| value.one_of(&[("fail", false), ("warn", true)]) == Some(true));
+    let count =
+        values.iter().flatten().count() + usize::from(against.is_some()) + usize::from(peers.is_some());
+    if let (0, Some(value), true) = (count, &spread_value, case.repeats < 2) {
+        value.mistake_with(
+            "a `spread` alone says how far repeats may lie apart, and this case has none",
+            "write `repeats = 3` in the case, or give the assertion a bound",
+        );
+    }
+    if count == 0 && spread_value.is_none() && !table.source().is_broken() {
+        table.mistake_with(
+            "an assertion needs a bound",
+            "there are `at_least`, `at_most`, `equals`, `against`, `within_peers`",
+        );
+    }
+    let baseline = against.is_some_and(|value| value.one_of(&[("baseline", ())]).is_some());
+    let within_peers = peers.as_ref().and_then(share_of);
+    let spread = spread_value.as_ref().and_then(share_of);
+    let metric = metric?;
+    if let (Some(value), false) = (&spread_value, is_measured(metric)) {
+        value.mistake_with(
+            format!("what is counted has no spread: `{}`", metric.name),
+            "leave `spread` out: each run is held against the bound by itself",
+        );
+    }
+    let [at_least, at_most, equals] =
+        values.each_ref().map(|value| value.as_ref().and_then(|value| quantity_of(value, metric.unit)));
+    if let (Some(low), Some(high), [_, Some(value), _]) = (at_least, at_most, &values)
+        && low > high
+    {
+        value.mistake(format!("`at_most` is below `at_least`: {high} < {low}"));
+    }
+    if let ([_, _, Some(value)], true) = (&values, count > 1) {
+        value.mistake("`equals` stands alone, without another bound");
+    }
+    Some(Bound { at_least, at_most, equals, baseline, within_peers, spread, warn })
+}
+
+/// Whether runs of the same differ in it a little; what is counted must hold in every run, and the rate of a NIC is judged
+/// over its rounds.
+fn is_measured(metric: &MetricSpec) -> bool {
+    metric.unit.varies() && metric.name != NIC_RATE.name
+}
+
+/// What tells one assertion of a case from another, once for each size and place.
+fn keys(assertion: &Assertion) -> Vec<String> {
+    if let Some(name) = &assertion.name {
+        return vec![format!("named `{name}`")];
+    }
+    let sizes: Vec<String> = match assertion.sizes.as_slice() {
+        [] => vec![String::new()],
+        sizes => sizes.iter().map(|size| format!(" at {}", size::show(*size))).collect(),
+    };
+    let places: &[&str] = match assertion.place {
+        Place::OutOfPlace => &["out of place"],
+        Place::InPlace => &["in place"],
+        Place::Both => &["out of place", "in place"],
+    };
+    let per = assertion.per.name();
+    let of =
+        assertion.of.as_ref().map(|(dim, name)| format!(" of {} `{name}`", dim.name())).unwrap_or_default();
+    let key = |size: &String| {
+        places
+            .iter()
+            .map(|place| format!("`{}`{of}{size} per {per}, {place}", assertion.metric))
+            .collect::<Vec<_>>()
+    };
+    sizes.iter().flat_map(key).collect()
+}

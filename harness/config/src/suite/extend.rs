@@ -1,0 +1,174 @@
+//! A suite that `extends` another: the same cases for another instance, with the bounds that differ there.
+
+use super::{Assertion, Suite, read};
+use crate::mistake::{Mistake, Mistakes};
+use crate::toml_reader::quantity::quantity_of;
+use crate::toml_reader::{self, Table, Value, line_of};
+use base::suggest::nearest;
+use recipes::recipe;
+
+/// The file and the text of a suite, by its name.
+pub type Find<'a> = &'a dyn Fn(&str) -> Option<(String, String)>;
+
+/// What a suite is the same as, if it is.
+pub fn base_of(text: &str) -> Option<String> {
+    let (document, _) = toml::de::DeTable::parse_recoverable(text);
+    Some(document.get_ref().get("extends")?.get_ref().as_str()?.to_owned())
+}
+
+/// Reads a suite, with the one that it extends, if it does. Lines and file are those of the file that has the cases.
+pub fn suite(text: &str, file: &str, find: Find<'_>) -> Result<Suite, Mistakes> {
+    if let Some(why) = odd_name(read::stem(file)) {
+        return Err(Mistake::of_file(file, why).into());
+    }
+    let Some(base) = base_of(text) else { return read::suite(text, file) };
+    let refuse = |message: String| Err(Mistake::at(file, line_of(text, "extends"), 1, message).into());
+    let shown = base.escape_debug();
+    let Some((base_file, base_text)) = find(&base) else {
+        return refuse(format!("no such suite in `suites`: `{shown}`"));
+    };
+    if base_of(&base_text).is_some() {
+        return refuse(format!(
+            "`extends` names a suite with cases of its own, not one that extends another: `{shown}`"
+        ));
+    }
+    let base = read::suite(&base_text, &base_file)?;
+    toml_reader::read(text, file, |table| extended(table, &base, file))
+}
+
+/// The name goes into the ids of runs, and with them into folders and the scripts of jobs, as the names of cases do.
+fn odd_name(name: &str) -> Option<String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if let Some(odd) = name.chars().find(|c| !allowed(*c)) {
+        return Some(format!("a suite's name has letters, digits, `-`, `_` and `.`, not {odd:?}: {name:?}"));
+    }
+    (!name.starts_with(|c: char| c.is_ascii_alphanumeric()) || name.len() > 100)
+        .then(|| format!("a suite's name begins with a letter or digit and has at most 100: `{name}`"))
+}
+
+fn extended(table: &Table<'_>, base: &Suite, file: &str) -> Option<Suite> {
+    // Read in `base_of`; asked for here so that it is a known key.
+    table.get("extends");
+    let instance = table.need("instance").and_then(|value| value.words());
+    let about = table.need("about").and_then(|value| value.words());
+    let changes = table.get("change").and_then(|value| value.list()).unwrap_or_default();
+    table.close();
+    let mut suite = base.clone();
+    for change in changes.iter().filter_map(Value::table) {
+        apply(&change, &mut suite);
+    }
+    suite.name = read::stem(file).to_owned();
+    suite.instance = instance?;
+    suite.about = about?;
+    Some(suite)
+}
+
+/// Gives the assertions of a metric in a case another bound.
+fn apply(table: &Table<'_>, suite: &mut Suite) {
+    let case_value = table.need("case");
+    let metric_value = table.need("metric");
+    let bounds = ["at_least", "at_most"].map(|key| table.get(key));
+    table.close();
+    let (Some(case_value), Some(metric_value)) = (case_value, metric_value) else { return };
+    let (Some(case), Some(metric)) = (case_value.words(), metric_value.words()) else { return };
+    let names: Vec<String> = suite.cases.iter().map(|case| case.name.clone()).collect();
+    let Some(found) = suite.cases.iter_mut().find(|found| found.name == case) else {
+        let message = format!("no such case in the suite that it extends: `{}`", case.escape_debug());
+        match nearest(&case, names.iter().map(String::as_str)) {
+            Some(near) => case_value.mistake_with(message, format!("did you mean `{near}`?")),
+            None => case_value.mistake(message),
+        }
+        return;
+    };
+    let has_it = |assertion: &&mut Assertion| assertion.metric == metric;
+    let mut assertions: Vec<&mut Assertion> = found.assertions.iter_mut().filter(has_it).collect();
+    let Some((_, spec)) = recipe::metric(&metric).filter(|_| !assertions.is_empty()) else {
+        metric_value.mistake(format!("case `{case}` asserts nothing of it: `{}`", metric.escape_debug()));
+        return;
+    };
+    if bounds.iter().all(Option::is_none) {
+        table.mistake_with("a change needs a bound", "there are `at_least` and `at_most`");
+    }
+    let [at_least, at_most] =
+        bounds.each_ref().map(|value| value.as_ref().and_then(|value| quantity_of(value, spec.unit)));
+    for assertion in &mut assertions {
+        let bound = &mut assertion.bound;
+        let given = [(&bounds[0], at_least, &mut bound.at_least), (&bounds[1], at_most, &mut bound.at_most)];
+        for (value, number, place) in given {
+            let (Some(value), Some(number)) = (value, number) else { continue };
+            if place.is_none() {
+                value.mistake(format!("case `{case}` has no `{}` of `{metric}` to change", value.key()));
+            }
+            *place = Some(number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: &str = "instance = \"p5\"\nabout = \"a\"\n[[case]]\nname = \"nic-pairs\"\n\
+        workload = { kind = \"nic-pairs\" }\nrecipes = [\"nic_flows\"]\n\
+        [[case.assert]]\nmetric = \"nic.rate\"\nper = \"nic\"\nat_least = \"11 GB/s\"\nwithin_peers = \"5 %\"\n";
+
+    fn read(text: &str) -> Result<Suite, String> {
+        let find = |name: &str| match name {
+            "base" => Some(("suites/base.toml".to_owned(), BASE.to_owned())),
+            "chain" => Some(("suites/chain.toml".to_owned(), "extends = \"base\"".to_owned())),
+            _ => None,
+        };
+        suite(text, "suites/other.toml", &find).map_err(|mistakes| mistakes.to_string())
+    }
+
+    const HEAD: &str = "extends = \"base\"\ninstance = \"p5en\"\nabout = \"b\"\n";
+
+    #[test]
+    fn a_suite_is_the_same_for_another_instance_but_for_the_bounds_that_it_changes() {
+        let base = read(BASE).expect("the base");
+        let plain = read(HEAD).expect("a suite");
+        assert_eq!((plain.name.as_str(), plain.instance.as_str()), ("other", "p5en"));
+        assert_eq!(plain.cases, base.cases);
+        let text = format!(
+            "{HEAD}[[change]]\ncase = \"nic-pairs\"\nmetric = \"nic.rate\"\nat_least = \"22 GB/s\"\n"
+        );
+        let changed = read(&text).expect("a suite");
+        let bound = changed.cases[0].assertions[0].bound;
+        assert_eq!((bound.at_least, bound.within_peers), (Some(22.0), Some(0.05)));
+    }
+
+    #[test]
+    fn a_change_of_what_is_not_there_is_refused() {
+        let change = |rest: &str| read(&format!("{HEAD}[[change]]\n{rest}")).expect_err(rest);
+        let rate = "metric = \"nic.rate\"\n";
+        for (text, message) in [
+            (format!("case = \"nic-pair\"\n{rate}at_least = \"1 GB/s\""), "did you mean `nic-pairs`?"),
+            (
+                "case = \"nic-pairs\"\nmetric = \"nccl.busbw\"\nat_least = \"1 GB/s\"".to_owned(),
+                "asserts nothing",
+            ),
+            (format!("case = \"nic-pairs\"\n{rate}"), "a change needs a bound"),
+            (
+                format!("case = \"nic-pairs\"\n{rate}at_most = \"9 GB/s\""),
+                "no `at_most` of `nic.rate` to change",
+            ),
+            (format!("case = \"nic-pairs\"\n{rate}at_least = \"9 us\""), "wrong unit"),
+            (format!("case = \"nic-pairs\"\n{rate}at_lest = \"9 GB/s\""), "did you mean `at_least`"),
+        ] {
+            let message_of = change(&text);
+            assert!(message_of.contains(message), "{text}: {message_of}");
+        }
+        for (text, message) in [
+            ("extends = \"none\"\ninstance = \"p5en\"\nabout = \"b\"\n", "no such suite"),
+            ("extends = \"chain\"\ninstance = \"p5en\"\nabout = \"b\"\n", "not one that extends another"),
+            ("extends = \"base\"\nabout = \"b\"\n", "missing key: `instance`"),
+            (
+                "extends = \"base\"\ninstance = \"p5en\"\nabout = \"b\"\n[[case]]\nname = \"x\"\n",
+                "unknown key: `case`",
+            ),
+        ] {
+            let message_of = read(text).expect_err(text);
+            assert!(message_of.contains(message), "{text}: {message_of}");
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! Reads the tables of a suite and its cases. Workloads, assertions and matrices have files of their own.
+
+use super::{
+    Case, CaseEnd, Counters, OnFailure, Placement, Requires, Suite, Workload, assertion, matrix, order,
+    profile, workload,
+};
+use crate::mistake::Mistakes;
+use crate::toml_reader::{self, Table, Value};
+use job::profile::{Profile, Window};
+use model::fault::NodeFault;
+
+pub fn suite(text: &str, file: &str) -> Result<Suite, Mistakes> {
+    toml_reader::read(text, file, |table| {
+        let instance = table.need("instance").and_then(|value| value.words());
+        let about = table.need("about").and_then(|value| value.words());
+        let tables = table.need("case").and_then(|value| match value.list() {
+            Some(list) if list.is_empty() => value.wrong("at least one case"),
+            list => list,
+        });
+        let on_failure = read_on_failure(table);
+        let defaults = Defaults::read(table);
+        table.close();
+        let mut cases = Vec::new();
+        for case in tables.unwrap_or_default() {
+            let Some(case) = case.table() else { continue };
+            for combination in matrix::combinations(&case) {
+                cases.push(read_case(&case, &combination, &defaults));
+            }
+        }
+        order::check(table.source(), &cases);
+        Some(Suite {
+            name: stem(file).to_owned(),
+            about: about?,
+            instance: instance?,
+            on_failure,
+            cases: cases.into_iter().map(|(case, _)| case).collect(),
+            file: file.to_owned(),
+        })
+    })
+}
+
+fn read_on_failure(table: &Table<'_>) -> OnFailure {
+    let isolates =
+        table.get("on_failure").and_then(|value| value.one_of(&[("isolate", true), ("nothing", false)]));
+    let budget = table.get("isolate_budget_node_h");
+    match (isolates, budget) {
+        (Some(true), budget) => OnFailure::Isolate {
+            budget_node_h: budget.and_then(|value| {
+                let hours = value.number()?;
+                if hours.is_finite() && hours > 0.0 {
+                    return Some(hours);
+                }
+                value.mistake(format!("`isolate_budget_node_h` must be above 0, not: {hours}"));
+                None
+            }),
+        },
+        (Some(false) | None, Some(budget)) => {
+            budget.mistake_with(
+                "`isolate_budget_node_h` bounds an isolation, and this suite asks for none",
+                "write `on_failure = \"isolate\"` beside it",
+            );
+            OnFailure::Nothing
+        }
+        (Some(false) | None, None) => OnFailure::Nothing,
+    }
+}
+
+/// Where the parts of a case stand that are held against other cases.
+pub struct Places {
+    pub name: std::ops::Range<usize>,
+    pub after: std::ops::Range<usize>,
+}
+
+pub fn stem(file: &str) -> &str {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    name.strip_suffix(".toml").unwrap_or(name)
+}
+
+/// What every case of the suite has that says nothing else.
+#[derive(Clone, Copy)]
+struct Defaults {
+    repeats: u32,
+    retry_infrastructure: bool,
+}
+
+/// More is a day's work on few nodes, and is planned as such.
+const MOST_REPEATS: u32 = 100;
+
+impl Defaults {
+    fn read(table: &Table<'_>) -> Defaults {
+        let none = Defaults { repeats: 1, retry_infrastructure: false };
+        none.or_as_in(table)
+    }
+
+    /// As a table says it, or as it is.
+    fn or_as_in(self, table: &Table<'_>) -> Defaults {
+        let repeats = table.get("repeats").and_then(|value| value.small(1..=MOST_REPEATS));
+        let retries = table.get("retry_infrastructure").and_then(|value| value.small(0..=1));
+        Defaults {
+            repeats: repeats.unwrap_or(self.repeats),
+            retry_infrastructure: retries.map_or(self.retry_infrastructure, |retries| retries > 0),
+        }
+    }
+}
+
+fn read_case(
+    table: &Table<'_>,
+    combination: &matrix::Combination<'_>,
+    defaults: &Defaults,
+) -> (Case, Places) {
+    let name_value = table.need("name");
+    let name = name_value.as_ref().and_then(|value| case_name(value, combination));
+    let about = table.get("about").and_then(|value| value.words()).unwrap_or_default();
+    let tags = table.get("tags").map(|value| value.texts()).unwrap_or_default();
+    let workload = table.need("workload").and_then(|value| workload::read(&value, combination));
+    let stall_s = table.get("workload").and_then(|value| workload::stall_s(&value, workload.as_ref()));
+    let placement = read_placement(table, workload.as_ref());
+    let recipes = read_recipes(table);
+    let counters = read_counters(table, workload.as_ref());
+    let profile = table.get("profile").and_then(|value| profile::read(&value, workload.as_ref(), placement));
+    let recipes = with_window(table, recipes, profile.as_ref());
+    let limit_s = table.get("limit_s").map_or(Some(900), |value| value.whole(1..=7 * 86_400));
+    let queue_limit_s = table.get("queue_limit_s").map_or(Some(3600), |value| value.whole(1..=30 * 86_400));
+    let requires = table.get("requires").and_then(|value| value.table()).map(|table| read_requires(&table));
+    let after_value = table.get("after");
+    let after = after_value.as_ref().map(|value| value.texts()).unwrap_or_default();
+    let after = after.iter().map(|name| combination.fill(name)).collect();
+    let expected_failure = table.get("expected_failure").and_then(|value| read_reason(&value));
+    let ends = CaseEnd::ALL.map(|end| (end.name(), end));
+    let must_end = table.get("must_end").and_then(|value| value.one_of(&ends));
+    let runs = defaults.or_as_in(table);
+    let is_flows = matches!(workload, Some(Workload::NicPairs(_)));
+    if let (true, Some(value)) = (is_flows && runs.repeats > 1, table.get("repeats")) {
+        value.mistake_with(
+            "a NIC is judged by the best of its flows, with two partners each way: there is nothing to repeat",
+            "leave `repeats` out",
+        );
+    }
+    let sim_faults = table.get("sim_faults").map(|value| read_faults(&value)).unwrap_or_default();
+    // Read in `matrix`; asked for here so that it is a known key.
+    table.get("matrix");
+    let assertions = table.get("assert").and_then(|value| value.list()).unwrap_or_default();
+    table.close();
+    // What could not be read stands empty from here on: its mistake is told, and the rest of the case is looked at.
+    let known = workload.is_some() && placement.is_some();
+    let requires = requires.unwrap_or_default();
+    let mut case = Case {
+        name: name.unwrap_or_default(),
+        about: combination.fill(&about),
+        tags,
+        workload: workload.unwrap_or_else(workload::placeholder),
+        placement: placement.unwrap_or(Placement::All),
+        recipes: recipes.unwrap_or_default(),
+        counters,
+        profile,
+        limit_s: limit_s.unwrap_or_default(),
+        stall_s,
+        queue_limit_s: queue_limit_s.unwrap_or_default(),
+        requires,
+        after,
+        expected_failure,
+        must_end,
+        sim_faults,
+        repeats: if is_flows { 1 } else { runs.repeats },
+        retry_infrastructure: runs.retry_infrastructure,
+        assertions: Vec::new(),
+        line: table.line(),
+    };
+    let tables = assertions.iter().filter_map(|value| value.table());
+    case.assertions = assertion::read_all(tables, &case, known);
+    let span = |value: Option<&Value<'_>>| value.map(Value::span).unwrap_or_default();
+    let places = Places { name: span(name_value.as_ref()), after: span(after_value.as_ref()) };
+    (case, places)
+}
+
+fn case_name(value: &Value<'_>, combination: &matrix::Combination<'_>) -> Option<String> {
+    let pattern = value.words()?;
+    for key in combination.keys() {
+        if !pattern.contains(&format!("{{{key}}}")) {
+            value.mistake_with(
+                format!("a case's name must hold every key of its matrix, `{key}` is missing: `{pattern}`"),
+                format!("write `{{{key}}}` in it"),
+            );
+            return None;
+        }
+    }
+    let name = combination.fill(&pattern);
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if let Some(odd) = name.chars().find(|c| !allowed(*c)) {
+        let message = format!("a case's name has letters, digits, `-`, `_` and `.`, not {odd:?}: {name:?}");
+        match odd {
+            '{' | '}' => value.mistake_with(message, "a key in braces must be one of the case's matrix"),
+            _ => value.mistake(message),
+        }
+        return None;
+    }
+    if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || name.len() > 100 {
+        value.mistake(format!("a case's name begins with a letter or digit and has at most 100: `{name}`"));
+        return None;
+    }
+    Some(name)
+}
+
+fn read_placement(table: &Table<'_>, workload: Option<&Workload>) -> Option<Placement> {
+    let value = match workload {
+        Some(Workload::NicPairs(_)) => match table.get("placement") {
+            Some(value) => value,
+            None => return Some(Placement::Pairs),
+        },
+        _ => table.need("placement")?,
+    };
+    let placement = match value.raw().get_ref() {
+        toml::de::DeValue::Integer(_) => Placement::Nodes(value.small(1..=100_000)?),
+        _ => placement_of(&value)?,
+    };
+    match (workload, placement) {
+        (Some(Workload::NicPairs(_)), other) if other != Placement::Pairs => {
+            value.mistake_with(
+                "`nic-pairs` runs between two nodes at a time",
+                "write `placement = \"pairs\"`",
+            );
+            None
+        }
+        (Some(Workload::Command(_)), Placement::EachGpu) => {
+            value.mistake_with(
+                "`command` is not bound to a GPU",
+                "write `placement = \"each\"` and `tasks_per_node`",
+            );
+            None
+        }
+        (Some(Workload::Training(_)), Placement::EachGpu) => {
+            value.mistake_with(
+                "a training has the GPUs of whole nodes",
+                "write `placement = \"each\"` and `processes_per_node`",
+            );
+            None
+        }
+        _ => Some(placement),
+    }
+}
+
+fn placement_of(value: &Value<'_>) -> Option<Placement> {
+    let text = value.text()?;
+    if let Some(size) = text.strip_prefix("groups of ") {
+        let size: Option<u32> = size.trim().parse().ok().filter(|size| *size >= 2);
+        if size.is_none() {
+            value.mistake(format!("groups have a number of nodes from 2: `{}`", text.escape_debug()));
+        }
+        return size.map(Placement::Groups);
+    }
+    let names = [
+        ("all", Placement::All),
+        ("each", Placement::Each),
+        ("each gpu", Placement::EachGpu),
+        ("pairs", Placement::Pairs),
+    ];
+    let found = names.iter().find(|(name, _)| *name == text).map(|(_, placement)| *placement);
+    if found.is_none() {
+        let forms = names.iter().map(|(name, _)| *name).chain(["groups of 4"]);
+        value.unknown(&text, forms);
+    }
+    found
+}
+
+fn read_recipes(table: &Table<'_>) -> Option<Vec<String>> {
+    let value = table.need("recipes")?;
+    let known: Vec<&str> = recipes::recipe::all().map(|recipe| recipe.name).collect();
+    let known = known.into_iter();
+    let names = value.texts();
+    for name in &names {
+        if !known.clone().any(|known| known == name) {
+            let item = value.list().unwrap_or_default().into_iter().find(|item| item.is_text(name));
+            item.as_ref().unwrap_or(&value).unknown(name, known.clone());
+        }
+    }
+    Some(names)
+}
+
+/// A window of steps is verified whether the suite asks for it or not; where there is none, there is nothing to verify.
+fn with_window(
+    table: &Table<'_>,
+    recipes: Option<Vec<String>>,
+    profile: Option<&Profile>,
+) -> Option<Vec<String>> {
+    let mut recipes = recipes?;
+    let name = recipes::recipe::window::SPEC.name;
+    let has_steps = profile.is_some_and(|profile| matches!(profile.window, Window::Steps(_)));
+    let is_named = recipes.iter().any(|recipe| recipe == name);
+    match (has_steps, is_named, table.get("recipes")) {
+        (true, false, _) => recipes.push(name.to_owned()),
+        (false, true, Some(value)) if table.get("profile").is_none_or(|_| profile.is_some()) => value
+            .mistake_with(
+                "recipe `window` verifies a window of steps, and this case asks for none",
+                "write `steps = \"FIRST..LAST\"` in its `profile`",
+            ),
+        _ => {}
+    }
+    Some(recipes)
+}
+
+fn read_counters(table: &Table<'_>, workload: Option<&Workload>) -> Counters {
+    let enabled = !matches!(workload, Some(Workload::Command(_)));
+    let mut counters = Counters { enabled, interval_s: 1.0, between: None };
+    let Some(value) = table.get("counters") else { return counters };
+    if let toml::de::DeValue::Boolean(enabled) = value.raw().get_ref() {
+        counters.enabled = *enabled;
+        return counters;
+    }
+    let Some(table) = value.table() else { return counters };
+    let interval = table.get("interval_s");
+    let between = table.get("between");
+    table.close();
+    counters.enabled = true;
+    if let (Some(_), Some(between)) = (&interval, &between) {
+        between.mistake("`between` stands instead of `interval_s`, not beside it");
+    }
+    if let Some(seconds) = interval.and_then(|value| value.number().map(|seconds| (value, seconds))) {
+        let (value, seconds) = seconds;
+        if (0.2..=3600.0).contains(&seconds) {
+            counters.interval_s = seconds;
+        } else {
+            value.mistake(format!("`interval_s` must lie between 0.2 and 3600, not: {seconds}"));
+        }
+    }
+    counters.between = between.and_then(|value| value.small(1..=10_000));
+    counters
+}
+
+fn read_requires(table: &Table<'_>) -> Requires {
+    let min = table.get("min_nodes").and_then(|value| value.small(1..=100_000));
+    let max = table.get("max_nodes").and_then(|value| value.small(1..=100_000));
+    let power = table.get("ranks_power_of_two").and_then(|value| value.boolean());
+    table.close();
+    if let (Some(min), Some(max)) = (min, max)
+        && min > max
+    {
+        table.mistake(format!("`min_nodes` is above `max_nodes`: {min} > {max}"));
+    }
+    Requires { min_nodes: min, max_nodes: max, ranks_power_of_two: power.unwrap_or(false) }
+}
+
+fn read_reason(value: &Value<'_>) -> Option<String> {
+    match value.raw().get_ref() {
+        toml::de::DeValue::String(text) if !text.trim().is_empty() => Some(text.to_string()),
+        _ => {
+            value.mistake_with("an expected failure needs a reason", "write why in words");
+            None
+        }
+    }
+}
+
+fn read_faults(value: &Value<'_>) -> Vec<NodeFault> {
+    let items = value.list().unwrap_or_default();
+    items.iter().filter_map(|item| item.told(NodeFault::parse(&item.words()?))).collect()
+}

@@ -1,0 +1,140 @@
+//! Windows that cannot come about as a suite says them, told before anything is launched: beyond the last step, closed only
+//! after the program's end, opened by a program that nobody profiles or on one of many sessions alone, or asked of ranks that each
+//! start a job of their own.
+
+use super::{Case, Placement, Suite, Workload};
+use crate::mistake::Mistake;
+use job::profile::{Ranks, Window};
+use job::window::{calls_on_rank_zero, last_step, own_start};
+
+/// What cannot be, and what is hardly meant.
+#[derive(Debug, Default)]
+pub struct Told {
+    pub mistakes: Vec<Mistake>,
+    pub warnings: Vec<Mistake>,
+}
+
+pub fn lint(suite: &Suite) -> Told {
+    let mut told = Told::default();
+    for case in &suite.cases {
+        let Some(argv) = argv(case) else { continue };
+        let at = |message: String, suggestion: &str| {
+            let message = format!("case `{}`: {message}", case.name);
+            Mistake::at(&suite.file, case.line, 1, message).suggest(suggestion)
+        };
+        told.mistakes.extend(beyond(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
+        told.warnings.extend(unwatched(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
+        told.warnings.extend(silent(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
+        told.warnings.extend(own_jobs(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
+    }
+    told
+}
+
+/// The words that stand in the suite; those of a training are followed by more that the plan adds.
+fn argv(case: &Case) -> Option<Vec<String>> {
+    match &case.workload {
+        Workload::Command(command) => {
+            Some(std::iter::once(&command.program).chain(&command.args).cloned().collect())
+        }
+        Workload::Training(training) => {
+            let script = training.usual_script().map(str::to_owned);
+            Some(script.into_iter().chain(training.words().cloned()).collect())
+        }
+        Workload::NcclTests(_) | Workload::NicPairs(_) => None,
+    }
+}
+
+/// The last step, counted from 0, and the words that say so.
+fn last(case: &Case, argv: &[String]) -> Option<(u64, String)> {
+    let of_training = match &case.workload {
+        Workload::Training(training) => training.steps,
+        _ => None,
+    };
+    match of_training {
+        Some(steps) => Some((u64::from(steps).checked_sub(1)?, format!("steps = {steps}"))),
+        None => last_step(argv),
+    }
+}
+
+fn beyond(case: &Case, argv: &[String]) -> Option<(String, &'static str)> {
+    let Window::Steps(window) = &case.profile.as_ref()?.window else { return None };
+    let (last, words) = last(case, argv)?;
+    let steps = window.steps;
+    let suggestion = "steps are counted from 0";
+    if steps.first > last {
+        let message = format!("`steps` begin behind the last one that `{words}` allows, {last}: {steps}");
+        return Some((message, suggestion));
+    }
+    // What stops at the last step may look at that after the program broke off.
+    (steps.last > last).then(|| {
+        let message = format!("`steps` end behind the last one that `{words}` allows, {last}: {steps}");
+        (message, suggestion)
+    })
+}
+
+/// A program that is told to call the profiler, and no profiler there; or one that listens for something else.
+fn unwatched(case: &Case, argv: &[String]) -> Option<(String, &'static str)> {
+    let (_, words) = own_start(argv)?;
+    match case.profile.as_ref().map(|profile| &profile.window) {
+        None => Some((
+            format!("the program is told to call the profiler, and the case has no `profile`: `{words}`"),
+            "write `[case.profile]` with `capture = \"cudaProfilerApi\"`",
+        )),
+        Some(Window::CudaProfilerApi) => None,
+        Some(Window::Steps(_)) => Some((
+            format!("the program is told of a window of its own beside `steps`: `{words}`"),
+            "leave one of them out",
+        )),
+        Some(_) => Some((
+            format!(
+                "the program is told to call the profiler, and the profile does not wait for it: `{words}`"
+            ),
+            "write `capture = \"cudaProfilerApi\"`",
+        )),
+    }
+}
+
+/// Sessions of nsys that wait for a profiler which rank 0 alone calls: all but its own end without a report.
+fn silent(case: &Case, argv: &[String]) -> Option<(String, &'static str)> {
+    let profile = case.profile.as_ref().filter(|profile| profile.window == Window::CudaProfilerApi)?;
+    let one_node = matches!(case.placement, Placement::Each | Placement::Nodes(1));
+    let one_session = match &profile.ranks {
+        Ranks::None => true,
+        Ranks::OnePerNode => one_node,
+        Ranks::List(ranks) => ranks.len() == 1,
+        Ranks::All | Ranks::Every(_) => {
+            one_node && matches!(&case.workload, Workload::Command(command) if command.tasks_per_node == 1)
+        }
+    };
+    let words = calls_on_rank_zero(argv).filter(|_| !one_session)?;
+    Some((
+        format!(
+            "several sessions of nsys wait for the profiler, and `{words}` calls it on rank 0 alone: the others leave no report"
+        ),
+        "`steps` instead of `capture`, which opens the window of each session; or `ranks = \"rank0\"`",
+    ))
+}
+
+/// Tasks that each start processes of their own are as many jobs side by side, on the same GPUs.
+fn own_jobs(case: &Case, argv: &[String]) -> Option<(String, &'static str)> {
+    let Workload::Command(command) = &case.workload else { return None };
+    let starts = |name: &str| argv.iter().any(|word| word.rsplit('/').next() == Some(name));
+    let launcher =
+        ["torchrun", "torch.distributed.launch", "torch.distributed.run", "accelerate", "deepspeed"]
+            .into_iter()
+            .find(|name| starts(name))?;
+    let tasks = command.tasks_per_node;
+    if tasks > 1 {
+        return Some((
+            format!("each of {tasks} tasks of a node starts `{launcher}`, and with it a job of its own"),
+            "`tasks_per_node = 1`: the launcher starts the processes of its node",
+        ));
+    }
+    let alone = argv.iter().any(|word| word == "--standalone");
+    (alone && !matches!(case.placement, Placement::Each | Placement::Nodes(1))).then(|| {
+        (
+            format!("`{launcher} --standalone` makes each node a job of its own"),
+            "name the nodes and a rendezvous, or `placement = \"each\"`",
+        )
+    })
+}

@@ -1,0 +1,121 @@
+//! A table being read: remembers which keys were asked for, so that all others are mistakes.
+
+use super::{Raw, Source, Value};
+use base::suggest::nearest;
+use std::cell::RefCell;
+use std::ops::Range;
+use toml::de::DeTable;
+
+pub struct Table<'a> {
+    source: &'a Source<'a>,
+    raw: &'a DeTable<'a>,
+    span: Range<usize>,
+    /// Values that stand in for keys of the table, as a matrix gives them.
+    instead: Vec<(String, &'a Raw<'a>)>,
+    asked: RefCell<Vec<&'static str>>,
+    /// What to do instead where a list stands for a single value.
+    no_lists: Option<&'static str>,
+}
+
+impl<'a> Table<'a> {
+    pub fn root(source: &'a Source<'a>, raw: &'a DeTable<'a>, span: Range<usize>) -> Table<'a> {
+        let start = span.start.min(span.end);
+        Table {
+            source,
+            raw,
+            span: start..span.end,
+            instead: Vec::new(),
+            asked: RefCell::default(),
+            no_lists: None,
+        }
+    }
+
+    /// The same table with other values for some keys.
+    pub fn with(mut self, instead: Vec<(String, &'a Raw<'a>)>) -> Table<'a> {
+        self.instead = instead;
+        self
+    }
+
+    pub fn no_lists(mut self, suggestion: &'static str) -> Table<'a> {
+        self.no_lists = Some(suggestion);
+        self
+    }
+
+    pub fn source(&self) -> &'a Source<'a> {
+        self.source
+    }
+
+    pub fn line(&self) -> usize {
+        self.source.line(&self.span)
+    }
+
+    pub fn get(&self, key: &'static str) -> Option<Value<'a>> {
+        self.asked.borrow_mut().push(key);
+        let raw = match self.instead.iter().find(|(name, _)| name == key) {
+            Some((_, raw)) => raw,
+            None => self.raw.get(key)?,
+        };
+        Some(Value::new(self.source, key.to_owned(), raw, self.no_lists))
+    }
+
+    /// As `get`, and a mistake where the key is absent.
+    pub fn need(&self, key: &'static str) -> Option<Value<'a>> {
+        let value = self.get(key);
+        if value.is_none() && !self.source.is_broken() {
+            self.mistake(format!("missing key: `{key}`"));
+        }
+        value
+    }
+
+    /// Every key that was not asked for is a mistake. To be called once all keys were.
+    pub fn close(&self) {
+        let asked = self.asked.borrow();
+        let instead = self.instead.iter().map(|(name, raw)| (name.as_str(), raw.span()));
+        let own = self.raw.iter().map(|(key, _)| (key.get_ref().as_ref(), key.span()));
+        for (name, span) in own.chain(instead) {
+            if asked.contains(&name) {
+                continue;
+            }
+            let message = format!("unknown key: `{}`", name.escape_debug());
+            match nearest(name, asked.iter().copied()) {
+                Some(near) => self.source.mistake_with(&span, message, format!("did you mean `{near}`?")),
+                None => {
+                    // A key can be read twice; it is listed once, at its first place.
+                    let mut keys: Vec<String> = Vec::new();
+                    for key in asked.iter().map(|key| format!("`{key}`")) {
+                        if !keys.contains(&key) {
+                            keys.push(key);
+                        }
+                    }
+                    self.source.mistake_with(&span, message, format!("there are {}", keys.join(", ")));
+                }
+            }
+        }
+    }
+
+    /// Every entry in the order of the file, for tables whose keys are the user's own.
+    pub fn entries(&self) -> Vec<(&'a str, Range<usize>, Value<'a>)> {
+        let mut entries: Vec<_> = self
+            .raw
+            .iter()
+            .map(|(key, raw)| {
+                let name: &'a str = key.get_ref().as_ref();
+                (name, key.span(), Value::new(self.source, name.to_owned(), raw, self.no_lists))
+            })
+            .collect();
+        entries.sort_by_key(|(_, span, _)| span.start);
+        entries
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.raw.is_empty()
+    }
+
+    pub fn mistake(&self, message: impl Into<String>) {
+        self.source.mistake(&self.span, message);
+    }
+
+    pub fn mistake_with(&self, message: impl Into<String>, suggestion: impl Into<String>) {
+        self.source.mistake_with(&self.span, message, suggestion);
+    }
+}

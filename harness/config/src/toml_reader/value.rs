@@ -1,0 +1,225 @@
+//! A value being read: says what it should have been where it is something else.
+
+use super::{Raw, Source, Table, inner};
+use base::suggest::nearest;
+use std::ops::{Range, RangeInclusive};
+use toml::de::DeValue;
+
+#[derive(Clone)]
+pub struct Value<'a> {
+    source: &'a Source<'a>,
+    key: String,
+    raw: &'a Raw<'a>,
+    no_lists: Option<&'static str>,
+}
+
+impl<'a> Value<'a> {
+    pub fn new(
+        source: &'a Source<'a>,
+        key: String,
+        raw: &'a Raw<'a>,
+        no_lists: Option<&'static str>,
+    ) -> Value<'a> {
+        Value { source, key, raw, no_lists }
+    }
+
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub fn raw(&self) -> &'a Raw<'a> {
+        self.raw
+    }
+
+    pub fn span(&self) -> Range<usize> {
+        self.raw.span()
+    }
+
+    pub fn mistake(&self, message: impl Into<String>) {
+        self.source.mistake(&self.span(), message);
+    }
+
+    pub fn mistake_with(&self, message: impl Into<String>, suggestion: impl Into<String>) {
+        self.source.mistake_with(&self.span(), message, suggestion);
+    }
+
+    /// A mistake within a text, by its place in what the text says: line and column from 1.
+    pub fn mistake_within(&self, (line, column): (u64, u64), message: String, suggestion: Option<String>) {
+        let span = self.span();
+        let start = span.start + inner::offset(self.source.written(&span), line, column);
+        let place = start.min(span.end)..span.end;
+        match suggestion {
+            Some(suggestion) => self.source.mistake_with(&place, message, suggestion),
+            None => self.source.mistake(&place, message),
+        }
+    }
+
+    /// What a reader of this value's text makes of it, its complaint being the mistake.
+    pub fn told<T>(&self, read: Result<T, String>) -> Option<T> {
+        read.map_err(|why| self.mistake(why)).ok()
+    }
+
+    pub fn text(&self) -> Option<String> {
+        match self.raw.get_ref() {
+            DeValue::String(text) => Some(text.to_string()),
+            _ => self.wrong("a text"),
+        }
+    }
+
+    pub fn is_text(&self, wanted: &str) -> bool {
+        self.raw.get_ref().as_str() == Some(wanted)
+    }
+
+    /// A text that says something.
+    pub fn words(&self) -> Option<String> {
+        let text = self.text()?;
+        if text.trim().is_empty() {
+            self.mistake(format!("`{}` is empty", self.key));
+            return None;
+        }
+        Some(text)
+    }
+
+    pub fn boolean(&self) -> Option<bool> {
+        self.raw.get_ref().as_bool().or_else(|| self.wrong("`true` or `false`"))
+    }
+
+    /// The text or number itself, with what it is; `None`, and no mistake, for anything else.
+    pub fn scalar(&self) -> Option<Scalar> {
+        match self.raw.get_ref() {
+            DeValue::String(text) => Some(Scalar::Text(text.to_string())),
+            DeValue::Integer(integer) => {
+                i128::from_str_radix(integer.as_str(), integer.radix()).ok().map(Scalar::Integer)
+            }
+            DeValue::Float(float) => float.as_str().parse().ok().map(Scalar::Float),
+            DeValue::Boolean(boolean) => Some(Scalar::Boolean(*boolean)),
+            _ => None,
+        }
+    }
+
+    pub fn whole(&self, range: RangeInclusive<u64>) -> Option<u64> {
+        let Some(Scalar::Integer(integer)) = self.scalar() else {
+            return self.wrong("a whole number");
+        };
+        let whole = u64::try_from(integer).ok().filter(|whole| range.contains(whole));
+        if whole.is_none() {
+            let (low, high) = range.into_inner();
+            match high {
+                u64::MAX => self.mistake(format!("`{}` must be at least {low}, not: {integer}", self.key)),
+                _ => {
+                    self.mistake(format!("`{}` must lie between {low} and {high}, not: {integer}", self.key));
+                }
+            }
+        }
+        whole
+    }
+
+    /// As `whole`, for what fits 32 bits.
+    pub fn small(&self, range: RangeInclusive<u32>) -> Option<u32> {
+        let whole = self.whole(u64::from(*range.start())..=u64::from(*range.end()))?;
+        u32::try_from(whole).ok()
+    }
+
+    /// A finite number, whole or not.
+    pub fn number(&self) -> Option<f64> {
+        let number = match self.scalar() {
+            Some(Scalar::Integer(integer)) => integer as f64,
+            Some(Scalar::Float(float)) => float,
+            _ => return self.wrong("a number"),
+        };
+        if !number.is_finite() {
+            self.mistake(format!("`{}` must be a finite number, not: {number}", self.key));
+            return None;
+        }
+        Some(number)
+    }
+
+    pub fn table(&self) -> Option<Table<'a>> {
+        match self.raw.get_ref() {
+            DeValue::Table(table) => Some(Table::root(self.source, table, self.span())),
+            _ => self.wrong("a table"),
+        }
+    }
+
+    pub fn list(&self) -> Option<Vec<Value<'a>>> {
+        let DeValue::Array(array) = self.raw.get_ref() else {
+            return self.wrong("a list");
+        };
+        let value = |raw| Value::new(self.source, self.key.clone(), raw, None);
+        Some(array.iter().map(value).collect())
+    }
+
+    /// The texts of a list; those that are none are mistakes and left out.
+    pub fn texts(&self) -> Vec<String> {
+        let values = self.list().unwrap_or_default();
+        let mut texts: Vec<String> = Vec::new();
+        for value in values {
+            let Some(text) = value.words() else { continue };
+            if texts.contains(&text) {
+                value.mistake(format!("`{}` names one thing twice: `{text}`", self.key));
+                continue;
+            }
+            texts.push(text);
+        }
+        texts
+    }
+
+    /// The thing of that name, or a mistake with the nearest name there is.
+    pub fn one_of<T: Clone>(&self, choices: &[(&str, T)]) -> Option<T> {
+        let text = self.text()?;
+        let found = choices.iter().find(|(name, _)| *name == text).map(|(_, thing)| thing.clone());
+        if found.is_none() {
+            self.unknown(&text, choices.iter().map(|(name, _)| *name));
+        }
+        found
+    }
+
+    /// A mistake: `text` is none of the names that there are.
+    pub fn unknown<'n>(&self, text: &str, names: impl Iterator<Item = &'n str>) {
+        let names: Vec<&str> = names.collect();
+        let suggestion = match nearest(text, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if names.is_empty() => "there is none".to_owned(),
+            None => format!("there are `{}`", names.join("`, `")),
+        };
+        self.mistake_with(format!("unknown {}: `{}`", self.key, text.escape_debug()), suggestion);
+    }
+
+    /// A mistake of type; always nothing, so that it can stand where a value is wanted.
+    pub fn wrong<T>(&self, wanted: &str) -> Option<T> {
+        let raw = self.raw.get_ref();
+        let shown = match self.scalar() {
+            Some(Scalar::Text(text)) => format!(": {text:?}"),
+            Some(Scalar::Integer(integer)) => format!(": `{integer}`"),
+            Some(Scalar::Float(float)) => format!(": `{float}`"),
+            Some(Scalar::Boolean(boolean)) => format!(": `{boolean}`"),
+            None => String::new(),
+        };
+        let found = match raw {
+            DeValue::String(_) => "a text",
+            DeValue::Integer(_) => "an integer",
+            DeValue::Float(_) => "a float",
+            DeValue::Boolean(_) => "a boolean",
+            DeValue::Datetime(_) => "a date",
+            DeValue::Array(_) => "a list",
+            DeValue::Table(_) => "a table",
+        };
+        let message = format!("`{}` needs {wanted}, not {found}{shown}", self.key);
+        match (self.no_lists, raw) {
+            (Some(suggestion), DeValue::Array(_)) => {
+                self.mistake_with(message, suggestion.replace("KEY", &self.key));
+            }
+            _ => self.mistake(message),
+        }
+        None
+    }
+}
+
+/// A value without parts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Scalar {
+    Text(String),
+    Integer(i128),
+    Float(f64),
+    Boolean(bool),
+}

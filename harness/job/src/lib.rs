@@ -1,0 +1,5 @@
+//! The script of a job, the profiler around it, and windows of steps.
+
+pub mod profile;
+pub mod script;
+pub mod window;

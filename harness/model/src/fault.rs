@@ -1,0 +1,454 @@
+//! The faults that a pretend cluster can have, and how a person writes them: `NODE:FAULT`.
+//! What each does to a job is told in the files of the pretend cluster that apply it.
+
+use std::fmt;
+
+/// One fault of one node. It holds for the whole run and hits every job that includes the node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeFault {
+    pub node: String,
+    pub fault: Fault,
+}
+
+/// `F` in the written form is the fraction of the healthy rate that is left, `RANK` the number of a rank on its node.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fault {
+    NicSlow {
+        left: f64,
+        device: String,
+    },
+    /// Listed, but its counters stand still and its flows do not connect; collectives go on without it.
+    NicDead {
+        device: String,
+    },
+    /// Not listed.
+    NicMissing {
+        device: String,
+    },
+    GpuSlow {
+        left: f64,
+        gpu: u32,
+    },
+    /// One GPU returns wrong data.
+    Corrupt {
+        gpu: u32,
+    },
+    RankDies,
+    Hang,
+    NodeFails,
+    QueueStuck,
+    Preempted,
+    OutputMissing,
+    Garbled,
+    DiskFull,
+    WrongRanks,
+    ClockJump,
+    /// Cut off: nsys cannot export it.
+    ReportTruncated,
+    ReportMissing,
+    ReportEmpty,
+    NsysMissing,
+    NsysOld,
+    /// The report says itself that it lacks events.
+    EventsDropped,
+    /// The window of steps never opens on it.
+    WindowShut,
+    /// Over ssh: it is gone for a while in the middle of each job, and so is the answer to the start.
+    ConnectionDrops,
+    /// Over ssh: it never answers.
+    HostUnreachable,
+    /// One rank comes late to every collective; the others wait for it within theirs.
+    Straggler {
+        ms: f64,
+        rank: u32,
+    },
+    /// One rank of a training waits for each of its batches.
+    SlowLoader {
+        ms: f64,
+        rank: u32,
+    },
+    /// From a step on, numbers of one rank of a training are none.
+    NanLoss {
+        step: u32,
+        rank: u32,
+    },
+    /// One rank stops calling collectives in the middle of the run.
+    Desync {
+        rank: u32,
+    },
+    /// Communication of training no longer hides behind computation.
+    CommExposed,
+    /// Network cards do not reach the memory of GPUs: what they carry goes through that of the host.
+    NoGdrdma,
+    /// Kernels are launched by graphs.
+    GraphLaunch,
+    /// As the others of these names, in the first attempt of a job alone.
+    NodeFailsOnce,
+    PreemptedOnce,
+    /// Whatever is profiled goes at this fraction of its rate.
+    ProfilerCosts {
+        left: f64,
+    },
+    /// The node's clock is ahead, or behind where the number is below 0.
+    ClockOffset {
+        ms: f64,
+    },
+    /// The node's clock runs fast, or slow where the number is below 0.
+    ClockDrift {
+        ppm: f64,
+    },
+    /// The driver does not list it. Jobs are not told: what a probe sees of a node is all that these change.
+    GpuMissing {
+        gpu: u32,
+    },
+    /// Somebody computes on it.
+    GpuBusy {
+        gpu: u32,
+    },
+    /// Another release of the driver than the other nodes have.
+    DriverDiffers,
+    /// All of its GPUs and NICs alike.
+    NodeSlow {
+        left: f64,
+    },
+    /// Between its GPUs; each of them alone is good.
+    NvlinkSlow {
+        left: f64,
+    },
+    /// All of its NICs alike.
+    PortSlow {
+        left: f64,
+    },
+    /// The way between the inventory's groups of two nodes.
+    LinkSlow {
+        left: f64,
+        other: String,
+    },
+}
+
+impl Fault {
+    /// Every way to write a fault.
+    pub const FORMS: [&'static str; 43] = [
+        "nic-slow=F@DEV",
+        "nic-dead@DEV",
+        "nic-missing@DEV",
+        "gpu-slow=F@N",
+        "corrupt@N",
+        "rank-dies",
+        "hang",
+        "node-fails",
+        "queue-stuck",
+        "preempted",
+        "output-missing",
+        "garbled",
+        "disk-full",
+        "wrong-ranks",
+        "clock-jump",
+        "report-truncated",
+        "report-missing",
+        "report-empty",
+        "nsys-missing",
+        "nsys-old",
+        "events-dropped",
+        "window-shut",
+        "connection-drops",
+        "host-unreachable",
+        "straggler=MS@RANK",
+        "slow-loader=MS@RANK",
+        "nan-loss=STEP@RANK",
+        "desync@RANK",
+        "comm-exposed",
+        "no-gdrdma",
+        "graph-launch",
+        "clock-offset=MS",
+        "clock-drift=PPM",
+        "node-slow=F",
+        "nvlink-slow=F",
+        "port-slow=F",
+        "link-slow=F@OTHER-NODE",
+        "node-fails-once",
+        "preempted-once",
+        "profiler-costs=F",
+        "gpu-missing@N",
+        "gpu-busy@N",
+        "driver-differs",
+    ];
+
+    /// The kind alone, as it begins in the written form.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Fault::NicSlow { .. } => "nic-slow",
+            Fault::NicDead { .. } => "nic-dead",
+            Fault::NicMissing { .. } => "nic-missing",
+            Fault::GpuSlow { .. } => "gpu-slow",
+            Fault::Corrupt { .. } => "corrupt",
+            Fault::RankDies => "rank-dies",
+            Fault::Hang => "hang",
+            Fault::NodeFails => "node-fails",
+            Fault::QueueStuck => "queue-stuck",
+            Fault::Preempted => "preempted",
+            Fault::OutputMissing => "output-missing",
+            Fault::Garbled => "garbled",
+            Fault::DiskFull => "disk-full",
+            Fault::WrongRanks => "wrong-ranks",
+            Fault::ClockJump => "clock-jump",
+            Fault::ReportTruncated => "report-truncated",
+            Fault::ReportMissing => "report-missing",
+            Fault::ReportEmpty => "report-empty",
+            Fault::NsysMissing => "nsys-missing",
+            Fault::NsysOld => "nsys-old",
+            Fault::EventsDropped => "events-dropped",
+            Fault::WindowShut => "window-shut",
+            Fault::ConnectionDrops => "connection-drops",
+            Fault::HostUnreachable => "host-unreachable",
+            Fault::Straggler { .. } => "straggler",
+            Fault::SlowLoader { .. } => "slow-loader",
+            Fault::NanLoss { .. } => "nan-loss",
+            Fault::Desync { .. } => "desync",
+            Fault::CommExposed => "comm-exposed",
+            Fault::NoGdrdma => "no-gdrdma",
+            Fault::GraphLaunch => "graph-launch",
+            Fault::NodeFailsOnce => "node-fails-once",
+            Fault::PreemptedOnce => "preempted-once",
+            Fault::ProfilerCosts { .. } => "profiler-costs",
+            Fault::ClockOffset { .. } => "clock-offset",
+            Fault::ClockDrift { .. } => "clock-drift",
+            Fault::GpuMissing { .. } => "gpu-missing",
+            Fault::GpuBusy { .. } => "gpu-busy",
+            Fault::DriverDiffers => "driver-differs",
+            Fault::NodeSlow { .. } => "node-slow",
+            Fault::NvlinkSlow { .. } => "nvlink-slow",
+            Fault::PortSlow { .. } => "port-slow",
+            Fault::LinkSlow { .. } => "link-slow",
+        }
+    }
+
+    /// Whether a fault of that kind can come about on nodes that are reached that way.
+    pub fn happens_via(kind: &str, via: &str) -> bool {
+        match kind {
+            "queue-stuck" | "preempted" | "preempted-once" => via == "slurm",
+            "connection-drops" | "host-unreachable" => via == "ssh",
+            _ => true,
+        }
+    }
+
+    /// The NIC that the fault concerns, if it concerns one.
+    pub fn device(&self) -> Option<&str> {
+        match self {
+            Fault::NicSlow { device, .. } | Fault::NicDead { device } | Fault::NicMissing { device } => {
+                Some(device)
+            }
+            _ => None,
+        }
+    }
+
+    /// The GPU that it concerns; ranks are counted as the GPUs that they drive.
+    pub fn gpu(&self) -> Option<u32> {
+        match self {
+            Fault::GpuSlow { gpu, .. }
+            | Fault::Corrupt { gpu }
+            | Fault::GpuMissing { gpu }
+            | Fault::GpuBusy { gpu } => Some(*gpu),
+            Fault::Straggler { rank, .. }
+            | Fault::SlowLoader { rank, .. }
+            | Fault::NanLoss { rank, .. }
+            | Fault::Desync { rank } => Some(*rank),
+            _ => None,
+        }
+    }
+
+    fn parse(text: &str) -> Result<Fault, String> {
+        let (head, part) = match text.split_once('@') {
+            Some((head, part)) => (head, Some(part)),
+            None => (text, None),
+        };
+        let (kind, value) = match head.split_once('=') {
+            Some((kind, value)) => (kind, Some(value)),
+            None => (head, None),
+        };
+        let form = Fault::FORMS.iter().find(|form| form.split(['=', '@']).next() == Some(kind));
+        let Some(form) = form else {
+            let kinds: Vec<&str> =
+                Fault::FORMS.iter().filter_map(|form| form.split(['=', '@']).next()).collect();
+            let near = base::suggest::nearest(kind, kinds.iter().copied());
+            return Err(match near {
+                Some(near) => format!("unknown fault, did you mean `{near}`: `{kind}`"),
+                None => format!("unknown fault (there are {}): `{kind}`", kinds.join(", ")),
+            });
+        };
+        if form.contains('=') != value.is_some()
+            || form.contains('@') != part.is_some_and(|part| !part.is_empty())
+        {
+            return Err(format!("a `{kind}` fault is written `NODE:{form}`, not: `{text}`"));
+        }
+        let number = |fits: fn(f64) -> bool, bounds: &str| match value.map(str::parse::<f64>) {
+            Some(Ok(number)) if number.is_finite() && fits(number) => Ok(number),
+            _ => Err(format!("{bounds}: `{text}`")),
+        };
+        let left = || number(|left| left > 0.0 && left < 1.0, "the fraction left must lie between 0 and 1");
+        let late = || {
+            number(
+                |ms| ms > 0.0 && ms <= 10_000.0,
+                "milliseconds of lateness are a number above 0, 10000 at most",
+            )
+        };
+        let part = part.unwrap_or_default();
+        let device = || part.to_owned();
+        let gpu = || part.parse::<u32>().map_err(|_| format!("a GPU is a number from 0: `{text}`"));
+        let rank = || part.parse().map_err(|_| format!("a rank of a node is a number from 0: `{text}`"));
+        Ok(match kind {
+            "nic-slow" => Fault::NicSlow { left: left()?, device: device() },
+            "nic-dead" => Fault::NicDead { device: device() },
+            "nic-missing" => Fault::NicMissing { device: device() },
+            "gpu-slow" => Fault::GpuSlow { left: left()?, gpu: gpu()? },
+            "corrupt" => Fault::Corrupt { gpu: gpu()? },
+            "rank-dies" => Fault::RankDies,
+            "hang" => Fault::Hang,
+            "node-fails" => Fault::NodeFails,
+            "queue-stuck" => Fault::QueueStuck,
+            "preempted" => Fault::Preempted,
+            "output-missing" => Fault::OutputMissing,
+            "garbled" => Fault::Garbled,
+            "disk-full" => Fault::DiskFull,
+            "wrong-ranks" => Fault::WrongRanks,
+            "clock-jump" => Fault::ClockJump,
+            "report-truncated" => Fault::ReportTruncated,
+            "report-missing" => Fault::ReportMissing,
+            "report-empty" => Fault::ReportEmpty,
+            "nsys-missing" => Fault::NsysMissing,
+            "nsys-old" => Fault::NsysOld,
+            "events-dropped" => Fault::EventsDropped,
+            "window-shut" => Fault::WindowShut,
+            "connection-drops" => Fault::ConnectionDrops,
+            "straggler" => Fault::Straggler { ms: late()?, rank: rank()? },
+            "slow-loader" => Fault::SlowLoader { ms: late()?, rank: rank()? },
+            "nan-loss" => {
+                let step = value.unwrap_or_default();
+                let step = step.parse().map_err(|_| format!("a step is a number from 0: `{text}`"))?;
+                Fault::NanLoss { step, rank: rank()? }
+            }
+            "desync" => Fault::Desync { rank: rank()? },
+            "comm-exposed" => Fault::CommExposed,
+            "no-gdrdma" => Fault::NoGdrdma,
+            "graph-launch" => Fault::GraphLaunch,
+            "node-fails-once" => Fault::NodeFailsOnce,
+            "preempted-once" => Fault::PreemptedOnce,
+            "profiler-costs" => Fault::ProfilerCosts { left: left()? },
+            "clock-offset" => Fault::ClockOffset {
+                ms: number(
+                    |ms| ms != 0.0 && ms.abs() <= 3_600_000.0,
+                    "a clock is off by an hour at most, and not by 0",
+                )?,
+            },
+            "clock-drift" => Fault::ClockDrift {
+                ppm: number(
+                    |ppm| ppm != 0.0 && ppm.abs() <= 1000.0,
+                    "a clock drifts by 1000 ppm at most, and not by 0",
+                )?,
+            },
+            "gpu-missing" => Fault::GpuMissing { gpu: gpu()? },
+            "gpu-busy" => Fault::GpuBusy { gpu: gpu()? },
+            "driver-differs" => Fault::DriverDiffers,
+            "node-slow" => Fault::NodeSlow { left: left()? },
+            "nvlink-slow" => Fault::NvlinkSlow { left: left()? },
+            "port-slow" => Fault::PortSlow { left: left()? },
+            "link-slow" => Fault::LinkSlow { left: left()?, other: device() },
+            "host-unreachable" => Fault::HostUnreachable,
+            _ => return Err(format!("a `{kind}` fault is listed, and cannot be read yet: `{text}`")),
+        })
+    }
+}
+
+impl NodeFault {
+    pub fn parse(text: &str) -> Result<NodeFault, String> {
+        let Some((node, fault)) = text.split_once(':') else {
+            return Err(format!("a fault is written `NODE:FAULT`, such as `p5-002:hang`, not: `{text}`"));
+        };
+        if node.is_empty() {
+            return Err(format!("a fault needs a node before the colon: `{text}`"));
+        }
+        Ok(NodeFault { node: node.to_owned(), fault: Fault::parse(fault)? })
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::NicSlow { left, device } => write!(f, "nic-slow={left}@{device}"),
+            Fault::NicDead { device } | Fault::NicMissing { device } => write!(f, "{}@{device}", self.kind()),
+            Fault::GpuSlow { left, gpu } => write!(f, "gpu-slow={left}@{gpu}"),
+            Fault::Corrupt { gpu } | Fault::GpuMissing { gpu } | Fault::GpuBusy { gpu } => {
+                write!(f, "{}@{gpu}", self.kind())
+            }
+            Fault::Straggler { ms, rank } => write!(f, "straggler={ms}@{rank}"),
+            Fault::SlowLoader { ms, rank } => write!(f, "slow-loader={ms}@{rank}"),
+            Fault::NanLoss { step, rank } => write!(f, "nan-loss={step}@{rank}"),
+            Fault::Desync { rank } => write!(f, "desync@{rank}"),
+            Fault::NodeSlow { left }
+            | Fault::NvlinkSlow { left }
+            | Fault::PortSlow { left }
+            | Fault::ProfilerCosts { left } => {
+                write!(f, "{}={left}", self.kind())
+            }
+            Fault::LinkSlow { left, other } => write!(f, "link-slow={left}@{other}"),
+            Fault::ClockOffset { ms } => write!(f, "clock-offset={ms}"),
+            Fault::ClockDrift { ppm } => write!(f, "clock-drift={ppm}"),
+            other => f.write_str(other.kind()),
+        }
+    }
+}
+
+impl fmt::Display for NodeFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.node, self.fault)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_written_form_is_read_and_written_back() {
+        for form in Fault::FORMS {
+            let text = format!(
+                "p5-002:{}",
+                form.replace("=F", "=0.4")
+                    .replace("=MS", "=2.5")
+                    .replace("=STEP", "=7")
+                    .replace("=PPM", "=-20")
+                    .replace("DEV", "rdmap113s0")
+                    .replace("@RANK", "@3")
+                    .replace("@N", "@3")
+            );
+            assert_eq!(NodeFault::parse(&text).map(|fault| fault.to_string()), Ok(text));
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_the_form_that_is_right() {
+        let mistakes = [
+            ("hang", "NODE:FAULT"),
+            (":hang", "needs a node"),
+            ("p5-002:hnag", "did you mean `hang`"),
+            ("p5-002:nic-slow@rdmap113s0", "NODE:nic-slow=F@DEV"),
+            ("p5-002:nic-slow=1.5@rdmap113s0", "between 0 and 1"),
+            ("p5-002:nic-slow=NaN@rdmap113s0", "between 0 and 1"),
+            ("p5-002:nic-dead", "NODE:nic-dead@DEV"),
+            ("p5-002:hang@3", "NODE:hang"),
+            ("p5-002:corrupt@x", "a GPU is a number"),
+            ("p5-002:straggler=5", "NODE:straggler=MS@RANK"),
+            ("p5-002:straggler=-5@1", "above 0"),
+            ("p5-002:straggler=5@x", "a rank of a node is a number"),
+            ("p5-002:nan-loss=-1@0", "a step is a number"),
+            ("p5-002:nan-loss@0", "NODE:nan-loss=STEP@RANK"),
+            ("p5-002:desync", "NODE:desync@RANK"),
+            ("p5-002:clock-offset=inf", "an hour at most"),
+            ("p5-002:clock-drift=0", "not by 0"),
+        ];
+        for (text, told) in mistakes {
+            let message = NodeFault::parse(text).expect_err(text);
+            assert!(message.contains(told), "{text}: {message}");
+        }
+    }
+}

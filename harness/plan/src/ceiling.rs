@@ -1,0 +1,29 @@
+//! What no bandwidth of a job can exceed, stated with each assertion on one: whoever judges knows no hardware.
+
+use config::inventory::Instance;
+use config::physics;
+use config::suite::{Case, Placement, Workload};
+use model::artefact::{PlannedAssertion, PlannedJob};
+use std::collections::HashMap;
+
+pub fn state(assertions: &mut [PlannedAssertion], jobs: &[PlannedJob], case: &Case, instance: &Instance) {
+    let Workload::NcclTests(tests) = &case.workload else { return };
+    // A split mask makes communicators whose shape is its own.
+    if tests.split_mask.is_some() {
+        return;
+    }
+    let by_name: HashMap<&str, &PlannedJob> = jobs.iter().map(|job| (job.name.as_str(), job)).collect();
+    for assertion in assertions {
+        let ceiling = match assertion.metric.as_str() {
+            "nccl.busbw" => physics::busbw_ceiling,
+            "nccl.algbw" => physics::algbw_ceiling,
+            _ => continue,
+        };
+        let extents = assertion.jobs.iter().filter_map(|name| by_name.get(name.as_str())).map(|job| {
+            let ranks = if case.placement == Placement::EachGpu { 1 } else { job.ranks };
+            ceiling(tests.op, ranks, job.nodes.len() as u32, tests.algorithm, instance)
+        });
+        let loosest = extents.fold(0.0, f64::max);
+        assertion.bound.ceiling = Some(loosest).filter(|ceiling| *ceiling > 0.0 && ceiling.is_finite());
+    }
+}

@@ -1,0 +1,328 @@
+//! Suites x inventory x baselines to a plan that leaves no choice open. Pure: it reads no file and asks no clock.
+
+mod allocations;
+mod assertions;
+mod baseline;
+mod ceiling;
+mod flow_path;
+mod jobs;
+mod kin;
+mod left_out;
+mod nccl_log;
+mod placement;
+mod profile;
+mod samples;
+mod select;
+mod settings;
+mod spread;
+mod training;
+
+pub use allocations::{name_of_allocation, share};
+pub use baseline::{key, look_up, read_shown, rebaseline};
+pub use flow_path::settle as settle_flows;
+pub use jobs::EXCLUDED_INTERFACES;
+pub use left_out::{leave_out, quarantine};
+pub use placement::{Placed, place, ring};
+pub use samples::fsdp_script;
+pub use select::{Selection, select};
+pub use settings::{SETTINGS, apply_settings};
+
+use base::nodeset;
+use config::baseline::Baselines;
+use config::inventory::{Inventory, Kind, ReachBy};
+use config::suite::{Case, Placement, Suite, Workload};
+use model::artefact::{
+    FORMAT, InstanceFacts, Launcher, Plan, PlannedCase, PlannedRecipe, Source, WorkloadFacts,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a plan is made of beside the files.
+#[derive(Clone)]
+pub struct Request {
+    pub run_id: String,
+    pub seed: u64,
+    /// The nodes to run on, in the inventory's order.
+    pub nodes: Vec<String>,
+    pub settings: BTreeMap<String, String>,
+    pub sim_faults: Vec<String>,
+    pub limit_s: Option<u64>,
+    pub max_fail: Option<u32>,
+    /// As somebody gave it for this run; the inventory's own stands there.
+    pub reservation: Option<String>,
+    pub sources: Vec<Source>,
+    /// The recipes of users that the suites name.
+    pub recipes: Vec<PlannedRecipe>,
+    /// Cases that are placed on these sets of nodes, whatever their placement makes of all of them.
+    pub sets: BTreeMap<String, Vec<Placed>>,
+}
+
+/// The plan, or everything that speaks against it.
+pub fn plan(
+    suites: &[Suite],
+    inventory: &Inventory,
+    baselines: Option<&Baselines>,
+    request: Request,
+) -> Result<Plan, Vec<String>> {
+    let mut mistakes = Vec::new();
+    let launcher = match &inventory.reach {
+        ReachBy::Slurm(slurm) if slurm.login.is_some() && inventory.kind == Kind::Pretend => {
+            mistakes
+                .push(format!("{}: a pretend cluster has no login host: leave `login` out", inventory.file));
+            Launcher::Slurm
+        }
+        ReachBy::Slurm(_) => Launcher::Slurm,
+        ReachBy::Local => Launcher::Local,
+        ReachBy::Ssh(_) => Launcher::Ssh,
+    };
+    if launcher == Launcher::Local && inventory.kind == Kind::Pretend {
+        mistakes.push(format!(
+            "{}: a pretend cluster is reached by `via = \"slurm\"` or `via = \"ssh\"`",
+            inventory.file
+        ));
+    }
+    if request.nodes.is_empty() {
+        mistakes.push("no node is selected".to_owned());
+    }
+    if inventory.kind == Kind::Real && !request.sim_faults.is_empty() {
+        mistakes.push(format!(
+            "--sim-fault: faults exist on a pretend cluster only, and this is a real one: {}",
+            inventory.name
+        ));
+    }
+    if baselines.is_some_and(|baselines| baselines.simulated) && inventory.kind == Kind::Real {
+        mistakes.push(format!(
+            "{}: baselines of a pretend instance cannot judge a real inventory",
+            inventory.name
+        ));
+    }
+    let folder = format!("{}/{}", inventory.paths.shared.trim_end_matches('/'), request.run_id);
+    let context = Context { inventory, baselines, request: &request, launcher, folder: &folder };
+    let mut cases = Vec::new();
+    for suite in suites {
+        for case in &suite.cases {
+            match planned_case(&context, suite, case) {
+                Ok(planned) => cases.push(planned),
+                Err(why) => {
+                    mistakes.push(format!("{}:{}: case `{}`: {why}", suite.file, case.line, case.name))
+                }
+            }
+        }
+    }
+    mistakes.extend(duplicates(&cases));
+    baseline::widen(&mut cases, baselines);
+    spread::widen(&mut cases);
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    let instance = &inventory.instance;
+    Ok(Plan {
+        format: FORMAT,
+        harness: env!("CARGO_PKG_VERSION").to_owned(),
+        run_id: request.run_id.clone(),
+        parent: None,
+        replayed_from: None,
+        owed: Vec::new(),
+        simulated: inventory.kind == Kind::Pretend,
+        seed: request.seed,
+        sources: request.sources.clone(),
+        inventory: inventory.name.clone(),
+        suites: suites.iter().map(|suite| suite.name.clone()).collect(),
+        instance: InstanceFacts {
+            name: instance.name.clone(),
+            gpus: instance.gpus,
+            nics: instance.nics.clone(),
+            nic_line_rate_gb_s: instance.nic_line_rate_gb_s,
+            tx_counters: instance.tx_counters.clone(),
+            rx_counters: instance.rx_counters.clone(),
+            conservation_shown: instance.conservation_shown,
+        },
+        launcher,
+        folder,
+        nodes: request.nodes.clone(),
+        left_out: Vec::new(),
+        settings: request.settings.clone(),
+        sim_faults: request.sim_faults.clone(),
+        limit_s: request.limit_s,
+        max_fail: request.max_fail,
+        strict: false,
+        max_fail_errors: false,
+        keep_bad_nodes: false,
+        most_jobs: match &inventory.reach {
+            ReachBy::Slurm(slurm) => slurm.most_jobs,
+            ReachBy::Ssh(_) | ReachBy::Local => None,
+        },
+        reservation: request.reservation.clone(),
+        allocations: Vec::new(),
+        recipes: request.recipes.clone(),
+        isolations: Vec::new(),
+        cases,
+    })
+}
+
+struct Context<'a> {
+    inventory: &'a Inventory,
+    baselines: Option<&'a Baselines>,
+    request: &'a Request,
+    launcher: Launcher,
+    folder: &'a str,
+}
+
+fn planned_case(context: &Context, suite: &Suite, case: &Case) -> Result<PlannedCase, String> {
+    let Some(sets) = context.request.sets.get(&case.name) else {
+        return placed_case(context, suite, case, None);
+    };
+    // What is asserted for each node is asserted for the nodes of these sets.
+    let mut nodes: Vec<String> = sets.iter().flat_map(|set| &set.nodes).cloned().collect();
+    nodeset::sort(&mut nodes);
+    nodes.dedup();
+    let request = Request { nodes, ..context.request.clone() };
+    placed_case(&Context { request: &request, ..*context }, suite, case, Some(sets.clone()))
+}
+
+fn placed_case(
+    context: &Context,
+    suite: &Suite,
+    case: &Case,
+    sets: Option<Vec<Placed>>,
+) -> Result<PlannedCase, String> {
+    let placed = match (&case.workload, &case.placement) {
+        _ if sets.is_some() => sets.unwrap_or_default(),
+        (Workload::NicPairs(_), Placement::Pairs) => placement::ring(&context.request.nodes),
+        (Workload::NicPairs(_), _) => return Err("a `nic-pairs` workload is placed on `pairs`".to_owned()),
+        (_, how) => placement::place(how, &context.request.nodes),
+    };
+    if context.launcher == Launcher::Local
+        && let Some(job) = placed.iter().find(|job| job.nodes.len() > 1)
+    {
+        let nodes = job.nodes.join(" ");
+        return Err(format!(
+            "the local launcher reaches one node at a time, this case is placed on: {nodes}"
+        ));
+    }
+    let skip = precondition(context, case, placed.is_empty());
+    let (jobs, assertions) = match &skip {
+        // The assertions of a case that is not run are still named, and each gets its verdict: skipped.
+        Some(_) => (Vec::new(), Vec::new()),
+        None => {
+            let jobs = jobs::jobs(context, case, &placed)?;
+            let mut assertions = assertions::assertions(context, suite, case, &jobs)?;
+            ceiling::state(&mut assertions, &jobs, case, &context.inventory.instance);
+            (kin::with(context, case, &placed, jobs, &mut assertions)?, assertions)
+        }
+    };
+    let assertions = if skip.is_some() { assertions::of_skipped(context, suite, case) } else { assertions };
+    Ok(PlannedCase {
+        suite: suite.name.clone(),
+        name: case.name.clone(),
+        about: case.about.clone(),
+        tags: case.tags.clone(),
+        workload: facts(context, case),
+        recipes: case.recipes.clone(),
+        after: case.after.clone(),
+        skip,
+        expected_failure: case.expected_failure.clone(),
+        must_end: case.must_end,
+        sim_faults: case.sim_faults.iter().map(ToString::to_string).collect(),
+        limit_s: case.limit_s,
+        stall_s: case.stall_s,
+        queue_limit_s: case.queue_limit_s,
+        jobs,
+        assertions,
+    })
+}
+
+fn precondition(context: &Context, case: &Case, nothing_placed: bool) -> Option<String> {
+    let n = context.request.nodes.len() as u32;
+    let requires = &case.requires;
+    if !case.sim_faults.is_empty() && context.inventory.kind == Kind::Real {
+        return Some("its faults exist on a pretend cluster only".to_owned());
+    }
+    if case.profile.is_some() && context.inventory.nsys_version.is_none() {
+        // Which switches a node's nsys takes must be known before it is called; the rest of a suite can do without.
+        return Some(
+            "it is profiled, and the inventory does not say which nsys its nodes have: write \
+             `nsys_version = \"...\"`, as `nsys --version` tells it"
+                .to_owned(),
+        );
+    }
+    if let Some(min) = requires.min_nodes.filter(|min| n < *min) {
+        return Some(format!("it needs at least {min} nodes, selected are: {n}"));
+    }
+    if let Some(max) = requires.max_nodes.filter(|max| n > *max) {
+        return Some(format!("it takes at most {max} nodes, selected are: {n}"));
+    }
+    let needed = match case.placement {
+        Placement::Nodes(k) | Placement::Groups(k) => k,
+        Placement::Pairs => 2,
+        Placement::All | Placement::Each | Placement::EachGpu => 1,
+    };
+    if nothing_placed {
+        return Some(format!("its placement needs {needed} nodes, selected are: {n}"));
+    }
+    let ranks = match case.placement {
+        Placement::All => n * context.inventory.instance.gpus,
+        Placement::EachGpu => 1,
+        _ => needed * context.inventory.instance.gpus,
+    };
+    if requires.ranks_power_of_two && !ranks.is_power_of_two() {
+        return Some(format!("it needs a power of two of ranks, there are: {ranks}"));
+    }
+    None
+}
+
+fn facts(context: &Context, case: &Case) -> WorkloadFacts {
+    match &case.workload {
+        Workload::NcclTests(tests) => WorkloadFacts::NcclTests {
+            op: tests.op,
+            sizes: tests.sizes(),
+            // A split mask divides the ranks into groups by rules of its own: their size is then not declared.
+            ranks_per_communicator: match (&case.placement, &tests.split_mask) {
+                (Placement::EachGpu, _) => Some(1),
+                (_, Some(_)) => None,
+                (Placement::All, None) => {
+                    Some(context.request.nodes.len() as u32 * context.inventory.instance.gpus)
+                }
+                (Placement::Nodes(k) | Placement::Groups(k), None) => {
+                    Some(k * context.inventory.instance.gpus)
+                }
+                (Placement::Pairs, None) => Some(2 * context.inventory.instance.gpus),
+                (Placement::Each, None) => Some(context.inventory.instance.gpus),
+            },
+            checked: tests.check,
+            each_gpu: case.placement == Placement::EachGpu,
+        },
+        Workload::NicPairs(pairs) => {
+            let (instance, tool) = (&context.inventory.instance, context.inventory.nic_tool.name());
+            WorkloadFacts::NicPairs {
+                tool: tool.to_owned(),
+                op: instance.flow_op.name().to_owned(),
+                memory: Some(pairs.memory),
+                path: Some(flow_path::planned(instance, tool, pairs.memory)),
+            }
+        }
+        Workload::Command(command) => WorkloadFacts::Command { program: command.program.clone() },
+        Workload::Training(training) => training::facts(training, context.inventory),
+    }
+}
+
+/// Names must be unique, or JUnit readers keep only the first of each.
+fn duplicates(cases: &[PlannedCase]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let mut mistakes = Vec::new();
+    let mut folders = BTreeSet::new();
+    for case in cases.iter().filter(|case| !folders.insert(case.name.as_str())) {
+        // A case's files lie in a folder of its name.
+        mistakes.push(format!(
+            "two suites have a case of this name, run them one after the other: {}",
+            case.name
+        ));
+    }
+    for assertion in cases.iter().flat_map(|case| &case.assertions) {
+        if !seen.insert(assertion.name.as_str()) {
+            mistakes
+                .push(format!("two assertions have one name; give one of them a `name`: {}", assertion.name));
+        }
+    }
+    mistakes.truncate(10);
+    mistakes
+}

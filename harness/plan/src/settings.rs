@@ -1,0 +1,94 @@
+//! `--set KEY=VALUE`: one value of all cases, or of one (`CASE.KEY=VALUE`), for one run. Recorded in the plan.
+
+use base::suggest;
+use config::suite::{Case, Suite, Workload};
+
+/// A key that can be set, and what it is.
+pub struct Setting {
+    pub key: &'static str,
+    pub about: &'static str,
+}
+
+pub const SETTINGS: &[Setting] = &[
+    Setting { key: "limit_s", about: "time limit of a job, in seconds" },
+    Setting { key: "queue_limit_s", about: "how long a job may wait in the queue, in seconds" },
+    Setting { key: "iterations", about: "nccl-tests: measured operations per size" },
+    Setting { key: "warmup", about: "nccl-tests: operations before those" },
+    Setting { key: "seconds", about: "nic-pairs: how long a flow lasts at line rate" },
+    Setting { key: "interval_s", about: "counters: seconds between two readings, at least 0.2" },
+];
+
+pub fn apply_settings<'a>(
+    suites: &mut [Suite],
+    settings: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> Result<(), Vec<String>> {
+    let mut mistakes = Vec::new();
+    for (key, value) in settings {
+        let (case, name) = match key.rsplit_once('.') {
+            Some((case, name)) => (Some(case), name),
+            None => (None, key.as_str()),
+        };
+        if !SETTINGS.iter().any(|setting| setting.key == name) {
+            let near = suggest::nearest(name, SETTINGS.iter().map(|setting| setting.key));
+            let keys = SETTINGS.iter().map(|setting| setting.key).collect::<Vec<_>>().join(", ");
+            mistakes.push(match near {
+                Some(near) => format!("--set: unknown key, did you mean `{near}`: `{key}`"),
+                None => format!("--set: unknown key, there are {keys}: `{key}`"),
+            });
+            continue;
+        }
+        let names: Vec<String> =
+            suites.iter().flat_map(|suite| suite.cases.iter().map(|case| case.name.clone())).collect();
+        if let Some(case) = case
+            && !names.iter().any(|name| name == case)
+        {
+            let near = suggest::nearest(case, names.iter().map(String::as_str));
+            let hint = near.map(|near| format!(", did you mean `{near}`")).unwrap_or_default();
+            mistakes.push(format!("--set: no such case{hint}: `{case}`"));
+            continue;
+        }
+        let mut touched = false;
+        for planned in suites.iter_mut().flat_map(|suite| &mut suite.cases) {
+            if case.is_none_or(|wanted| wanted == planned.name) {
+                match set(planned, name, value) {
+                    Ok(applies) => touched |= applies,
+                    Err(why) => {
+                        mistakes.push(format!("--set {key}={value}: {why}"));
+                        break;
+                    }
+                }
+            }
+        }
+        if !touched && mistakes.is_empty() {
+            mistakes.push(format!("--set {key}: no case has such a value"));
+        }
+    }
+    if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
+}
+
+/// Whether the key means anything for the case.
+fn set(case: &mut Case, key: &str, value: &str) -> Result<bool, String> {
+    let whole = || match value.parse::<u64>() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(format!("a whole number above zero is needed: `{value}`")),
+    };
+    let small =
+        || whole().and_then(|number| u32::try_from(number).map_err(|_| format!("too large: `{value}`")));
+    let real = |least: f64| match value.parse::<f64>() {
+        Ok(number) if number.is_finite() && number >= least => Ok(number),
+        _ => Err(format!("a number of at least {least} is needed: `{value}`")),
+    };
+    match (key, &mut case.workload) {
+        ("limit_s", _) => case.limit_s = whole()?,
+        ("queue_limit_s", _) => case.queue_limit_s = whole()?,
+        ("interval_s", _) => {
+            case.counters.interval_s = real(0.2)?;
+            case.counters.between = None;
+        }
+        ("iterations", Workload::NcclTests(tests)) => tests.iterations = small()?,
+        ("warmup", Workload::NcclTests(tests)) => tests.warmup = small()?,
+        ("seconds", Workload::NicPairs(pairs)) => pairs.seconds = real(5.0)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}

@@ -1,0 +1,347 @@
+//! The command line of a training, for the nodes that it is placed on: where its processes meet, how the model is divided
+//! among them, and what the readers of its log need to know.
+
+use super::placement::Placed;
+use super::samples::{self, Sample};
+use base::nodeset;
+use config::inventory::{Inventory, ReachBy};
+use config::suite::training::{Nemo, NemoForm, Program, Training, Within};
+use job::script::{Container, Run};
+use model::artefact::WorkloadFacts;
+use recipes::recipe::TrainingFacts;
+
+/// Where the training runs.
+pub struct Site<'a> {
+    pub inventory: &'a Inventory,
+    pub placed: &'a Placed,
+    /// Names the meeting of its processes: no other job may have the same.
+    pub meeting: String,
+    /// What wires ranks together, if anything does.
+    pub wiring: Option<&'a str>,
+    pub container: Option<Container>,
+}
+
+/// The run and its number of ranks.
+pub fn run(training: &Training, site: Site) -> Result<(Run, u32), String> {
+    let nodes = site.placed.nodes.len() as u32;
+    let processes = processes(training, site.inventory);
+    let gpus = site.inventory.instance.gpus;
+    if processes > gpus {
+        return Err(format!(
+            "a node of {} has {gpus} GPUs, and `processes_per_node` is: {processes}",
+            site.inventory.instance.name
+        ));
+    }
+    let ranks = nodes * processes;
+    let by_slurm = matches!(site.inventory.reach, ReachBy::Slurm(_));
+    let own = Own { training, nodes, processes, ranks };
+    let in_image = match training.container {
+        Within::Inventory => site.container.is_some(),
+        Within::Host => false,
+        Within::Image(_) => true,
+    };
+    let samples = &site.inventory.paths.samples;
+    let script = |given: &Option<String>, sample: Sample| {
+        given.clone().unwrap_or_else(|| sample.script(samples, in_image))
+    };
+    // A script of the suite's own runs in an environment of the user's own.
+    let torchrun = |given: Option<&Option<String>>, rest: Vec<String>| {
+        let sample = matches!((given, &training.program), (Some(None), Program::Fsdp { .. }));
+        let program = samples::torchrun(sample.then_some(Sample::Fsdp), samples, in_image);
+        torchrun(program, &site, &own, rest)
+    };
+    let (argv, tasks_per_node, mpi) = match &training.program {
+        Program::Torchrun { script, args } => {
+            let rest = std::iter::once(script).chain(args).cloned().collect();
+            (torchrun(None, rest), 1, None)
+        }
+        Program::Fsdp { script: given, sharding, args } => {
+            let words = own.fsdp(&script(given, Sample::Fsdp), sharding, args);
+            (torchrun(Some(given), words), 1, None)
+        }
+        Program::Ddp { script: given, pretrained, args } => {
+            (torchrun(None, own.ddp(&script(given, Sample::Ddp), pretrained, args)), 1, None)
+        }
+        Program::Nemo(nemo) => {
+            own.check_division(nemo)?;
+            match nemo.form {
+                NemoForm::Megatron => {
+                    let script = script(&nemo.program, Sample::Megatron);
+                    (torchrun(None, own.megatron(script, nemo)), 1, None)
+                }
+                // Under Slurm each rank is a task, as the launcher of NeMo has it; elsewhere nobody numbers tasks.
+                NemoForm::Nemo1 if by_slurm => {
+                    let mut argv = vec!["python3".to_owned(), "-u".to_owned()];
+                    argv.extend(own.nemo1(script(&nemo.program, Sample::Nemo1), nemo));
+                    (argv, processes, site.wiring)
+                }
+                NemoForm::Nemo1 => {
+                    let script = script(&nemo.program, Sample::Nemo1);
+                    (torchrun(None, own.nemo1(script, nemo)), 1, None)
+                }
+                NemoForm::Nemo2 if by_slurm => (own.nemo2(nemo), processes, site.wiring),
+                NemoForm::Nemo2 => {
+                    let mut rest = vec!["--no-python".to_owned()];
+                    rest.extend(own.nemo2(nemo));
+                    (torchrun(None, rest), 1, None)
+                }
+            }
+        }
+        Program::Mpi { program, args } => {
+            let Some(wiring) = site.wiring else {
+                return Err("nothing wires the ranks of an `mpi` workload together here: over ssh write \
+                            `start = \"mpirun\"` in the inventory"
+                    .to_owned());
+            };
+            (std::iter::once(program).chain(args).cloned().collect(), processes, Some(wiring))
+        }
+    };
+    let container = match &training.container {
+        Within::Inventory => site.container,
+        Within::Host => None,
+        Within::Image(image) => {
+            if !by_slurm {
+                return Err(format!(
+                    "a container is started by Pyxis under Slurm, and there is none: {image}"
+                ));
+            }
+            let shared = &site.inventory.paths.shared;
+            let usual = Container {
+                image: String::new(),
+                mounts: vec![format!("{shared}:{shared}")],
+                mount_home: false,
+                remap_root: false,
+                workdir: None,
+                env: Vec::new(),
+                name: None,
+            };
+            Some(Container { image: image.clone(), ..site.container.unwrap_or(usual) })
+        }
+    };
+    Ok((Run { argv, tasks_per_node, mpi: mpi.map(str::to_owned), container, profile: None }, ranks))
+}
+
+/// What its log is read with.
+pub fn facts(training: &Training, inventory: &Inventory) -> WorkloadFacts {
+    let tokens = training.model.sequence.map(u64::from);
+    WorkloadFacts::Training {
+        program: training.kind().to_owned(),
+        facts: TrainingFacts {
+            steps: training.steps,
+            samples_per_rank: match training.batch {
+                config::suite::training::Batch::PerRank(samples) => Some(samples),
+                _ => None,
+            },
+            samples: match training.batch {
+                config::suite::training::Batch::Global(samples) => Some(samples),
+                _ => None,
+            },
+            tokens_per_sample: tokens,
+            flops_per_token: training.model.flops_per_token(),
+            peak_tflops: inventory.instance.bf16_tflops,
+        },
+    }
+}
+
+pub fn processes(training: &Training, inventory: &Inventory) -> u32 {
+    training.processes.unwrap_or(inventory.instance.gpus)
+}
+
+/// One launcher on each node; the processes of all meet on the first.
+fn torchrun(program: String, site: &Site, own: &Own, rest: Vec<String>) -> Vec<String> {
+    let mut nodes = site.placed.nodes.clone();
+    nodeset::sort(&mut nodes);
+    let first = nodes.first().map_or("localhost", String::as_str);
+    let mut argv = vec![
+        program,
+        format!("--nnodes={}", own.nodes),
+        format!("--nproc_per_node={}", own.processes),
+        format!("--rdzv_id={}", site.meeting),
+        "--rdzv_backend=c10d".to_owned(),
+        format!("--rdzv_endpoint={first}:{}", own.training.port),
+    ];
+    argv.extend(rest);
+    argv
+}
+
+/// A training with its extent.
+struct Own<'a> {
+    training: &'a Training,
+    nodes: u32,
+    processes: u32,
+    ranks: u32,
+}
+
+impl Own<'_> {
+    /// The model is on as many ranks as there are, and a step's samples are whole for each.
+    fn check_division(&self, nemo: &Nemo) -> Result<(), String> {
+        let (tensor, pipeline, ranks) = (nemo.tensor, nemo.pipeline, self.ranks);
+        let model = u64::from(tensor) * u64::from(pipeline);
+        let of_data = u64::from(ranks) / model;
+        if of_data * model != u64::from(ranks) {
+            return Err(format!(
+                "tensor x pipeline parallel must divide the ranks, and {tensor} x {pipeline} does not divide: {ranks}"
+            ));
+        }
+        if let Some(data) = nemo.data.filter(|data| u64::from(*data) != of_data) {
+            return Err(format!(
+                "tensor x pipeline x data parallel must be the number of ranks, which is {ranks}, not: \
+                 {tensor} x {pipeline} x {data} = {}",
+                model * u64::from(data)
+            ));
+        }
+        let at_once = of_data * u64::from(nemo.micro_batch);
+        match self.training.batch.global(ranks) {
+            Some(samples) if samples % at_once != 0 => Err(format!(
+                "`global_batch` must be a multiple of micro batch x data parallel, {} x {of_data}, and is: {samples}",
+                nemo.micro_batch
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn steps(&self) -> String {
+        self.training.steps.unwrap_or_default().to_string()
+    }
+
+    fn samples(&self) -> String {
+        self.training.batch.global(self.ranks).unwrap_or_default().to_string()
+    }
+
+    /// Options for what is stated of the model.
+    fn of_model(&self, names: [Option<&str>; 7]) -> impl Iterator<Item = (String, u32)> {
+        let model = &self.training.model;
+        let stated = [
+            model.layers,
+            model.hidden,
+            model.intermediate,
+            model.heads,
+            model.key_value_heads,
+            model.sequence,
+            model.vocabulary,
+        ];
+        let pairs = names.into_iter().zip(stated);
+        pairs.filter_map(|(name, value)| Some((name?.to_owned(), value?))).collect::<Vec<_>>().into_iter()
+    }
+
+    fn fsdp(&self, script: &str, sharding: &str, args: &[String]) -> Vec<String> {
+        let names = [
+            Some("num_layers"),
+            Some("hidden_width"),
+            Some("intermediate_size"),
+            Some("num_heads"),
+            Some("num_key_value_heads"),
+            Some("max_context_width"),
+            Some("vocab_size"),
+        ];
+        let batch = self.training.batch.global(1).unwrap_or(1);
+        let mut words = vec![script.to_owned(), format!("--max_steps={}", self.steps())];
+        words.push(format!("--train_batch_size={batch}"));
+        words.push(format!("--sharding_strategy={sharding}"));
+        words.extend(self.of_model(names).map(|(name, value)| format!("--{name}={value}")));
+        // A line for each step: who judges a run by its log has nothing else.
+        words.push("--logging_freq=1".to_owned());
+        words.extend(args.iter().cloned());
+        words
+    }
+
+    fn ddp(&self, script: &str, pretrained: &str, args: &[String]) -> Vec<String> {
+        let batch = self.training.batch.global(1).unwrap_or(1).to_string();
+        let steps = self.steps();
+        let pairs = [
+            ("--model_name_or_path", pretrained),
+            ("--per_device_train_batch_size", batch.as_str()),
+            ("--max_steps", steps.as_str()),
+            ("--logging_steps", "1"),
+        ];
+        let mut words = vec![script.to_owned(), "--do_train".to_owned()];
+        words.extend(pairs.into_iter().flat_map(|(name, value)| [name.to_owned(), value.to_owned()]));
+        if let Some(sequence) = self.training.model.sequence {
+            words.extend(["--block_size".to_owned(), sequence.to_string()]);
+        }
+        words.extend(args.iter().cloned());
+        words
+    }
+
+    fn megatron(&self, script: String, nemo: &Nemo) -> Vec<String> {
+        let names = [
+            Some("num-layers"),
+            Some("hidden-size"),
+            Some("ffn-hidden-size"),
+            Some("num-attention-heads"),
+            Some("num-query-groups"),
+            Some("seq-length"),
+            None,
+        ];
+        let mut pairs: Vec<(String, String)> = vec![
+            ("tensor-model-parallel-size".to_owned(), nemo.tensor.to_string()),
+            ("pipeline-model-parallel-size".to_owned(), nemo.pipeline.to_string()),
+            ("micro-batch-size".to_owned(), nemo.micro_batch.to_string()),
+            ("global-batch-size".to_owned(), self.samples()),
+            ("train-iters".to_owned(), self.steps()),
+        ];
+        pairs.extend(self.of_model(names).map(|(name, value)| (name, value.to_string())));
+        if let Some(sequence) = self.training.model.sequence {
+            pairs.push(("max-position-embeddings".to_owned(), sequence.to_string()));
+        }
+        if self.training.model.key_value_heads.is_some() {
+            pairs.push(("group-query-attention".to_owned(), String::new()));
+        }
+        pairs.push(("log-interval".to_owned(), "1".to_owned()));
+        let mut words = vec![script];
+        for (name, value) in pairs {
+            words.push(format!("--{name}"));
+            words.extend(Some(value).filter(|value| !value.is_empty()));
+        }
+        words.push("--log-throughput".to_owned());
+        words.extend(nemo.args.iter().cloned());
+        words
+    }
+
+    fn nemo1(&self, script: String, nemo: &Nemo) -> Vec<String> {
+        let names = [
+            Some("model.num_layers"),
+            Some("model.hidden_size"),
+            Some("model.ffn_hidden_size"),
+            Some("model.num_attention_heads"),
+            Some("model.num_query_groups"),
+            Some("model.encoder_seq_length"),
+            None,
+        ];
+        let mut words = vec![
+            script,
+            format!("trainer.num_nodes={}", self.nodes),
+            format!("trainer.devices={}", self.processes),
+            format!("trainer.max_steps={}", self.steps()),
+            "trainer.log_every_n_steps=1".to_owned(),
+            format!("model.tensor_model_parallel_size={}", nemo.tensor),
+            format!("model.pipeline_model_parallel_size={}", nemo.pipeline),
+            format!("model.micro_batch_size={}", nemo.micro_batch),
+            format!("model.global_batch_size={}", self.samples()),
+        ];
+        words.extend(self.of_model(names).map(|(name, value)| format!("{name}={value}")));
+        words.extend(nemo.args.iter().cloned());
+        words
+    }
+
+    fn nemo2(&self, nemo: &Nemo) -> Vec<String> {
+        let mut words: Vec<String> = ["nemo", "llm", "pretrain", "--factory"].map(str::to_owned).to_vec();
+        words.extend(nemo.program.clone());
+        words.push("--yes".to_owned());
+        words.extend([
+            format!("trainer.num_nodes={}", self.nodes),
+            format!("trainer.devices={}", self.processes),
+            format!("trainer.max_steps={}", self.steps()),
+            "trainer.log_every_n_steps=1".to_owned(),
+            format!("trainer.strategy.tensor_model_parallel_size={}", nemo.tensor),
+            format!("trainer.strategy.pipeline_model_parallel_size={}", nemo.pipeline),
+            format!("data.micro_batch_size={}", nemo.micro_batch),
+            format!("data.global_batch_size={}", self.samples()),
+        ]);
+        if let Some(sequence) = self.training.model.sequence {
+            words.push(format!("data.seq_length={sequence}"));
+        }
+        words.extend(nemo.args.iter().cloned());
+        words
+    }
+}

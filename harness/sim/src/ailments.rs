@@ -1,0 +1,284 @@
+//! The faults of a job's nodes, sorted by what they do: one that ends the job, and those that change what it measures
+//! or leaves behind. When and how a job ends is decided in `course`.
+
+use super::cluster::Cluster;
+use model::artefact::AGAIN;
+use model::fault::Fault;
+
+/// What ails the nodes of one job. Nodes, NICs and GPUs are counted in the order of the job and of the profile.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ailments {
+    /// The fault that keeps the job from ending well, and its node.
+    pub ending: Option<(Ending, usize)>,
+    nics: Vec<(usize, usize, Nic)>,
+    gpus: Vec<(usize, u32, f64)>,
+    nvlink: Vec<(usize, f64)>,
+    corrupt: Vec<(usize, u32)>,
+    missing: Vec<usize>,
+    garbled: Vec<usize>,
+    wrong_ranks: Vec<usize>,
+    clock_jump: Vec<usize>,
+    connection_drops: Vec<usize>,
+    reports: Vec<(usize, Report)>,
+    stragglers: Vec<(usize, u32, f64)>,
+    /// Ranks that load their batches late, and by how many milliseconds.
+    loaders: Vec<(usize, u32, f64)>,
+    /// Ranks whose numbers are none, and from which step on.
+    nans: Vec<(usize, u32, u32)>,
+    /// Ranks that stop calling collectives.
+    desyncs: Vec<(usize, u32)>,
+    comm_exposed: Vec<usize>,
+    no_gdrdma: Vec<usize>,
+    graph_launch: Vec<usize>,
+    /// How far a clock is ahead, in milliseconds, and how fast it runs, in parts of a million.
+    clock_offset: Vec<(usize, f64)>,
+    clock_drift: Vec<(usize, f64)>,
+    /// What is left of the pace of anything that is profiled.
+    profiler_costs: Vec<f64>,
+}
+
+/// In the order in which they would come about: a job that never starts cannot hang.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ending {
+    QueueStuck,
+    NodeFails,
+    Preempted,
+    Hang,
+    /// One rank calls no collective any more; of a training the others give up in the end.
+    Desync,
+    RankDies,
+    DiskFull,
+}
+
+/// What is wrong with the reports of a node's profiled ranks. Of several the first counts: without nsys there is no
+/// report to cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Report {
+    NsysMissing,
+    NsysOld,
+    Missing,
+    Empty,
+    Truncated,
+    EventsDropped,
+    /// Whoever was to open the window could not.
+    WindowShut,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Nic {
+    /// The fraction of its rate that is left.
+    Left(f64),
+    Dead,
+    Missing,
+}
+
+impl Ailments {
+    /// Some ail the first attempt of a job alone.
+    pub fn of(cluster: &Cluster, case: &str, job: &str, nodes: &[String]) -> Ailments {
+        let is_first = !job.ends_with(AGAIN);
+        let mut ailments = Ailments::default();
+        for fault in cluster.faults_of(case, nodes) {
+            let Some(node) = cluster.stands_for(fault, nodes) else { continue };
+            let nic = |device: &String| cluster.nics.iter().position(|nic| nic == device).unwrap_or_default();
+            let mut report = |what| ailments.reports.push((node, what));
+            match &fault.fault {
+                Fault::ReportTruncated => report(Report::Truncated),
+                Fault::ReportMissing => report(Report::Missing),
+                Fault::ReportEmpty => report(Report::Empty),
+                Fault::NsysMissing => report(Report::NsysMissing),
+                Fault::NsysOld => report(Report::NsysOld),
+                Fault::EventsDropped => report(Report::EventsDropped),
+                Fault::WindowShut => report(Report::WindowShut),
+                _ => {}
+            }
+            let mut ending = |how| {
+                let this = (how, node);
+                ailments.ending = Some(ailments.ending.map_or(this, |other| other.min(this)));
+            };
+            match &fault.fault {
+                Fault::NicSlow { left, device } => ailments.nics.push((node, nic(device), Nic::Left(*left))),
+                Fault::NicDead { device } => ailments.nics.push((node, nic(device), Nic::Dead)),
+                Fault::NicMissing { device } => ailments.nics.push((node, nic(device), Nic::Missing)),
+                Fault::GpuSlow { left, gpu } => ailments.gpus.push((node, *gpu, *left)),
+                Fault::NodeSlow { left } => {
+                    ailments.gpus.extend((0..cluster.gpus).map(|gpu| (node, gpu, *left)));
+                    ailments.nics.extend((0..cluster.nics.len()).map(|nic| (node, nic, Nic::Left(*left))));
+                }
+                Fault::NvlinkSlow { left } => ailments.nvlink.push((node, *left)),
+                Fault::PortSlow { left } | Fault::LinkSlow { left, .. } => {
+                    ailments.nics.extend((0..cluster.nics.len()).map(|nic| (node, nic, Nic::Left(*left))));
+                }
+                Fault::Corrupt { gpu } => ailments.corrupt.push((node, *gpu)),
+                Fault::OutputMissing => ailments.missing.push(node),
+                Fault::Garbled => ailments.garbled.push(node),
+                Fault::WrongRanks => ailments.wrong_ranks.push(node),
+                Fault::ClockJump => ailments.clock_jump.push(node),
+                Fault::ConnectionDrops => ailments.connection_drops.push(node),
+                Fault::Straggler { ms, rank } => ailments.stragglers.push((node, *rank, *ms)),
+                Fault::SlowLoader { ms, rank } => ailments.loaders.push((node, *rank, *ms)),
+                Fault::NanLoss { step, rank } => ailments.nans.push((node, *rank, *step)),
+                Fault::Desync { rank } => {
+                    ending(Ending::Desync);
+                    ailments.desyncs.push((node, *rank));
+                }
+                Fault::CommExposed => ailments.comm_exposed.push(node),
+                Fault::NoGdrdma => {
+                    ailments.no_gdrdma.push(node);
+                    // What goes through host memory crosses it twice.
+                    ailments.nics.extend((0..cluster.nics.len()).map(|nic| (node, nic, Nic::Left(0.5))));
+                }
+                Fault::GraphLaunch => ailments.graph_launch.push(node),
+                Fault::NodeFailsOnce if is_first => ending(Ending::NodeFails),
+                Fault::PreemptedOnce if is_first => ending(Ending::Preempted),
+                Fault::NodeFailsOnce | Fault::PreemptedOnce => {}
+                Fault::ProfilerCosts { left } => ailments.profiler_costs.push(*left),
+                Fault::ClockOffset { ms } => ailments.clock_offset.push((node, *ms)),
+                Fault::ClockDrift { ppm } => ailments.clock_drift.push((node, *ppm)),
+                Fault::RankDies => ending(Ending::RankDies),
+                Fault::Hang => ending(Ending::Hang),
+                Fault::NodeFails => ending(Ending::NodeFails),
+                Fault::QueueStuck => ending(Ending::QueueStuck),
+                Fault::Preempted => ending(Ending::Preempted),
+                Fault::DiskFull => ending(Ending::DiskFull),
+                Fault::ReportTruncated
+                | Fault::ReportMissing
+                | Fault::ReportEmpty
+                | Fault::NsysMissing
+                | Fault::NsysOld
+                | Fault::EventsDropped
+                | Fault::WindowShut => {}
+                // Such a node has no jobs.
+                Fault::HostUnreachable => {}
+                // What only a probe sees.
+                Fault::GpuMissing { .. } | Fault::GpuBusy { .. } | Fault::DriverDiffers => {}
+            }
+        }
+        ailments
+    }
+
+    /// The fraction of its pace that is left to what is profiled.
+    pub fn left_by_profiler(&self) -> f64 {
+        self.profiler_costs.iter().copied().fold(1.0, f64::min)
+    }
+
+    pub fn fails_by(&self, how: Ending) -> Option<usize> {
+        self.ending.filter(|(ending, _)| *ending == how).map(|(_, node)| node)
+    }
+
+    /// The fraction of its rate that the NIC has left; nothing where it carries nothing.
+    pub fn nic_left(&self, node: usize, nic: usize) -> Option<f64> {
+        self.nics.iter().filter(|(at, which, _)| (*at, *which) == (node, nic)).try_fold(
+            1.0f64,
+            |left, (.., state)| match state {
+                Nic::Left(fraction) => Some(left.min(*fraction)),
+                Nic::Dead | Nic::Missing => None,
+            },
+        )
+    }
+
+    pub fn nic_is_missing(&self, node: usize, nic: usize) -> bool {
+        self.nics.contains(&(node, nic, Nic::Missing))
+    }
+
+    pub fn has_ailing_nics(&self) -> bool {
+        !self.nics.is_empty()
+    }
+
+    pub fn gpu_left(&self, node: usize, gpu: u32) -> f64 {
+        let left =
+            self.gpus.iter().filter(|(at, which, _)| (*at, *which) == (node, gpu)).map(|(.., left)| *left);
+        left.fold(1.0, f64::min)
+    }
+
+    /// Of the slowest GPU among the nodes, and of what is between them.
+    pub fn least_gpu_left(&self, nodes: std::ops::Range<usize>) -> f64 {
+        let gpus = self.gpus.iter().filter(|(at, ..)| nodes.contains(at)).map(|(.., left)| *left);
+        let nvlink = self.nvlink.iter().filter(|(at, _)| nodes.contains(at)).map(|(_, left)| *left);
+        gpus.chain(nvlink).fold(1.0, f64::min)
+    }
+
+    pub fn is_corrupt(&self, node: usize, gpu: u32) -> bool {
+        self.corrupt.contains(&(node, gpu))
+    }
+
+    pub fn any_corrupt(&self, nodes: std::ops::Range<usize>) -> bool {
+        self.corrupt.iter().any(|(at, _)| nodes.contains(at))
+    }
+
+    pub fn output_missing(&self, node: usize) -> bool {
+        self.missing.contains(&node)
+    }
+
+    pub fn any_output_missing(&self) -> bool {
+        !self.missing.is_empty()
+    }
+
+    pub fn garbled(&self, node: usize) -> bool {
+        self.garbled.contains(&node)
+    }
+
+    pub fn any_garbled(&self) -> bool {
+        !self.garbled.is_empty()
+    }
+
+    /// The first node whose ranks do not find the others.
+    pub fn wrong_ranks(&self) -> Option<usize> {
+        self.wrong_ranks.first().copied()
+    }
+
+    pub fn has_wrong_ranks(&self, node: usize) -> bool {
+        self.wrong_ranks.contains(&node)
+    }
+
+    pub fn report(&self, node: usize) -> Option<Report> {
+        self.reports.iter().filter(|(at, _)| *at == node).map(|(_, what)| *what).min()
+    }
+
+    pub fn connection_drops(&self, node: usize) -> bool {
+        self.connection_drops.contains(&node)
+    }
+
+    pub fn clock_jumps(&self, node: usize) -> bool {
+        self.clock_jump.contains(&node)
+    }
+
+    /// The ranks that come late, by node and number there, and by how many milliseconds.
+    pub fn stragglers(&self) -> &[(usize, u32, f64)] {
+        &self.stragglers
+    }
+
+    pub fn loaders(&self) -> &[(usize, u32, f64)] {
+        &self.loaders
+    }
+
+    /// By node, number there and step.
+    pub fn nans(&self) -> &[(usize, u32, u32)] {
+        &self.nans
+    }
+
+    /// The first rank that stops calling collectives, by node and number there.
+    pub fn desync(&self) -> Option<(usize, u32)> {
+        self.desyncs.first().copied()
+    }
+
+    /// Whether the node's cards do not reach the memory of its GPUs.
+    pub fn lacks_gdrdma(&self, node: usize) -> bool {
+        self.no_gdrdma.contains(&node)
+    }
+
+    pub fn any_comm_exposed(&self) -> bool {
+        !self.comm_exposed.is_empty()
+    }
+
+    pub fn launches_graphs(&self, node: usize) -> bool {
+        self.graph_launch.contains(&node)
+    }
+
+    /// How far the node's clock is ahead for its faults, in milliseconds, and how fast it runs, in parts of a million.
+    pub fn clock(&self, node: usize) -> (f64, f64) {
+        let sum = |faults: &[(usize, f64)]| {
+            faults.iter().filter(|(at, _)| *at == node).map(|(_, value)| *value).sum()
+        };
+        (sum(&self.clock_offset), sum(&self.clock_drift))
+    }
+}

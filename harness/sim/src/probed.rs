@@ -1,0 +1,157 @@
+//! What a pretend node tells of itself when it is probed, in the words of `probe.sh`. Whether that is good is not asked
+//! here.
+
+use super::ailments::Ailments;
+use super::clock::HostClock;
+use super::cluster::Cluster;
+use super::noise;
+use base::nodeset;
+use cluster::probe::Ask;
+use model::fault::Fault;
+use recipes::op::Op;
+use std::fmt::Write;
+
+const GIB: u64 = 1 << 30;
+
+pub fn answer(cluster: &Cluster, ask: &Ask, true_s: f64) -> String {
+    let nodes = [ask.node.clone()];
+    let faults: Vec<&Fault> = cluster.faults_of("", &nodes).map(|fault| &fault.fault).collect();
+    let mut told = Told { text: String::new() };
+    told.line("clock", "begin", &clock(cluster, &ask.node, true_s));
+    gpus(&mut told, cluster, &faults);
+    told.list("xid", &[]);
+    let is_missing = |nic: &String| {
+        faults.iter().any(|fault| matches!(fault, Fault::NicMissing { device } if device == nic))
+    };
+    let nics: Vec<String> = cluster.nics.iter().filter(|nic| !is_missing(nic)).cloned().collect();
+    // Listed by the kernel beside them, and of another maker.
+    let others: Vec<String> =
+        (0..cluster.world.other_rdma_devices).map(|at| format!("ibp{}s0f0", 115 + at)).collect();
+    told.list("nics", &nics);
+    let is_dead = |nic: &&String| {
+        faults.iter().any(|fault| matches!(fault, Fault::NicDead { device } if device == *nic))
+    };
+    let down: Vec<String> = nics.iter().filter(is_dead).map(|nic| format!("{nic} 1: DOWN")).collect();
+    told.list("other_rdma_devices", &others);
+    told.list("nics_down", &down);
+    let programs: Vec<String> = Op::ALL.iter().map(|op| op.program()).collect();
+    told.list("nccl_tests", &programs);
+    nsys(&mut told, &faults);
+    let is_full = faults.iter().any(|fault| **fault == Fault::DiskFull);
+    for (key, value) in [
+        ("efa", "2.17.2".to_owned()),
+        ("efa_installer", "1.43.1".to_owned()),
+        ("libfabric", "2.1.0amzn4.0".to_owned()),
+        ("nccl", "2.27.7".to_owned()),
+        ("cuda", "12.8.1".to_owned()),
+        ("kernel", "6.8.0-1031-SIMULATED".to_owned()),
+        ("os", "a pretend system".to_owned()),
+        ("gdrdrv", "loaded".to_owned()),
+        ("fabric_manager", "active".to_owned()),
+        ("memlock", "unlimited".to_owned()),
+        ("huge_pages", "5128".to_owned()),
+        ("shared", "writable".to_owned()),
+        ("shared_free", (if is_full { 0 } else { 1000 * GIB }).to_string()),
+        ("shared_source", "10.0.0.1@tcp:/pretend".to_owned()),
+    ] {
+        told.line("fact", key, &value);
+    }
+    match cluster.world.ofi_plugin {
+        true => told.line("fact", "ofi_nccl", "1.16.2"),
+        false => told.line("none", "ofi_nccl", "no libnccl-net that tells a version"),
+    }
+    told.list("nccl_tests_missing_libraries", &[]);
+    told.list("flow_tools", &flow_tools(cluster));
+    told.list("launchers", &["mpirun /opt/amazon/openmpi/bin/mpirun".to_owned()]);
+    told.line("none", "instance", "a pretend node has no firmware");
+    told.list("containers", &[]);
+    told.list("environment", &[]);
+    told.line("clock", "end", &clock(cluster, &ask.node, true_s));
+    told.text.push_str("harness-probe\tend\n");
+    told.text
+}
+
+/// What the node's clock shows at a true moment, as `date` prints it.
+pub fn clock(cluster: &Cluster, node: &str, true_s: f64) -> String {
+    let ailments = Ailments::of(cluster, "", "", &[node.to_owned()]);
+    let true_ns = (true_s * 1e9) as i64;
+    let shown = HostClock::of(cluster, &ailments, (0, node), true_ns).shows(true_ns);
+    format!("{}.{:09}", shown.div_euclid(1_000_000_000), shown.rem_euclid(1_000_000_000))
+}
+
+struct Told {
+    text: String,
+}
+
+impl Told {
+    fn line(&mut self, word: &str, key: &str, value: &str) {
+        // Infallible: writing to a string.
+        let _ = writeln!(self.text, "harness-probe\t{word}\t{key}\t{value}");
+    }
+
+    fn list(&mut self, key: &str, items: &[String]) {
+        let _ = writeln!(self.text, "harness-probe\tlist\t{key}");
+        for item in items {
+            self.line("item", key, item);
+        }
+    }
+}
+
+fn gpus(told: &mut Told, cluster: &Cluster, faults: &[&Fault]) {
+    let driver = match faults.iter().any(|fault| **fault == Fault::DriverDiffers) {
+        true => "550.163.01-SIMULATED",
+        false => "570.133.20-SIMULATED",
+    };
+    let missing = faults
+        .iter()
+        .filter(|fault| matches!(fault, Fault::GpuMissing { .. }))
+        .filter_map(|fault| fault.gpu());
+    let missing: Vec<u32> = missing.collect();
+    let (sm, memory) = if cluster.gpu_name.contains("A100") { (1410, 1593) } else { (1980, 2619) };
+    // The driver counts those that it sees, from 0.
+    let rows = (0..cluster.gpus).filter(|gpu| !missing.contains(gpu)).enumerate().map(|(index, _)| {
+        format!("{index}, {}, {driver}, Enabled, 0, {sm}, {memory}, 0x0000000000000001", cluster.gpu_name)
+    });
+    told.list("gpus", &rows.collect::<Vec<_>>());
+    let busy =
+        faults.iter().filter(|fault| matches!(fault, Fault::GpuBusy { .. })).filter_map(|fault| fault.gpu());
+    let busy = busy.map(|gpu| {
+        let id = 4000 + noise::digest(cluster.seed, &["busy", &gpu.to_string()]) % 1000;
+        format!("{id}, python3")
+    });
+    let mut busy: Vec<String> = busy.collect();
+    nodeset::sort(&mut busy);
+    told.list("processes", &busy);
+}
+
+/// As the script lists them: each tool, and what it can do.
+fn flow_tools(cluster: &Cluster) -> Vec<String> {
+    let world = &cluster.world;
+    let mut tools = Vec::new();
+    for tool in ["fi_rma_bw", "ib_write_bw", "ib_read_bw"].iter().filter(|_| world.flow_tools) {
+        tools.push((*tool).to_owned());
+        if world.flow_tools_cuda {
+            tools.push(format!("{tool}:cuda"));
+        }
+        // Reads over SRD are older than writes.
+        if *tool == "ib_read_bw" || (*tool == "ib_write_bw" && world.flow_tools_srd) {
+            tools.push(format!("{tool}:srd"));
+        }
+    }
+    tools
+}
+
+fn nsys(told: &mut Told, faults: &[&Fault]) {
+    if faults.iter().any(|fault| **fault == Fault::NsysMissing) {
+        told.line("none", "nsys", "no such program: nsys");
+        told.line("none", "nsys_plugins", "no nsys");
+        return;
+    }
+    let version = match faults.iter().any(|fault| **fault == Fault::NsysOld) {
+        true => "2023.2.1",
+        false => "2025.3.1",
+    };
+    told.line("fact", "nsys", version);
+    told.line("fact", "nsys_path", &format!("/opt/nvidia/nsight-systems/{version}/target-linux-x64/nsys"));
+    told.list("nsys_plugins", &["efa_metrics", "network_interface"].map(str::to_owned));
+}

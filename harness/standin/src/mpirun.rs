@@ -1,0 +1,318 @@
+//! mpirun, in the words of Open MPI: on every host of a hostfile it has the ranks started and told who they are, hands
+//! on what they print, and takes them along when it ends, however it ends. What they run is their own business.
+
+use super::place::Place;
+use super::state::State;
+use super::world::now_ns;
+use base::nodeset;
+use futures::stream::{FuturesUnordered, StreamExt};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::{Pid, getpgrp, setpgid};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::io::{self, BufRead};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, sleep_until};
+
+/// The word by which it is called on each host.
+const DAEMON: &str = "--daemon";
+/// What reaches another host, by the names that Open MPI 4 and 5 have for it.
+const AGENTS: [&str; 2] = ["OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent"];
+/// From the first failure of a rank to the end of all others: long enough for these to say what they noticed.
+const GRACE: Duration = Duration::from_secs(3);
+/// What ssh ends with where it reached nobody, or not to the end.
+const LOST: i32 = 255;
+
+pub async fn answer(state: &State, words: &[String]) -> Result<i32, String> {
+    match words {
+        [word] if word == DAEMON => daemon().await,
+        _ => first(state, &Asked::read(words)?).await,
+    }
+}
+
+/// What the words ask for.
+#[derive(Debug, PartialEq)]
+struct Asked {
+    ranks: u32,
+    per_host: u32,
+    hosts: Vec<String>,
+    /// Names of variables, or names with their values.
+    exported: Vec<String>,
+    argv: Vec<String>,
+}
+
+impl Asked {
+    fn read(words: &[String]) -> Result<Asked, String> {
+        let (mut ranks, mut per_host, mut file, mut exported) = (None, None, None, Vec::new());
+        let mut rest = words;
+        while let [word, more @ ..] = rest
+            && word.starts_with('-')
+        {
+            let [value, more @ ..] = more else { return Err(format!("a value is missing behind `{word}`")) };
+            match word.as_str() {
+                "-np" | "-n" => ranks = Some(number(word, value)?),
+                "-N" => per_host = Some(number(word, value)?),
+                "--hostfile" => file = Some(value),
+                "-x" => exported.push(value.clone()),
+                "--bind-to" => {}
+                _ => return Err(format!("it does not know this word: `{word}`")),
+            }
+            rest = more;
+        }
+        let (Some(ranks), Some(per_host), Some(file)) = (ranks, per_host, file) else {
+            return Err("it needs -np, -N and --hostfile".to_owned());
+        };
+        if rest.is_empty() {
+            return Err("no program to start".to_owned());
+        }
+        let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+        let host = |line: &str| line.split_whitespace().next().map(str::to_owned);
+        let hosts: Vec<String> = text.lines().filter_map(host).collect();
+        if u64::from(per_host) * hosts.len() as u64 != u64::from(ranks) {
+            return Err(format!("{ranks} ranks are not {per_host} on each of {} hosts", hosts.len()));
+        }
+        Ok(Asked { ranks, per_host, hosts, exported, argv: rest.to_vec() })
+    }
+}
+
+fn number(word: &str, value: &str) -> Result<u32, String> {
+    let number = value.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| format!("no number above 0 behind `{word}`: `{value}`"))
+}
+
+/// What is to be started on one host. It comes as one line of stdin, which then stays open for as long as the first
+/// process lives.
+#[derive(Serialize, Deserialize)]
+struct Order {
+    folder: String,
+    host: String,
+    hosts: Vec<String>,
+    first: u32,
+    many: u32,
+    ranks: u32,
+    start: String,
+    variables: BTreeMap<String, String>,
+    argv: Vec<String>,
+}
+
+/// The process that was called: it starts one on every host, and ends with the first code that is not 0.
+async fn first(state: &State, asked: &Asked) -> Result<i32, String> {
+    let here = Place::of_process()?.node;
+    let folder = std::env::current_dir().map_err(|error| format!("no working folder: {error}"))?;
+    let start = format!("mpirun {} {} {}", folder.display(), std::process::id(), now_ns());
+    let variable = |name: &String| match name.split_once('=') {
+        Some((name, value)) => Some((name.to_owned(), value.to_owned())),
+        None => Some((name.clone(), std::env::var(name).ok()?)),
+    };
+    let variables: BTreeMap<String, String> = asked.exported.iter().filter_map(variable).collect();
+    let heard = |kind| signal(kind).map_err(|error| format!("no signals: {error}"));
+    let (mut term, mut int) = (heard(SignalKind::terminate())?, heard(SignalKind::interrupt())?);
+    let own = state.folder.join("bin/mpirun");
+    let mut lives = Vec::new();
+    let mut ends = FuturesUnordered::new();
+    for (at, host) in asked.hosts.iter().enumerate() {
+        let order = Order {
+            folder: folder.display().to_string(),
+            host: host.clone(),
+            hosts: asked.hosts.clone(),
+            first: at as u32 * asked.per_host,
+            many: asked.per_host,
+            ranks: asked.ranks,
+            start: start.clone(),
+            variables: variables.clone(),
+            argv: asked.argv.clone(),
+        };
+        let (mut child, life) = begin(&own, *host == here, &order).await?;
+        lives.push(life);
+        ends.push(async move { (at, child.wait().await) });
+    }
+    let (mut code, mut until) = (0, None);
+    loop {
+        let late = async {
+            match until {
+                Some(at) => sleep_until(at).await,
+                None => pending().await,
+            }
+        };
+        let asked_to_end = tokio::select! {
+            biased;
+            _ = term.recv() => 143,
+            _ = int.recv() => 130,
+            ended = ends.next() => {
+                let Some((at, status)) = ended else { return Ok(code) };
+                let ended = code_of(status.map_err(|error| format!("{}: {error}", asked.hosts[at]))?);
+                if ended != 0 && code == 0 {
+                    complain(asked, at, ended);
+                    code = ended;
+                    until = Some(Instant::now() + GRACE);
+                }
+                continue;
+            }
+            () = late => code,
+        };
+        until = None;
+        code = asked_to_end;
+        lives.clear();
+    }
+}
+
+/// Starts what starts a host's ranks, and gives it its order.
+async fn begin(own: &Path, here: bool, order: &Order) -> Result<(Child, ChildStdin), String> {
+    let own = own.display().to_string();
+    let mut words = Vec::new();
+    if here {
+        words.push(own);
+    } else {
+        let agent = AGENTS.iter().find_map(|name| std::env::var(name).ok());
+        let agent = agent.unwrap_or_else(|| "ssh".to_owned());
+        words.extend(agent.split_whitespace().map(str::to_owned));
+        let quoted = shlex::try_quote(&own).map_err(|error| format!("{own}: {error}"))?;
+        words.extend([order.host.clone(), quoted.into_owned()]);
+    }
+    let [program, arguments @ ..] = words.as_slice() else {
+        return Err("no agent to reach hosts".to_owned());
+    };
+    let told = |error: io::Error| format!("`{program}` for {}: {error}", order.host);
+    let mut command = Command::new(program);
+    command.args(arguments).arg(DAEMON).stdin(Stdio::piped());
+    let mut child = command.spawn().map_err(told)?;
+    let mut life = child.stdin.take().ok_or("no pipe")?;
+    let mut line = serde_json::to_vec(order).map_err(|error| format!("no order: {error}"))?;
+    line.push(b'\n');
+    // Who has ended already does not read: how it ended tells more.
+    let _ = life.write_all(&line).await;
+    Ok((child, life))
+}
+
+fn code_of(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
+}
+
+/// What it says of the first host on which something failed; of a rank that a signal ended its own host has told.
+fn complain(asked: &Asked, at: usize, code: i32) {
+    let host = asked.hosts.get(at).map_or("", String::as_str);
+    if code == LOST {
+        let first = asked.hosts.first().map_or("", String::as_str);
+        eprintln!(
+            "ORTE has lost communication with a remote daemon.\n  HNP daemon   : [[30211,0],0] on node {first}\n  Remote daemon: [[30211,0],{at}] on node {host}"
+        );
+    } else if code < 128 {
+        let rank = at as u32 * asked.per_host;
+        eprintln!(
+            "mpirun detected that one or more processes exited with non-zero status\n  Process name: [[30211,1],{rank}]\n  Exit code:    {code}"
+        );
+    }
+}
+
+/// The process on each host: it starts the ranks, and ends with the worst of their codes.
+async fn daemon() -> Result<i32, String> {
+    // A group of its own, so that it can take its ranks along and nobody else. ssh makes one by itself.
+    let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
+    let mut stdin = io::BufReader::new(io::stdin());
+    let mut line = String::new();
+    stdin.read_line(&mut line).map_err(|error| format!("no order: {error}"))?;
+    let order: Order = serde_json::from_str(&line).map_err(|error| format!("no order: {error}"))?;
+    let own = getpgrp();
+    if own != Pid::this() {
+        return Err("no process group of its own".to_owned());
+    }
+    // The first process is gone, or wants an end: so do its ranks, and whatever they have started.
+    std::thread::spawn(move || {
+        let _ = io::copy(&mut stdin, &mut io::sink());
+        let _ = killpg(own, Signal::SIGKILL);
+    });
+    let mut ranks = Vec::new();
+    for local in 0..order.many {
+        ranks.push((order.first + local, rank(&order, local)?));
+    }
+    let mut worst = 0;
+    for (rank, mut child) in ranks {
+        let pid = child.id().unwrap_or_default();
+        let status = child.wait().await.map_err(|error| format!("rank {rank}: {error}"))?;
+        if let (Some(number), true) = (status.signal(), worst < 128) {
+            eprintln!(
+                "mpirun noticed that process rank {rank} with PID {pid} on node {} exited on signal {number} ({}).",
+                order.host,
+                name_of(number)
+            );
+        }
+        worst = worst.max(code_of(status));
+    }
+    Ok(worst)
+}
+
+fn name_of(signal: i32) -> &'static str {
+    match Signal::try_from(signal) {
+        Ok(Signal::SIGKILL) => "Killed",
+        Ok(Signal::SIGTERM) => "Terminated",
+        Ok(Signal::SIGSEGV) => "Segmentation fault",
+        Ok(signal) => signal.as_str(),
+        Err(_) => "unknown",
+    }
+}
+
+fn rank(order: &Order, local: u32) -> Result<Child, String> {
+    let [program, arguments @ ..] = order.argv.as_slice() else {
+        return Err("no program to start".to_owned());
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(&order.folder).stdin(Stdio::null()).envs(&order.variables);
+    for (name, value) in [
+        ("OMPI_COMM_WORLD_RANK", (order.first + local).to_string()),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", local.to_string()),
+        ("OMPI_COMM_WORLD_SIZE", order.ranks.to_string()),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", order.many.to_string()),
+        ("HARNESS_STANDIN_START", order.start.clone()),
+        ("HARNESS_STANDIN_NODES", nodeset::fold(&order.hosts)),
+        // All hosts may be one machine, which goes by a name of its own.
+        ("HARNESS_NODE", order.host.clone()),
+    ] {
+        command.env(name, value);
+    }
+    command.spawn().map_err(|error| {
+        format!("was unable to start the specified application: `{program}` on {}: {error}", order.host)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Asked, String> {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), "n1 slots=2\nn2 slots=2\n").expect("written");
+        let line = line.replace("FILE", &file.path().display().to_string());
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        Asked::read(&words)
+    }
+
+    #[test]
+    fn the_words_that_scripts_write_are_read() {
+        let asked = read("-np 4 -N 2 --hostfile FILE --bind-to none -x A -x B=1 prog -x 3").expect("read");
+        assert_eq!((asked.ranks, asked.per_host, asked.hosts.len()), (4, 2, 2));
+        assert_eq!(asked.exported, ["A", "B=1"]);
+        assert_eq!(asked.argv, ["prog", "-x", "3"]);
+    }
+
+    #[test]
+    fn what_it_cannot_start_is_refused() {
+        for (line, why) in [
+            ("-np 5 -N 2 --hostfile FILE prog", "5 ranks are not 2 on each of 2 hosts"),
+            ("-np 4 -N 2 --hostfile FILE", "no program"),
+            ("-np 4 -N 2 prog", "--hostfile"),
+            ("-np 0 -N 2 --hostfile FILE prog", "above 0"),
+            ("--map-by node -np 4 -N 2 --hostfile FILE prog", "--map-by"),
+            ("-np", "a value is missing"),
+        ] {
+            let refused = read(line).expect_err(line);
+            assert!(refused.contains(why), "{line}: {refused}");
+        }
+    }
+}

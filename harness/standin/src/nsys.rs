@@ -1,0 +1,185 @@
+//! nsys: `--version`, `status`, `profile` and `export`, in the words that the harness uses. Sessions that somebody starts and
+//! stops are told in `session`, what a report holds in `report`.
+
+use super::place::Place;
+use super::report::{RECORD, Seen};
+use super::state::State;
+use super::{session, tell};
+use model::fault::Fault;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use tokio::process::Command;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// A release that knows none of what profiles need.
+const OLD: &str = "2023.2.1";
+
+pub async fn answer(state: &State, words: &[String]) -> Result<i32, String> {
+    match words.split_first() {
+        Some((word, _)) if word == "--version" || word == "-v" => {
+            let place = Place::of_process()?;
+            let old = state.ails(&place.node).iter().any(|fault| matches!(fault, Fault::NsysOld));
+            let version = if old { OLD } else { &state.nsys_version };
+            tell(format!("NVIDIA Nsight Systems version {version}.0-SIMULATED"));
+            Ok(0)
+        }
+        Some((word, _)) if word == "status" => {
+            tell(
+                "SIMULATED: a stand-in for nsys\nTimestamp counter supported: Yes\nCPU Profiling Environment Check\nSampling Environment: OK",
+            );
+            Ok(0)
+        }
+        Some((word, rest)) if word == "profile" => profile(state, rest).await,
+        Some((word, rest)) if word == "export" => export(state, rest),
+        Some((word, rest)) if session::VERBS.contains(&word.as_str()) => {
+            session::answer(state, word, rest).await
+        }
+        _ => Err(format!(
+            "it knows --version, status, profile, export, {}: `{}`",
+            session::VERBS.join(", "),
+            words.join(" ")
+        )),
+    }
+}
+
+/// The switches, each with its value, and what comes behind them.
+pub fn switches(words: &[String]) -> (Vec<String>, &[String]) {
+    let mut found = Vec::new();
+    let mut rest = words;
+    while let [word, more @ ..] = rest
+        && word.starts_with('-')
+    {
+        rest = more;
+        // A short one has its value behind it.
+        match (word.starts_with("--"), more) {
+            (false, [value, more @ ..]) if word.len() == 2 => {
+                found.push(format!("{word}={value}"));
+                rest = more;
+            }
+            _ => found.push(word.clone()),
+        }
+    }
+    (found, rest)
+}
+
+pub fn value<'a>(switches: &'a [String], names: &[&str]) -> Option<&'a str> {
+    let of = |switch: &'a String| {
+        let (name, value) = switch.split_once('=')?;
+        names.contains(&name).then_some(value)
+    };
+    switches.iter().find_map(of)
+}
+
+async fn profile(state: &State, words: &[String]) -> Result<i32, String> {
+    let (switches, command) = switches(words);
+    let name = value(&switches, &["--output", "-o"]).unwrap_or("report1");
+    let (record, report) = (in_folder(&format!("{name}.qdstrm"))?, free_report(name, &switches)?);
+    let code = under(command, &record, &mut |_| Ok(())).await?;
+    if code == 0 {
+        if !record.exists() {
+            return Err(format!("the program left nothing to make {name}.nsys-rep of: it is no stand-in"));
+        }
+        generate(state, &Seen::read(&record)?.by(switches, None), &record, &report)?;
+        fs::remove_file(&record).map_err(|error| format!("{}: {error}", record.display()))?;
+    }
+    Ok(code)
+}
+
+pub fn in_folder(name: &str) -> Result<PathBuf, String> {
+    let folder = std::env::current_dir().map_err(|error| format!("no working folder: {error}"))?;
+    Ok(folder.join(name))
+}
+
+/// Where the report of this name goes, and nobody else's lies.
+pub fn free_report(name: &str, switches: &[String]) -> Result<PathBuf, String> {
+    let report = in_folder(&format!("{name}.nsys-rep"))?;
+    match report.exists() && !switches.iter().any(|switch| switch == "--force-overwrite=true") {
+        true => Err(format!("the report is there already: {}", report.display())),
+        false => Ok(report),
+    }
+}
+
+/// Runs a program that leaves its record there, hands signals on to it, and gives its exit code. `begun` is told its number.
+pub async fn under(
+    command: &[String],
+    record: &Path,
+    begun: &mut dyn FnMut(Option<u32>) -> Result<(), String>,
+) -> Result<i32, String> {
+    let [program, arguments @ ..] = command else { return Err("no program to profile".to_owned()) };
+    let told = |error| format!("`{program}`: {error}");
+    let (mut term, mut int) = (asked(SignalKind::terminate())?, asked(SignalKind::interrupt())?);
+    let mut child = Command::new(program).args(arguments).env(RECORD, record).spawn().map_err(told)?;
+    let pid = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+    begun(child.id())?;
+    let pass = |signal| pid.map(|pid| kill(pid, signal));
+    let status = loop {
+        tokio::select! {
+            biased;
+            status = child.wait() => break status.map_err(told)?,
+            _ = term.recv() => { pass(Signal::SIGTERM); }
+            _ = int.recv() => { pass(Signal::SIGINT); }
+        }
+    };
+    Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()))
+}
+
+fn asked(kind: SignalKind) -> Result<tokio::signal::unix::Signal, String> {
+    signal(kind).map_err(|error| format!("no signals: {error}"))
+}
+
+/// Makes the report of what a process recorded; what recorded nothing is no workload that this knows.
+pub fn generate(state: &State, seen: &Seen, record: &Path, report: &Path) -> Result<(), String> {
+    let told = |error| format!("{}: {error}", report.display());
+    let nothing = seen.tables(state, &["META_DATA_EXPORT".to_owned()])?.is_none();
+    let mut text = seen.text(true)?;
+    for fault in state.ails(&seen.node) {
+        match fault {
+            Fault::ReportMissing => return Ok(()),
+            Fault::ReportEmpty => text.clear(),
+            Fault::ReportTruncated => text.truncate(text.len() * 2 / 3),
+            _ => {}
+        }
+    }
+    if nothing {
+        tell("No reports were generated.");
+        return Ok(());
+    }
+    let part = report.with_extension("nsys-rep.part");
+    fs::write(&part, text).map_err(told)?;
+    fs::rename(&part, report).map_err(told)?;
+    let name = report.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    tell(format!(
+        "Generating '{}'\n[1/1] [========================100%] {name}\nGenerated:\n    {}",
+        record.display(),
+        report.display()
+    ));
+    Ok(())
+}
+
+fn export(state: &State, words: &[String]) -> Result<i32, String> {
+    let (switches, rest) = switches(words);
+    let [report] = rest else { return Err("one report is exported at a time".to_owned()) };
+    if let Some(form) = value(&switches, &["--type", "-t"]).filter(|form| *form != "parquetdir") {
+        return Err(format!("it exports `parquetdir` alone: `{form}`"));
+    }
+    let tables: Vec<String> = value(&switches, &["--tables"])
+        .map(|list| list.split(',').map(str::to_owned).collect())
+        .unwrap_or_default();
+    let own = report.strip_suffix(".nsys-rep").unwrap_or(report);
+    let output = value(&switches, &["--output", "-o"]).map_or_else(|| format!("{own}_pqtdir"), str::to_owned);
+    if Path::new(&output).exists() && value(&switches, &["--force-overwrite", "-f"]) != Some("true") {
+        return Err(format!("it is there already: {output}"));
+    }
+    let made = Seen::read(Path::new(report))?.tables(state, &tables)?.unwrap_or_default();
+    let part = PathBuf::from(format!("{output}.part"));
+    let told = |error| format!("{}: {error}", part.display());
+    fs::create_dir_all(&part).map_err(told)?;
+    for (name, bytes) in made.iter() {
+        fs::write(part.join(name), bytes).map_err(told)?;
+    }
+    fs::rename(&part, &output).map_err(told)?;
+    Ok(0)
+}

@@ -1,0 +1,137 @@
+//! The report of a stand-in for nsys: what a profiled process was, written down so that the tables can be made of it when
+//! somebody exports them. A process that is cut off leaves a record without its last line.
+
+use super::MARK;
+use super::life::Life;
+use super::place::Place;
+use super::state::State;
+use job::profile::nsys::Words;
+use job::profile::{NsysVersion, Ranks};
+use job::script::{Profile, Step};
+use job::window::{Steps, Trigger};
+use serde::{Deserialize, Serialize};
+use sim::nsys::{NamedTables, tables_of};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Tells a workload where the profiler around it wants its record.
+pub const RECORD: &str = "HARNESS_STANDIN_RECORD";
+/// The last line.
+const END: &str = "end\n";
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    case: String,
+    job: String,
+    nodes: Vec<String>,
+    steps: Vec<Step>,
+    rank: u32,
+    tasks: u32,
+    pub node: String,
+    begin_ns: i64,
+    /// Of the profiler.
+    #[serde(default)]
+    switches: Vec<String>,
+    /// What opens its window.
+    #[serde(default)]
+    window: Option<Trigger>,
+    /// From when to when by the machine's clock, where somebody started and stopped the collection by hand.
+    #[serde(default)]
+    collected_ns: Option<(i64, i64)>,
+}
+
+/// The record of a process that goes on.
+pub struct Record(PathBuf);
+
+impl Record {
+    /// Nothing where there is no profiler around the process.
+    pub fn of_process(place: &Place, life: &Life, steps: Vec<Step>) -> Result<Option<Record>, String> {
+        let Some(path) = std::env::var_os(RECORD).map(PathBuf::from) else { return Ok(None) };
+        let seen = Seen {
+            case: place.case.clone(),
+            job: place.job.clone(),
+            nodes: life.course().nodes.clone(),
+            steps,
+            rank: place.rank,
+            tasks: place.tasks,
+            node: place.node.clone(),
+            begin_ns: life.begin_ns(),
+            switches: Vec::new(),
+            window: hooked(),
+            collected_ns: None,
+        };
+        fs::write(&path, seen.text(false)?).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Some(Record(path)))
+    }
+
+    pub fn close(self) -> Result<(), String> {
+        let told = |error| format!("{}: {error}", self.0.display());
+        let mut file = OpenOptions::new().append(true).open(&self.0).map_err(told)?;
+        file.write_all(END.as_bytes()).map_err(told)
+    }
+}
+
+/// A stand-in is no python that would import the hook; it does what the hook would.
+fn hooked() -> Option<Trigger> {
+    let steps = std::env::var("HARNESS_WINDOW").ok()?;
+    Steps::try_from(steps).ok().map(Trigger::Hook)
+}
+
+impl Seen {
+    /// By a profiler that was called so; from when to when, where that was told by hand.
+    pub fn by(self, switches: Vec<String>, collected_ns: Option<(i64, i64)>) -> Seen {
+        Seen { switches, collected_ns, ..self }
+    }
+
+    pub fn text(&self, whole: bool) -> Result<String, String> {
+        let json = serde_json::to_string(self).map_err(|error| format!("no record: {error}"))?;
+        Ok(format!("{MARK} a stand-in for nsys made this report\n{json}\n{}", if whole { END } else { "" }))
+    }
+
+    /// Of a whole file alone.
+    pub fn read(path: &Path) -> Result<Seen, String> {
+        Seen::of(path, &|text| text.strip_suffix(END))
+    }
+
+    /// The same of a process that may go on.
+    pub fn so_far(path: &Path) -> Result<Seen, String> {
+        Seen::of(path, &|text| Some(text.strip_suffix(END).unwrap_or(text)))
+    }
+
+    fn of(path: &Path, whole: &dyn Fn(&str) -> Option<&str>) -> Result<Seen, String> {
+        let shown = path.display();
+        let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
+        let whole = whole(&text).filter(|text| text.starts_with(MARK));
+        let whole = whole.ok_or_else(|| format!("the report is not whole: {shown}"))?;
+        let json = whole.split_once('\n').map(|(_, json)| json).unwrap_or_default();
+        serde_json::from_str(json).map_err(|error| format!("the report is not whole: {shown}: {error}"))
+    }
+
+    /// The tables of an export, or nothing where the profiler saw nothing: its window was never open.
+    pub fn tables(&self, state: &State, tables: &[String]) -> Result<Option<Rc<NamedTables>>, String> {
+        let version = NsysVersion::parse(&state.nsys_version);
+        let profile = Profile {
+            nsys: "nsys".to_owned(),
+            version: version.ok_or_else(|| format!("no version of nsys: `{}`", state.nsys_version))?,
+            tasks: self.tasks,
+            ranks: Ranks::All,
+            node_ranks: Ranks::None,
+            name: String::new(),
+            export: "parquetdir".to_owned(),
+            tables: tables.to_vec(),
+            words: Words { every: self.switches.clone(), once_per_node: Vec::new() },
+            window: self.window.clone().map(Box::new),
+        };
+        let mut steps = self.steps.clone();
+        for step in &mut steps {
+            if let Step::Run(run) = step {
+                run.profile = Some(profile.clone());
+            }
+        }
+        let life = Life::new(state, (&self.case, &self.job), self.nodes.clone(), steps, self.begin_ns);
+        let collected = self.collected_ns.map(|(from, to)| (life.in_job_ns(from), life.in_job_ns(to)));
+        Ok(tables_of(&state.cluster, life.epoch_s(), &life.over, self.rank, collected))
+    }
+}

@@ -1,0 +1,177 @@
+//! A run that is there, read only: each artefact as it was written, nothing where it was not. What is broken is told by
+//! the file's name, and never taken for absent.
+
+use super::{StoreError, read_json};
+use model::artefact::{
+    Analyses, Analysis, CaseJobs, CaseOutcomes, CaseVerdict, Collected, Kept, Plan, RunRecord, Summary,
+};
+use recipes::metric::Metrics;
+use serde::de::DeserializeOwned;
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+#[derive(Debug)]
+pub struct Stored {
+    folder: PathBuf,
+    pub plan: Plan,
+}
+
+impl Stored {
+    pub fn open(folder: &Path) -> Result<Stored, StoreError> {
+        let path = folder.join("plan.json");
+        let plan: Plan = read_json(&path)?;
+        match odd_name(&plan) {
+            Some(name) => Err(StoreError::other(&path, &format!("no name of a file inside a run: {name:?}"))),
+            None => Ok(Stored { folder: folder.to_owned(), plan }),
+        }
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub fn case(&self, case: &str) -> PathBuf {
+        self.folder.join("cases").join(case)
+    }
+
+    pub fn record(&self) -> Result<Option<RunRecord>, StoreError> {
+        optional(&self.folder.join("run.json"))
+    }
+
+    /// Where tasks of a cluster read its reports, where any did.
+    pub fn analyses(&self) -> Result<Option<Analyses>, StoreError> {
+        optional(&self.folder.join("analyses.json"))
+    }
+
+    pub fn summary(&self) -> Result<Option<Summary>, StoreError> {
+        optional(&self.folder.join("summary.json"))
+    }
+
+    pub fn jobs(&self, case: &str) -> Result<Option<CaseJobs>, StoreError> {
+        optional(&self.case(case).join("job.json"))
+    }
+
+    pub fn collected(&self, case: &str) -> Result<Option<Collected>, StoreError> {
+        let path = self.case(case).join("collected.json");
+        let collected: Option<Collected> = optional(&path)?;
+        let odd = collected.iter().flat_map(|found| &found.files).find(|file| !is_inside(&file.path));
+        match odd {
+            Some(file) => Err(StoreError::other(&path, &format!("no file inside the case: {:?}", file.path))),
+            None => Ok(collected),
+        }
+    }
+
+    /// The reports that were kept whole, where the case is profiled.
+    pub fn kept(&self, case: &str) -> Result<Option<Kept>, StoreError> {
+        optional(&self.case(case).join("reports.json"))
+    }
+
+    pub fn analysis(&self, case: &str) -> Result<Option<Analysis>, StoreError> {
+        optional(&self.case(case).join("analysis.json"))
+    }
+
+    pub fn metrics(&self, case: &str) -> Result<Option<Metrics>, StoreError> {
+        let path = self.case(case).join("metrics.parquet");
+        let Some(bytes) = bytes(&path)? else { return Ok(None) };
+        let read = recipes::parquet::from_parquet(&bytes);
+        read.map(Some).map_err(|error| {
+            StoreError::other(
+                &path,
+                &format!("{error}; `--from analyze` makes it anew from what was collected"),
+            )
+        })
+    }
+
+    pub fn verdict(&self, case: &str) -> Result<Option<CaseVerdict>, StoreError> {
+        let path = self.case(case).join("verdict.json");
+        let verdict: Option<CaseVerdict> = optional(&path)?;
+        let planned = self.plan.cases.iter().find(|planned| planned.name == case);
+        let names = planned.into_iter().flat_map(|planned| &planned.assertions).map(|one| &one.name);
+        match &verdict {
+            Some(verdict) if !names.eq(verdict.verdicts.iter().map(|one| &one.name)) => {
+                let why =
+                    "its verdicts are not one for each assertion of the plan; `--from judge` makes them anew";
+                Err(StoreError::other(&path, &why))
+            }
+            _ => Ok(verdict),
+        }
+    }
+
+    pub fn outcomes(&self, case: &str) -> Result<Option<CaseOutcomes>, StoreError> {
+        optional(&self.case(case).join("outcomes.json"))
+    }
+
+    /// When the run told of its beginning, and when it last told of anything.
+    pub fn told(&self) -> Result<Option<(String, String)>, StoreError> {
+        let Some(bytes) = bytes(&self.folder.join("events.jsonl"))? else { return Ok(None) };
+        // A line that was cut off was never written.
+        let moments: Vec<String> = bytes
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok())
+            .filter_map(|event| event["at"].as_str().map(str::to_owned))
+            .collect();
+        Ok(moments.first().cloned().zip(moments.last().cloned()))
+    }
+}
+
+/// No file system has longer names, nor longer paths.
+const LONGEST_NAME: usize = 255;
+const LONGEST_PATH: usize = 4000;
+
+/// Whether a path leads below where it starts, by plain names alone, which a terminal can show.
+pub fn is_inside(path: &str) -> bool {
+    !path.is_empty()
+        && path.len() <= LONGEST_PATH
+        && !path.contains(char::is_control)
+        && !path.split('/').any(|name| name.is_empty() || name.len() > LONGEST_NAME)
+        && Path::new(path).components().all(|component| matches!(component, Component::Normal(_)))
+}
+
+/// A name by which files would be written elsewhere than in the run's folder. Plans may come from other machines.
+fn odd_name(plan: &Plan) -> Option<&str> {
+    let one = |name: &&str| !is_inside(name) || name.contains('/');
+    let jobs = || plan.cases.iter().flat_map(|case| &case.jobs);
+    let single = std::iter::once(plan.run_id.as_str())
+        .chain(plan.cases.iter().map(|case| case.name.as_str()))
+        .chain(jobs().map(|job| job.name.as_str()))
+        .find(one);
+    let mut files = jobs().flat_map(|job| &job.expected).map(|file| file.name.as_str());
+    single.or_else(|| files.find(|name| !is_inside(name)))
+}
+
+pub(super) fn optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StoreError> {
+    match bytes(path)? {
+        Some(_) => read_json(path).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn bytes(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::at(path, error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_inside;
+
+    #[test]
+    fn only_plain_names_lead_inside() {
+        for path in ["a", "raw/j/x", "a.b", "..a"] {
+            assert!(is_inside(path), "{path}");
+        }
+        for path in
+            ["", "/a", "..", "a/../b", "./a", "a//b", "a/", "a\0b", "a/..", "a\nb", "\u{1b}[2J", "a\u{9b}"]
+        {
+            assert!(!is_inside(path), "{path:?}");
+        }
+        let long = "a".repeat(255);
+        assert!(
+            is_inside(&long) && !is_inside(&(long.clone() + "a")) && !is_inside(&vec![long; 16].join("/"))
+        );
+    }
+}

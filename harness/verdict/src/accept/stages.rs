@@ -1,0 +1,90 @@
+//! The stages of an acceptance, and which cases of a suite are whose: by how many nodes they are placed on.
+
+use config::suite::{Case, Placement, Suite, Workload};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// From the cheapest to the dearest: who fails in one costs nothing in those behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    Preflight,
+    Single,
+    Pairs,
+    Groups,
+    All,
+}
+
+impl Stage {
+    pub const ALL: [Stage; 5] = [Stage::Preflight, Stage::Single, Stage::Pairs, Stage::Groups, Stage::All];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Preflight => "preflight",
+            Stage::Single => "single node",
+            Stage::Pairs => "pairs",
+            Stage::Groups => "groups",
+            Stage::All => "all",
+        }
+    }
+
+    /// Good as part of a file's name.
+    pub fn slug(self) -> &'static str {
+        match self {
+            Stage::Single => "single",
+            stage => stage.name(),
+        }
+    }
+
+    fn of(case: &Case) -> Stage {
+        match (&case.workload, case.placement) {
+            (Workload::NicPairs(_), _) => Stage::Pairs,
+            (_, Placement::Each | Placement::EachGpu | Placement::Nodes(0 | 1)) => Stage::Single,
+            (_, Placement::Pairs | Placement::Nodes(2) | Placement::Groups(0..=2)) => Stage::Pairs,
+            (_, Placement::Nodes(_) | Placement::Groups(_)) => Stage::Groups,
+            (_, Placement::All) => Stage::All,
+        }
+    }
+}
+
+/// The suite of each stage that has one; or all that keeps this suite from accepting anything.
+pub fn divide(suite: &Suite) -> Result<BTreeMap<Stage, Suite>, Vec<String>> {
+    let mut mistakes = Vec::new();
+    let mut stages: BTreeMap<Stage, Suite> = BTreeMap::new();
+    for case in &suite.cases {
+        let odd = match case {
+            Case { expected_failure: Some(_), .. } => Some("its failure is expected"),
+            Case { must_end: Some(_), .. } => Some("it says how it must end"),
+            case if !case.sim_faults.is_empty() => Some("it brings faults of its own"),
+            case if case.assertions.is_empty() => Some("it asserts nothing"),
+            _ => None,
+        };
+        if let Some(odd) = odd {
+            let (file, line) = (&suite.file, case.line);
+            mistakes.push(format!("{file}:{line}: no case to accept nodes by, {odd}: `{}`", case.name));
+        }
+        let of_stage =
+            stages.entry(Stage::of(case)).or_insert_with(|| Suite { cases: Vec::new(), ..suite.clone() });
+        // Each new node has its own run of what is declared for one node.
+        let placement = match case.placement {
+            Placement::Nodes(0 | 1) => Placement::Each,
+            placement => placement,
+        };
+        of_stage.cases.push(Case { placement, ..case.clone() });
+    }
+    for of_stage in stages.values_mut() {
+        let names: BTreeSet<String> = of_stage.cases.iter().map(|case| case.name.clone()).collect();
+        // What must have passed in a stage before has passed for all who came so far.
+        of_stage.cases.iter_mut().for_each(|case| case.after.retain(|name| names.contains(name)));
+    }
+    if suite.cases.is_empty() {
+        mistakes.push(format!("{}: it has no case", suite.file));
+    }
+    if mistakes.is_empty() { Ok(stages) } else { Err(mistakes) }
+}
+
+/// On how many nodes a case of `groups` is placed.
+pub fn size_of_group(case: &Case) -> usize {
+    match case.placement {
+        Placement::Groups(k) | Placement::Nodes(k) => k as usize,
+        _ => 2,
+    }
+}

@@ -1,0 +1,162 @@
+//! How each node stands after a run: the assertions that did not pass for it, and which cases said nothing of it.
+
+use crate::judge::is_reported_only;
+use crate::unjudged;
+use model::artefact::{BELOW_FLOOR, CaseVerdict, Plan, PlannedCase, Status};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Nothing in it: every assertion of every case passed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Standing {
+    pub bad: Vec<Bad>,
+}
+
+/// An assertion that did not pass.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bad {
+    pub name: String,
+    pub case: String,
+    pub status: Status,
+    pub message: String,
+    pub metric: String,
+    pub part: Option<String>,
+    /// It speaks of this node alone, rather than of all that ran together.
+    pub is_own: bool,
+    /// It is below a published floor, and nothing separates it from its peers.
+    pub is_alike: bool,
+    /// The others of the jobs that it speaks of.
+    pub with: BTreeSet<String>,
+}
+
+impl Standing {
+    pub fn has_passed(&self) -> bool {
+        self.bad.is_empty()
+    }
+
+    pub fn any(&self, status: Status) -> bool {
+        self.bad.iter().any(|bad| bad.status == status)
+    }
+
+    /// Measured, and out of bounds; what affects all nodes alike is no failure of one.
+    pub fn has_failed(&self) -> bool {
+        let is_failure =
+            |bad: &Bad| matches!(bad.status, Status::Fail | Status::UnexpectedPass) && !bad.is_alike;
+        self.bad.iter().any(is_failure)
+    }
+
+    /// The gravest of it, in words.
+    pub fn why(&self) -> String {
+        let gravest = [Status::Fail, Status::Error, Status::Inconclusive];
+        let of = |status: &Status| self.bad.iter().find(|bad| bad.status == *status);
+        match gravest.iter().find_map(of).or(self.bad.first()) {
+            Some(bad) => format!("{}: {}", bad.status, bad.message),
+            None => String::new(),
+        }
+    }
+
+    /// A few of the assertions, measured failures first.
+    pub fn names(&self) -> Vec<String> {
+        const SHOWN: usize = 8;
+        let (failed, rest): (Vec<&Bad>, Vec<&Bad>) =
+            self.bad.iter().partition(|bad| bad.status == Status::Fail);
+        failed.into_iter().chain(rest).take(SHOWN).map(|bad| bad.name.clone()).collect()
+    }
+}
+
+/// Of each of these nodes, by what a stored run came to.
+pub fn standings(nodes: &[String], plan: &Plan, verdicts: &[CaseVerdict]) -> BTreeMap<String, Standing> {
+    let mut standings: BTreeMap<String, Standing> =
+        nodes.iter().map(|node| (node.clone(), Standing::default())).collect();
+    for case in &plan.cases {
+        let found = verdicts.iter().find(|verdict| verdict.suite == case.suite && verdict.case == case.name);
+        let mut told: BTreeSet<&str> = BTreeSet::new();
+        // Fewer verdicts than assertions leave nobody judged.
+        let judged = found.map(|found| found.verdicts.as_slice());
+        let judged = judged.filter(|judged| judged.len() == case.assertions.len()).unwrap_or_default();
+        let jobs: BTreeMap<&str, &[String]> =
+            case.jobs.iter().map(|job| (job.name.as_str(), job.nodes.as_slice())).collect();
+        // What only reports judges no node.
+        let judged = case.assertions.iter().zip(judged).filter(|(_, verdict)| !is_reported_only(verdict));
+        for (assertion, verdict) in judged {
+            let of_jobs = || {
+                let named = assertion.jobs.iter().filter_map(|job| jobs.get(job.as_str()));
+                named.flat_map(|nodes| nodes.iter().map(String::as_str)).collect::<BTreeSet<_>>()
+            };
+            let concerned: BTreeSet<&str> = match &assertion.node {
+                Some(node) => [node.as_str()].into(),
+                None => of_jobs(),
+            };
+            for node in concerned {
+                // With nothing to compare it with, a number speaks neither for a node nor against it.
+                if verdict.status == Status::Unjudged {
+                    continue;
+                }
+                told.extend(nodes.iter().map(String::as_str).find(|known| *known == node));
+                if verdict.status == Status::Pass {
+                    continue;
+                }
+                let Some(standing) = standings.get_mut(node) else { continue };
+                standing.bad.push(Bad {
+                    name: verdict.name.clone(),
+                    case: case.name.clone(),
+                    status: verdict.status,
+                    message: verdict.message.clone(),
+                    metric: verdict.metric.clone(),
+                    part: verdict.part.clone(),
+                    is_own: assertion.node.is_some(),
+                    is_alike: verdict.cause.as_deref() == Some(BELOW_FLOOR),
+                    with: of_jobs().into_iter().filter(|other| *other != node).map(str::to_owned).collect(),
+                });
+            }
+        }
+        for (node, standing) in standings.iter_mut().filter(|(node, _)| !told.contains(node.as_str())) {
+            standing.bad.push(untold(node, case));
+        }
+    }
+    let judged: Vec<&CaseVerdict> = verdicts.iter().collect();
+    for node in unjudged::nodes_without_judged(plan, &judged) {
+        let Some(standing) = standings.get_mut(&node) else { continue };
+        standing.bad.push(Bad {
+            message: "a part of it has no judged number: there is nothing to compare it with".to_owned(),
+            ..nothing(&node)
+        });
+    }
+    if plan.cases.is_empty() {
+        standings.iter_mut().for_each(|(node, standing)| standing.bad.push(nothing(node)));
+    }
+    standings
+}
+
+fn nothing(node: &str) -> Bad {
+    Bad {
+        name: String::new(),
+        case: String::new(),
+        status: Status::Inconclusive,
+        message: format!("no case was planned on it: {node}"),
+        metric: String::new(),
+        part: None,
+        is_own: true,
+        is_alike: false,
+        with: BTreeSet::new(),
+    }
+}
+
+/// What is asked of nobody holds of nobody.
+fn untold(node: &str, case: &PlannedCase) -> Bad {
+    let why = case.skip.clone().unwrap_or_else(|| "none of its assertions speaks of it".to_owned());
+    Bad {
+        name: format!("{}::{}", case.suite, case.name),
+        case: case.name.clone(),
+        status: Status::Inconclusive,
+        message: format!("`{}` says nothing of {node}: {why}", case.name),
+        metric: String::new(),
+        part: None,
+        is_own: false,
+        is_alike: false,
+        with: BTreeSet::new(),
+    }
+}
+
+#[cfg(test)]
+#[path = "standing_tests.rs"]
+mod tests;

@@ -1,0 +1,207 @@
+//! The course of nodes, who meets whom, and what stages a suite gives: tables of small fleets.
+
+use super::course::{Course, Open, Seen, line};
+use super::placing::{Had, all, flows_of_pairs, groups, jobs_of_pairs, pairs};
+use super::stages::{Stage, divide};
+use super::standing::{Bad, Standing};
+use crate::isolate::evidence::Line;
+use config::suite::Suite;
+use model::artefact::Status;
+use plan::Placed;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn names(prefix: &str, n: usize) -> Vec<String> {
+    (1..=n).map(|at| format!("{prefix}{at}")).collect()
+}
+
+fn shown(placed: &[Placed]) -> Vec<String> {
+    placed.iter().map(|job| format!("{}:{}", job.round, job.nodes.join("+"))).collect()
+}
+
+#[test]
+fn partners_are_taken_in_turn_and_nobody_has_one_twice() {
+    let (new, good) = (names("n", 5), names("g", 2));
+    let first = pairs(&new, &good, &Had::new());
+    assert_eq!(shown(&jobs_of_pairs(&first)), ["1:n1+g1", "1:n2+g2", "2:n3+g1", "2:n4+g2", "3:n5+g1"]);
+    let had: Had = first.iter().map(|(node, with)| (node.clone(), BTreeSet::from([with.clone()]))).collect();
+    let second = pairs(&new[..1], &good, &had);
+    assert_eq!(shown(&flows_of_pairs(&second)), ["1:n1+g2", "1:g2+n1"]);
+    let both: Had = BTreeMap::from([("n1".to_owned(), good.iter().cloned().collect())]);
+    assert_eq!(pairs(&new[..1], &good, &both), []);
+    // One that has proven itself is no partner of its own.
+    assert_eq!(pairs(&names("g", 1), &names("g", 1), &Had::new()), []);
+}
+
+#[test]
+fn groups_cover_all_and_are_filled_up_with_good_nodes_before_others() {
+    let new = names("n", 5);
+    assert_eq!(shown(&groups(&new, &names("g", 4), 4)), ["1:n1+n2+n3+n4", "1:n5+g1+g2+g3"]);
+    assert_eq!(shown(&groups(&new, &names("g", 1), 4)), ["1:n1+n2+n3+n4", "2:n3+n4+n5+g1"]);
+    assert_eq!(shown(&groups(&new[..2], &[], 4)), Vec::<String>::new());
+    assert_eq!(shown(&groups(&[], &names("g", 4), 4)), Vec::<String>::new());
+}
+
+#[test]
+fn all_are_run_on_as_many_as_there_are_numbers_for() {
+    let (new, good) = (names("n", 5), names("g", 3));
+    let at = |known: &[usize], good: &[String]| {
+        let sets = all(&new, good, &|n| known.contains(&n));
+        sets.iter().map(|set| set.nodes.len()).collect::<Vec<_>>()
+    };
+    assert_eq!(at(&[5], &good), [5]);
+    assert_eq!(at(&[4, 8], &good), [8]);
+    // Nobody fills them up: in sets of fewer, if these are more than half.
+    assert_eq!(at(&[4, 8], &[]), [4, 4]);
+    assert_eq!(at(&[2, 8], &[]), [5]);
+    assert_eq!(all(&names("n", 1), &[], &|_| true), []);
+}
+
+#[test]
+fn a_case_is_of_the_stage_that_its_nodes_make_it_and_odd_ones_are_refused() {
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/acceptance-p5.toml"));
+    let suite = Suite::read(&text.expect("read"), "suites/acceptance-p5.toml").expect("a suite");
+    let stages = divide(&suite).expect("stages");
+    let of = |stage: &Stage| stages[stage].cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>();
+    assert_eq!(of(&Stage::Single), ["gpu-each", "node-all_reduce"]);
+    assert_eq!(of(&Stage::Pairs), ["pair-all_reduce", "pair-all_gather", "nic-pairs"]);
+    assert_eq!(of(&Stage::Groups), ["group-all_gather"]);
+    assert_eq!(of(&Stage::All), ["all-all_reduce", "all-all_gather"]);
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/canary.toml"));
+    let canary = Suite::read(&text.expect("read"), "suites/canary.toml").expect("a suite");
+    let why = divide(&canary).expect_err("refused").join("\n");
+    assert!(why.contains("no case to accept nodes by, it says how it must end: `nic-slow`"), "{why}");
+}
+
+fn bad(status: Status, with: &[&str]) -> Standing {
+    let with = with.iter().map(|node| (*node).to_owned()).collect();
+    let bad = Bad {
+        name: "s::c::busbw@x".into(),
+        case: "c".into(),
+        status,
+        message: "too slow".into(),
+        metric: "nccl.busbw".into(),
+        part: None,
+        is_alike: false,
+        is_own: false,
+        with,
+    };
+    Standing { bad: vec![bad] }
+}
+
+fn seen(standings: &[(&str, Standing)]) -> Seen {
+    Seen {
+        run: "run".into(),
+        standings: standings.iter().map(|(node, standing)| ((*node).to_owned(), standing.clone())).collect(),
+        lines: Vec::new(),
+    }
+}
+
+fn course(new: usize, good: usize) -> Course {
+    Course { candidates: names("n", new), partners: names("g", good), ..Course::default() }
+}
+
+/// Both rounds of the pairs of n1, which met g1 and then g2.
+fn twice(first: Standing, second: Standing) -> (Course, Vec<Open>) {
+    let mut course = course(1, 2);
+    let open = course.first(Stage::Pairs, &seen(&[("n1", first)]));
+    let again = course.once_more(Stage::Pairs, open);
+    course.second(Stage::Pairs, again.clone(), &seen(&[("n1", second)]));
+    (course, again)
+}
+
+#[test]
+fn who_fails_with_two_good_ones_is_rejected_and_who_fails_with_one_is_not_decided() {
+    let (course, _) = twice(bad(Status::Fail, &["g1"]), bad(Status::Fail, &["g2"]));
+    assert_eq!(course.rejected[0].culprits[0].code, "HRN-NODE-UNCLEAR");
+    assert!(course.rejected[0].culprits[0].evidence.contains("with g1 and with g2"), "{:?}", course.rejected);
+    let (course, _) = twice(bad(Status::Fail, &["g1"]), Standing::default());
+    assert!(course.undecided[0].why.contains("not with g1, of whom nobody is shown to be bad"), "{course:?}");
+    assert!(course.candidates.is_empty() && course.rejected.is_empty());
+}
+
+#[test]
+fn what_the_machinery_kept_from_being_measured_may_pass_then_and_what_says_nothing_may_not() {
+    let (course, _) = twice(bad(Status::Error, &["g1"]), Standing::default());
+    assert_eq!(course.candidates, ["n1"]);
+    let (course, again) = twice(bad(Status::Inconclusive, &["g1"]), Standing::default());
+    assert!(again.is_empty() && course.undecided.len() == 1 && course.candidates.is_empty(), "{course:?}");
+    let (course, _) = twice(bad(Status::Error, &["g1"]), bad(Status::Error, &["g2"]));
+    assert!(course.undecided[0].why.starts_with("tried twice, and nobody is named"), "{course:?}");
+    for status in [Status::Skipped, Status::ExpectedFailure] {
+        let (course, _) = twice(bad(status, &["g1"]), Standing::default());
+        assert_eq!((course.candidates.len(), course.undecided.len()), (0, 1), "{status}");
+    }
+}
+
+#[test]
+fn a_partner_with_whom_all_fail_is_withdrawn_and_its_nodes_are_not_blamed() {
+    let mut course = course(2, 2);
+    let first = seen(&[("n1", bad(Status::Fail, &["g1"])), ("n2", bad(Status::Fail, &["g1"]))]);
+    let open = course.first(Stage::Pairs, &first);
+    let again = course.once_more(Stage::Pairs, open);
+    course.second(Stage::Pairs, again, &seen(&[("n1", Standing::default()), ("n2", Standing::default())]));
+    assert_eq!(course.withdrawn[0].node, "g1");
+    assert_eq!((course.candidates.len(), course.partners.as_slice()), (2, &["g2".to_owned()][..]));
+}
+
+#[test]
+fn who_ran_with_one_that_is_named_is_tried_again_and_goes_on() {
+    let mut course = course(2, 0);
+    let mut first = seen(&[("n1", bad(Status::Fail, &["n2"])), ("n2", bad(Status::Fail, &["n1"]))]);
+    first.lines = vec![line("HRN-NIC-SLOW", "n2", "rdmap79s0", "4.8 GB/s")];
+    let open = course.first(Stage::Pairs, &first);
+    assert_eq!(course.rejected[0].node, "n2");
+    let again = course.once_more(Stage::Pairs, open);
+    course.second(Stage::Pairs, again, &seen(&[("n1", Standing::default())]));
+    assert_eq!((course.candidates.as_slice(), course.undecided.len()), (&["n1".to_owned()][..], 0));
+}
+
+#[test]
+fn who_fills_a_group_up_answers_for_what_is_its_own_there() {
+    let filled = |own: Standing, lines: Vec<Line>| {
+        let mut course = course(3, 0);
+        let fails = |with: &[&str]| bad(Status::Fail, with);
+        let first = seen(&[("n1", fails(&["n2"])), ("n2", fails(&["n1"])), ("n3", Standing::default())]);
+        let open = course.first(Stage::Groups, &first);
+        let again = course.once_more(Stage::Groups, open);
+        let mut second = seen(&[("n1", Standing::default()), ("n2", Standing::default()), ("n3", own)]);
+        second.lines = lines;
+        course.second(Stage::Groups, again, &second);
+        course.candidates.contains(&"n3".to_owned())
+    };
+    let mut own = bad(Status::Fail, &["n1"]);
+    assert!(filled(own.clone(), Vec::new()), "what ran together is no proof against one of it");
+    own.bad[0].is_own = true;
+    assert!(!filled(own.clone(), Vec::new()));
+    assert!(!filled(own, vec![line("HRN-NIC-DEAD", "n3", "rdmap79s0", "moved no byte")]));
+}
+
+#[test]
+fn where_most_of_a_fleet_cannot_run_nobody_is_rejected() {
+    let mut course = course(4, 0);
+    let broken = |node: &'static str| (node, bad(Status::Error, &[]));
+    let mut all = seen(&[broken("n1"), broken("n2"), broken("n3"), ("n4", Standing::default())]);
+    all.lines = vec![line("HRN-NODE-BROKEN", "n1", "node", "exit 127")];
+    assert!(course.first(Stage::Single, &all).is_empty());
+    assert_eq!((course.rejected.len(), course.undecided.len(), course.candidates.len()), (0, 3, 1));
+}
+
+#[test]
+fn a_failure_by_itself_has_the_code_of_what_it_shows() {
+    let mut of_gpu = bad(Status::Fail, &[]);
+    of_gpu.bad[0].part = Some("gpu3".into());
+    let mut wrong = of_gpu.clone();
+    wrong.bad[0].metric = "nccl.wrong".into();
+    for (standing, alone, code) in [
+        (of_gpu, true, "HRN-GPU-SLOW"),
+        (wrong, true, "HRN-GPU-WRONG"),
+        (bad(Status::Fail, &[]), true, "HRN-NVLINK-SLOW"),
+        (bad(Status::Fail, &[]), false, "HRN-NODE-UNCLEAR"),
+    ] {
+        let mut course = course(1, 0);
+        let open = course.first(Stage::Single, &seen(&[("n1", standing)]));
+        assert!(course.settle_single(open, alone).is_empty());
+        assert_eq!(course.rejected[0].culprits[0].code, code);
+    }
+}

@@ -1,0 +1,155 @@
+//! Two runs held against each other: first whether they can be, then the verdicts that are others now, and the numbers that
+//! differ by more than they vary. What is in one of them alone is told, and is never the same.
+
+mod numbers;
+#[cfg(test)]
+mod tests;
+mod verdicts;
+
+pub use numbers::{Beyond, Changed, Numbers};
+pub use verdicts::{Turned, Verdicts};
+
+use crate::fingerprint::{Difference, differences};
+use crate::history::past::Run;
+use base::nodeset;
+use model::artefact::FORMAT;
+use model::exit_code;
+use serde::Serialize;
+
+#[derive(Debug, Serialize)]
+pub struct Comparison {
+    pub format: u32,
+    pub a: Side,
+    pub b: Side,
+    /// Why nothing of the one says anything of the other. Empty where they can be compared.
+    pub apart: Vec<String>,
+    /// The software and settings that differ, or that one of them alone tells.
+    pub software: Vec<Difference>,
+    pub verdicts: Verdicts,
+    pub metrics: Numbers,
+    pub outcome: Outcome,
+    /// What made it so.
+    pub because: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Side {
+    pub run: String,
+    pub made: String,
+    pub suites: Vec<String>,
+    pub inventory: String,
+    pub instance: String,
+    pub nodes: String,
+    pub simulated: bool,
+    pub state: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Or better.
+    Same,
+    Worse,
+    CouldNotTell,
+}
+
+impl Outcome {
+    pub fn exit_code(self) -> i32 {
+        match self {
+            Outcome::Same => exit_code::PASSED,
+            Outcome::Worse => exit_code::FAILED,
+            Outcome::CouldNotTell => exit_code::COULD_NOT_TELL,
+        }
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Outcome::Same => "the same, or better",
+            Outcome::Worse => "worse",
+            Outcome::CouldNotTell => "could not tell",
+        }
+    }
+}
+
+pub fn compare(a: &Run, b: &Run) -> Result<Comparison, String> {
+    let verdicts = verdicts::compare(a, b);
+    let metrics = numbers::compare(a, b)?;
+    let apart = apart(a, b);
+    let (outcome, because) = outcome(&apart, &verdicts, &metrics);
+    Ok(Comparison {
+        format: FORMAT,
+        a: side(a),
+        b: side(b),
+        apart,
+        software: differences(&a.fingerprint(), &b.fingerprint()),
+        verdicts,
+        metrics,
+        outcome,
+        because,
+    })
+}
+
+fn side(run: &Run) -> Side {
+    let plan = run.plan();
+    Side {
+        run: plan.run_id.clone(),
+        made: run.made.clone(),
+        suites: plan.suites.clone(),
+        inventory: plan.inventory.clone(),
+        instance: plan.instance.name.clone(),
+        nodes: nodeset::fold(&plan.nodes),
+        simulated: run.is_simulated(),
+        state: run.state(),
+    }
+}
+
+fn apart(a: &Run, b: &Run) -> Vec<String> {
+    let mut why = Vec::new();
+    let (of_a, of_b) = (&a.plan().instance.name, &b.plan().instance.name);
+    if of_a != of_b {
+        why.push(format!("they are of two instances: `{of_a}` and `{of_b}`"));
+    }
+    if a.is_simulated() != b.is_simulated() {
+        let pretend = if a.is_simulated() { a } else { b };
+        why.push(format!("one of them is simulated, and the other is not: {}", pretend.id()));
+    }
+    if a.id() == b.id() {
+        why.push(format!("they are one run: {}", a.id()));
+    }
+    why
+}
+
+/// Worse beats what could not be told, and what could not be told is not the same.
+fn outcome(apart: &[String], verdicts: &Verdicts, metrics: &Numbers) -> (Outcome, Vec<String>) {
+    if !apart.is_empty() {
+        return (Outcome::CouldNotTell, apart.to_vec());
+    }
+    let counted = |n: usize, what: &str| (n > 0).then(|| format!("{n} {what}"));
+    let worse: Vec<String> = [
+        counted(verdicts.worse(), "verdicts are worse"),
+        counted(metrics.worse(), "numbers are worse by more than they vary"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !worse.is_empty() {
+        return (Outcome::Worse, worse);
+    }
+    let nothing = verdicts.told_in_both == 0 && metrics.compared == 0;
+    let open: Vec<String> = [
+        nothing.then(|| "nothing was measured in both".to_owned()),
+        counted(verdicts.untold(), "verdicts of the second run tell nothing"),
+        counted(metrics.unknown(), "numbers are worse, and how much they vary is not known"),
+        counted(metrics.moved(), "numbers that have no better side are others"),
+        counted(verdicts.only_a.len(), "assertions are in the first run alone"),
+        counted(metrics.only_a.len(), "numbers are in the first run alone"),
+        counted(metrics.uncounted.len(), "numbers are not counted, for they are doubted or none"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    match open.is_empty() {
+        true => (Outcome::Same, vec!["nothing is worse by more than it varies".to_owned()]),
+        false => (Outcome::CouldNotTell, open),
+    }
+}

@@ -1,0 +1,234 @@
+//! The numbers of two runs, by what they are of: the middles of both, and whether they lie further apart than the samples of
+//! both vary. The samples of one run share its moment, so that no change is told that two healthy runs may differ by.
+
+use crate::history::past::Run;
+use crate::history::series::{Key, Samples, doubt};
+use config::baseline::propose::floor;
+use config::bounds::{self, KeySpread, Pool, Spread};
+use recipes::unit::{Better, Unit};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Default, Serialize)]
+pub struct Numbers {
+    /// Held against each other.
+    pub compared: usize,
+    /// All of them, the worst first.
+    pub all: Vec<Changed>,
+    pub only_a: Vec<String>,
+    pub only_b: Vec<String>,
+    /// Measured in both, and not compared: why.
+    pub uncounted: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Changed {
+    pub metric: String,
+    pub of: String,
+    pub unit: Unit,
+    pub better: Better,
+    pub a: f64,
+    pub b: f64,
+    pub n_a: usize,
+    pub n_b: usize,
+    /// As a fraction of what it was; nothing where that was zero.
+    pub change: Option<f64>,
+    /// So far they may lie apart by chance; nothing where it is not known how much they vary.
+    pub within: Option<f64>,
+    pub beyond: Beyond,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Beyond {
+    Worse,
+    /// Worse by more than is declared, of numbers whose spread nobody knows.
+    Unknown,
+    /// Beyond it, and neither side is the better one.
+    Moved,
+    Better,
+    No,
+}
+
+impl Beyond {
+    pub fn word(self) -> &'static str {
+        match self {
+            Beyond::Worse => "worse",
+            Beyond::Unknown => "worse?",
+            Beyond::Moved => "moved",
+            Beyond::Better => "better",
+            Beyond::No => "same",
+        }
+    }
+}
+
+type Measured = BTreeMap<(String, Key), (Unit, Better, Samples)>;
+
+pub fn compare(a: &Run, b: &Run) -> Result<Numbers, String> {
+    let (of_a, of_b) = (measured(a)?, measured(b)?);
+    let name = |(metric, key): &(String, Key)| format!("{metric} {key}");
+    let mut numbers = Numbers {
+        only_a: of_a.keys().filter(|key| !of_b.contains_key(*key)).map(name).collect(),
+        only_b: of_b.keys().filter(|key| !of_a.contains_key(*key)).map(name).collect(),
+        ..Numbers::default()
+    };
+    let both = || of_a.iter().filter_map(|(key, one)| Some((key, one, of_b.get(key)?)));
+    let pairs = both().count() as u32;
+    let pools = pools(&of_a, &of_b);
+    let resolutions = resolutions(&of_a, &of_b);
+    for (key, (unit, better, was), (_, _, is)) in both() {
+        if let Some(why) = was.why_not().or_else(|| is.why_not()) {
+            numbers.uncounted.push(format!("{}: {why}", name(key)));
+            continue;
+        }
+        numbers.compared += 1;
+        let metric = key.0.as_str();
+        let known = Known {
+            pool: pools.get(metric),
+            resolution: resolutions.get(metric).copied().unwrap_or_default(),
+            pairs,
+        };
+        numbers.all.push(changed(key, (*unit, *better), was, is, &known));
+    }
+    let size = |one: &Changed| one.change.map_or(f64::INFINITY, f64::abs);
+    numbers.all.sort_by(|x, y| {
+        (x.beyond.cmp(&y.beyond))
+            .then(size(y).total_cmp(&size(x)))
+            .then((&x.metric, &x.of).cmp(&(&y.metric, &y.of)))
+    });
+    Ok(numbers)
+}
+
+fn measured(run: &Run) -> Result<Measured, String> {
+    let mut all = Measured::new();
+    for case in run.plan().cases.iter().filter(|case| case.skip.is_none()) {
+        let metrics = run.stored.metrics(&case.name).map_err(|error| error.to_string())?.unwrap_or_default();
+        let mut doubts: BTreeMap<&str, Option<String>> = BTreeMap::new();
+        for row in metrics.rows() {
+            let doubt = doubts.entry(&row.name).or_insert_with(|| doubt(run, case, &row.name));
+            let key = (row.name.to_string(), Key::of(run, case, row));
+            let (.., samples) = all.entry(key).or_insert_with(|| (row.unit, row.better, Samples::default()));
+            samples.take(row.value);
+            samples.doubt.clone_from(doubt);
+        }
+    }
+    Ok(all)
+}
+
+/// What the keys of one metric tell together of how much they vary: for those that have one number alone.
+fn pools<'a>(a: &'a Measured, b: &'a Measured) -> BTreeMap<&'a str, Pool> {
+    let mut spreads: BTreeMap<&str, (f64, Vec<KeySpread>)> = BTreeMap::new();
+    for ((metric, _), (unit, _, samples)) in a.iter().chain(b) {
+        let (_, all) = spreads.entry(metric).or_insert_with(|| (floor(*unit), Vec::new()));
+        all.extend(own(&samples.finite, floor(*unit)).1);
+    }
+    let pool = |(metric, (least, all)): (&'a str, (f64, Vec<KeySpread>))| {
+        Some((metric, Pool::of(&all, least / 4.0)?))
+    };
+    spreads.into_iter().filter_map(pool).collect()
+}
+
+/// The smallest step between two numbers of a metric: programs print few digits, and a change of the last one is none.
+fn resolutions<'a>(a: &'a Measured, b: &'a Measured) -> BTreeMap<&'a str, f64> {
+    let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for ((metric, _), (.., samples)) in a.iter().chain(b) {
+        values.entry(metric).or_default().extend(&samples.finite);
+    }
+    let smallest = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        let steps = values.iter().zip(values.iter().skip(1)).map(|(low, high)| (high - low, high.abs()));
+        let real = steps.filter(|(step, size)| *step > ROUNDING * size).map(|(step, _)| step);
+        real.min_by(f64::total_cmp).unwrap_or_default()
+    };
+    values.into_iter().map(|(metric, values)| (metric, smallest(values))).collect()
+}
+
+/// Two numbers that are the same may be printed one step apart; where both are middles of few, a little more.
+const LAST_DIGITS: f64 = 1.5;
+
+/// What a number loses where it is written in binary, as a fraction.
+const ROUNDING: f64 = 1e-9;
+
+/// How many samples are left without those that lie off, and how much they vary.
+fn own(samples: &[f64], least: f64) -> (u32, Option<KeySpread>) {
+    let kept = bounds::kept(samples, least);
+    let alike: Vec<f64> =
+        samples.iter().zip(kept).filter(|(_, kept)| *kept).map(|(value, _)| *value).collect();
+    (alike.len() as u32, KeySpread::of(&alike))
+}
+
+/// What is known of a metric beside the samples of a pair, and how many pairs are compared at once.
+pub(super) struct Known<'a> {
+    pub pool: Option<&'a Pool>,
+    pub resolution: f64,
+    pub pairs: u32,
+}
+
+pub(super) fn changed(
+    key: &(String, Key),
+    (unit, better): (Unit, Better),
+    was: &Samples,
+    is: &Samples,
+    known: &Known<'_>,
+) -> Changed {
+    let middle = |samples: &Samples| bounds::median(&samples.finite).unwrap_or(f64::NAN);
+    let (a, b) = (middle(was), middle(is));
+    let least = floor(unit);
+    let spread = |samples: &Samples| -> (u32, Spread) {
+        let (n, own) = own(&samples.finite, least);
+        (n, bounds::spread(known.pool, own, n))
+    };
+    let by_chance = bounds::two_runs(least);
+    let within = bounds::between(spread(was), spread(is), known.pairs).max(by_chance);
+    let within = Some(within).filter(|within| within.is_finite());
+    let change = (a != 0.0).then(|| (b - a) / a.abs());
+    // Factors are compared, so that half as much is as far as twice as much. From nothing to something, or to nothing, is
+    // beyond any.
+    let far = if a * b > 0.0 { (b / a).ln().abs() } else { f64::INFINITY };
+    let is_last_digit = (b - a).abs() <= LAST_DIGITS * known.resolution;
+    let is_worse = match better {
+        Better::Higher => b < a,
+        Better::Lower => b > a,
+        Better::Neither => false,
+    };
+    let beyond = match within {
+        _ if a == b || is_last_digit => Beyond::No,
+        Some(within) if far <= within => Beyond::No,
+        None if far <= by_chance => Beyond::No,
+        None if far.is_finite() && is_worse => Beyond::Unknown,
+        _ if is_worse => Beyond::Worse,
+        _ if better == Better::Neither => Beyond::Moved,
+        _ => Beyond::Better,
+    };
+    Changed {
+        metric: key.0.clone(),
+        of: key.1.to_string(),
+        unit,
+        better,
+        a,
+        b,
+        n_a: was.finite.len(),
+        n_b: is.finite.len(),
+        change,
+        within,
+        beyond,
+    }
+}
+
+impl Numbers {
+    fn count(&self, beyond: Beyond) -> usize {
+        self.all.iter().filter(|one| one.beyond == beyond).count()
+    }
+
+    pub fn worse(&self) -> usize {
+        self.count(Beyond::Worse)
+    }
+
+    pub fn unknown(&self) -> usize {
+        self.count(Beyond::Unknown)
+    }
+
+    pub fn moved(&self) -> usize {
+        self.count(Beyond::Moved)
+    }
+}

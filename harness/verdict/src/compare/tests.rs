@@ -1,0 +1,143 @@
+//! Which changes are worse, which cannot be told, and what a comparison of both comes to.
+
+use super::numbers::Known;
+use super::verdicts::{Changed as Turn, turned};
+use super::*;
+use crate::history::series::{Key, Samples};
+use config::bounds::{KeySpread, Pool};
+use model::artefact::{Status, Verdict};
+use recipes::metric::Dims;
+use recipes::unit::{Better, Unit};
+
+fn verdict(status: Status, cause: Option<&str>, observed: Option<f64>) -> Verdict {
+    serde_json::from_value(serde_json::json!({
+        "name": "s::c::x@n", "status": status, "provisional": false, "metric": "nccl.busbw", "unit": "GB/s",
+        "observed": observed, "lower": null, "upper": null, "n": 1, "n_expected": 1, "baseline": null, "message": "m",
+        "next": null, "evidence": [], "nodes": "n1", "node": "n1", "part": null, "cause": cause, "seconds": 1.0,
+    }))
+    .expect("a verdict")
+}
+
+#[test]
+fn a_verdict_turns_worse_better_or_into_what_tells_nothing() {
+    let pass = || verdict(Status::Pass, None, Some(1.0));
+    let fail = || verdict(Status::Fail, None, Some(1.0));
+    let open = || verdict(Status::Inconclusive, None, Some(1.0));
+    let missing = || verdict(Status::Inconclusive, Some("not-measured"), None);
+    let error = || verdict(Status::Error, Some("hang"), None);
+    for (was, is, turn) in [
+        (pass(), fail(), Turned::Worse),
+        (pass(), verdict(Status::UnexpectedPass, None, Some(1.0)), Turned::Worse),
+        (pass(), open(), Turned::Worse),
+        (open(), fail(), Turned::Red),
+        (error(), fail(), Turned::Red),
+        (fail(), pass(), Turned::Better),
+        (pass(), missing(), Turned::Untold),
+        (fail(), error(), Turned::Untold),
+        (pass(), verdict(Status::Skipped, None, None), Turned::Untold),
+        (error(), pass(), Turned::Known),
+        (open(), pass(), Turned::Known),
+    ] {
+        assert_eq!(turned(&was, &is), turn, "{} -> {}", was.status, is.status);
+    }
+}
+
+fn key() -> (String, Key) {
+    let dims = Dims::new();
+    let (instance, suite, case) = ("p5".to_owned(), "s".to_owned(), "c".to_owned());
+    ("m".to_owned(), Key { instance, suite, case, nodes: Some(2), ranks: Some(16), dims })
+}
+
+fn samples(values: &[f64]) -> Samples {
+    Samples { finite: values.to_vec(), ..Samples::default() }
+}
+
+fn beyond(better: Better, was: &[f64], is: &[f64], pool: Option<&Pool>) -> Beyond {
+    let unit = Unit::GigabytesPerSecond;
+    let known = Known { pool, resolution: 0.0, pairs: 1 };
+    numbers::changed(&key(), (unit, better), &samples(was), &samples(is), &known).beyond
+}
+
+#[test]
+fn a_number_is_worse_where_it_lies_further_off_than_the_samples_of_both_vary() {
+    let level = [100.0, 101.0, 99.0, 100.5, 99.5, 100.2];
+    let of = |factor: f64| level.map(|value| value * factor);
+    for (better, factor, is) in [
+        (Better::Higher, 0.90, Beyond::Worse),
+        (Better::Higher, 0.985, Beyond::No),
+        (Better::Higher, 1.10, Beyond::Better),
+        (Better::Lower, 1.10, Beyond::Worse),
+        (Better::Lower, 0.90, Beyond::Better),
+        (Better::Neither, 0.90, Beyond::Moved),
+        (Better::Neither, 1.0, Beyond::No),
+    ] {
+        assert_eq!(beyond(better, &level, &of(factor), None), is, "{better:?} {factor}");
+    }
+    let wild = [100.0, 60.0, 140.0, 90.0, 120.0, 75.0];
+    assert_eq!(beyond(Better::Higher, &wild, &wild.map(|value| value * 0.9), None), Beyond::No);
+}
+
+#[test]
+fn one_number_alone_is_told_by_the_others_of_its_metric_or_not_at_all() {
+    assert_eq!(beyond(Better::Higher, &[100.0], &[80.0], None), Beyond::Unknown);
+    assert_eq!(beyond(Better::Higher, &[100.0], &[99.0], None), Beyond::No, "less than what is declared");
+    assert_eq!(beyond(Better::Higher, &[100.0], &[120.0], None), Beyond::Better);
+    let alike = [KeySpread { relative: 0.01, freedom: 5.0 }; 8];
+    let pool = Pool::of(&alike, 0.005).expect("a pool");
+    assert_eq!(beyond(Better::Higher, &[100.0], &[80.0], Some(&pool)), Beyond::Worse);
+    assert_eq!(beyond(Better::Higher, &[100.0], &[97.5], Some(&pool)), Beyond::No);
+}
+
+#[test]
+fn from_nothing_to_something_is_beyond_any_spread() {
+    assert_eq!(beyond(Better::Lower, &[0.0, 0.0], &[12.0, 0.0, 12.0], None), Beyond::Worse);
+    assert_eq!(beyond(Better::Higher, &[10.0, 10.0], &[0.0, 0.0], None), Beyond::Worse);
+    assert_eq!(beyond(Better::Lower, &[0.0], &[0.0], None), Beyond::No);
+}
+
+#[test]
+fn a_change_of_the_last_digit_that_a_program_prints_is_none() {
+    let known = Known { pool: None, resolution: 0.01, pairs: 1 };
+    let beyond = |was: f64, is: f64| {
+        let (was, is) = (samples(&[was; 4]), samples(&[is; 4]));
+        let of = (Unit::GigabytesPerSecond, Better::Higher);
+        numbers::changed(&key(), of, &was, &is, &known).beyond
+    };
+    assert_eq!(beyond(0.14, 0.13), Beyond::No);
+    assert_eq!(beyond(0.01, 0.0), Beyond::No);
+    assert_eq!(beyond(0.14, 0.11), Beyond::Worse);
+}
+
+fn turn(turned: Turned) -> Turn {
+    Turn { name: "x".into(), from: Status::Pass, to: Status::Fail, turned, message: "m".into() }
+}
+
+#[test]
+fn worse_beats_what_could_not_be_told_and_nothing_in_common_is_not_the_same() {
+    let told = || Verdicts { told_in_both: 3, same: 3, ..Verdicts::default() };
+    let numbers = || Numbers { compared: 1, ..Numbers::default() };
+    let come = |verdicts: Verdicts, numbers: Numbers| outcome(&[], &verdicts, &numbers).0;
+    assert_eq!(come(told(), numbers()), Outcome::Same);
+    assert_eq!(come(Verdicts::default(), Numbers::default()), Outcome::CouldNotTell);
+    let worse = || Verdicts { changed: vec![turn(Turned::Worse), turn(Turned::Untold)], ..told() };
+    assert_eq!(come(worse(), numbers()), Outcome::Worse);
+    assert_eq!(come(Verdicts { changed: vec![turn(Turned::Better)], ..told() }, numbers()), Outcome::Same);
+    for verdicts in [
+        Verdicts { changed: vec![turn(Turned::Untold)], ..told() },
+        Verdicts { changed: vec![turn(Turned::Red)], ..told() },
+        Verdicts { untold_in_both: vec!["x".into()], ..told() },
+        Verdicts { only_a: vec!["x".into()], ..told() },
+    ] {
+        assert_eq!(come(verdicts, numbers()), Outcome::CouldNotTell);
+    }
+    for numbers in [
+        Numbers { only_a: vec!["x".into()], ..numbers() },
+        Numbers { uncounted: vec!["x".into()], ..numbers() },
+    ] {
+        assert_eq!(come(told(), numbers), Outcome::CouldNotTell);
+    }
+    let only_b = Numbers { only_b: vec!["x".into()], ..numbers() };
+    assert_eq!(come(Verdicts { only_b: vec!["x".into()], ..told() }, only_b), Outcome::Same);
+    let apart = outcome(&["two instances".to_owned()], &worse(), &numbers());
+    assert_eq!(apart, (Outcome::CouldNotTell, vec!["two instances".to_owned()]));
+}

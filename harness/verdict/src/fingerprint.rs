@@ -1,0 +1,155 @@
+//! The software and settings that a job's numbers hang on: what its own log tells, what a probe of its nodes told before,
+//! the image that it ran in, and the variables that its script sets. What follows where two fingerprints differ is decided by whoever compares.
+
+use job::script::{self, GpuRequest, Start, Step, files};
+use model::artefact::{CaseVerdict, Plan, PlannedJob, Probe};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Each part with every version that was told.
+pub type Fingerprint = BTreeMap<String, BTreeSet<String>>;
+
+/// What a number that is held against another must be measured on: the facts of a probe by their names, the version that
+/// NCCL tells itself, and the image.
+pub const COMPARABLE: [&str; 9] =
+    ["nccl", "driver", "cuda", "libfabric", "efa_installer", "ofi_nccl", "kernel", "nsys", IMAGE];
+
+/// What is told of too, and makes no number incomparable by itself.
+const TOLD: [&str; 6] = ["nccl-tests", "efa", "os", "gdrdrv", "environment", "gpu_clocks"];
+
+const IMAGE: &str = "image";
+const SLURM: &str = "slurm";
+
+/// The part of a baseline's fingerprint that stands in a job's plan, and that nothing has to tell.
+pub const VARIABLES: &str = "variables";
+
+/// How variables begin that change what a transfer costs.
+const MATTERING: [&str; 5] = ["NCCL_", "OFI_NCCL_", "FI_", "RDMAV_", "CUDA_DEVICE_MAX_CONNECTIONS"];
+/// Those of them that only change what is logged.
+const LOGGING: [&str; 2] = ["NCCL_DEBUG", "FI_LOG_"];
+
+/// Whether a variable changes what a transfer costs, by its name.
+pub fn matters(name: &str) -> bool {
+    MATTERING.iter().any(|with| name.starts_with(with)) && !LOGGING.iter().any(|with| name.starts_with(with))
+}
+
+/// Adds what the probe tells of the job's nodes, and the image, to what the job's log told: the log knows best. A part that
+/// one of the nodes does not tell is not told.
+pub fn complete(told: &mut Fingerprint, job: &PlannedJob, probe: Option<&Probe>) {
+    let names = COMPARABLE.iter().chain(&TOLD).filter(|name| **name != IMAGE);
+    for name in names {
+        if !told.contains_key(*name)
+            && let Some(versions) = probe.and_then(|probe| of_nodes(probe, &job.nodes, name))
+        {
+            told.insert((*name).to_owned(), versions);
+        }
+    }
+    // Which nsys lies on the nodes says nothing of a job that is not profiled.
+    if job.profile.is_none() {
+        told.remove("nsys");
+    }
+    if let Some(image) = image(job) {
+        told.insert(IMAGE.to_owned(), [image].into());
+    }
+    if let Some(asked) = slurm(job) {
+        told.insert(SLURM.to_owned(), [asked].into());
+    }
+}
+
+/// What Slurm is asked for beside nodes and time, as far as it can change numbers; nothing where that is what every
+/// inventory asks for that says nothing of it.
+fn slurm(job: &PlannedJob) -> Option<String> {
+    let text = job.files.iter().find(|file| file.name == files::JOB)?.text.as_deref()?;
+    let script = text.contains("#SBATCH").then(|| script::read(text).ok())??;
+    let Start::Slurm(asked) = &script.start else { return None };
+    let gpus = match asked.gpus {
+        GpuRequest::Gres => None,
+        GpuRequest::GpusPerNode => Some("gpus=gpus-per-node".to_owned()),
+        GpuRequest::None => Some("gpus=none".to_owned()),
+    };
+    let mpi = script.steps.iter().find_map(|step| match step {
+        Step::Run(run) => run.mpi.as_ref().filter(|mpi| *mpi != "pmix"),
+        _ => None,
+    });
+    let mut parts: Vec<String> = gpus.into_iter().collect();
+    parts.extend(mpi.map(|mpi| format!("mpi={mpi}")));
+    parts.extend(asked.mem.iter().map(|mem| format!("mem={mem}")));
+    parts.extend(asked.sbatch.iter().map(|argument| format!("sbatch={argument}")));
+    parts.extend(asked.srun.iter().map(|argument| format!("srun={argument}")));
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+fn of_nodes(probe: &Probe, nodes: &[String], name: &str) -> Option<BTreeSet<String>> {
+    let one = |node: &String| {
+        let probed = probe.nodes.iter().find(|probed| probed.node == *node)?;
+        probed.facts.get(name).map(ToString::to_string)
+    };
+    nodes.iter().map(one).collect::<Option<BTreeSet<String>>>().filter(|versions| !versions.is_empty())
+}
+
+/// As the job's script names it.
+fn image(job: &PlannedJob) -> Option<String> {
+    let texts = job.files.iter().filter_map(|file| file.text.as_deref()).flat_map(str::split_whitespace);
+    let mut words = job.launch.iter().map(String::as_str).chain(texts);
+    let image = words.find_map(|word| word.trim_matches(['\'', '"']).strip_prefix("--container-image="))?;
+    Some(image.trim_matches(['\'', '"']).to_owned())
+}
+
+/// Those that the job's script sets, by name. That it sets none is said too: a job that sets one is another.
+pub fn variables(job: &PlannedJob) -> String {
+    let lines = job.files.iter().filter_map(|file| file.text.as_deref()).flat_map(str::lines);
+    let is_one = |set: &&str| set.contains('=') && matters(set);
+    let set: BTreeSet<&str> =
+        lines.filter_map(|line| line.trim_start().strip_prefix("export ")).filter(is_one).collect();
+    match set.is_empty() {
+        true => "none".to_owned(),
+        false => set.into_iter().collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// Of a whole run: what its cases told, and which harness it was.
+pub fn of_run(plan: &Plan, cases: &[CaseVerdict]) -> Fingerprint {
+    let mut all = Fingerprint::new();
+    for (part, versions) in cases.iter().flat_map(|case| &case.versions) {
+        all.entry(part.clone()).or_default().extend(versions.iter().cloned());
+    }
+    all.insert("harness".to_owned(), [plan.harness.clone()].into());
+    // What a suite asks for is part of what its numbers are of.
+    for source in plan.sources.iter().filter(|source| source.file.starts_with("suites/")) {
+        all.entry(source.file.clone()).or_default().insert(source.sha256.chars().take(12).collect());
+    }
+    all
+}
+
+/// One part that is not the same on both sides. A side that tells nothing of it has no versions.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Difference {
+    pub part: String,
+    pub before: BTreeSet<String>,
+    pub after: BTreeSet<String>,
+}
+
+/// Every part that differs, or that only one side tells of.
+pub fn differences(before: &Fingerprint, after: &Fingerprint) -> Vec<Difference> {
+    let parts: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let of = |side: &Fingerprint, part: &String| side.get(part).cloned().unwrap_or_default();
+    let all = parts.into_iter().map(|part| Difference {
+        part: part.clone(),
+        before: of(before, part),
+        after: of(after, part),
+    });
+    all.filter(|difference| difference.before != difference.after).collect()
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let said = |versions: &BTreeSet<String>| match versions.is_empty() {
+            true => "not told".to_owned(),
+            false => versions.iter().map(String::as_str).collect::<Vec<_>>().join(" or "),
+        };
+        write!(f, "{} {} -> {}", self.part, said(&self.before), said(&self.after))
+    }
+}
+
+#[cfg(test)]
+#[path = "fingerprint_tests.rs"]
+mod tests;

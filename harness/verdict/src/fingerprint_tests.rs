@@ -1,0 +1,148 @@
+//! What of a probe and of a script becomes part of a job's fingerprint, and how two of them differ.
+
+use super::*;
+use model::artefact::{FORMAT, ProbedNode, Value};
+
+fn job(nodes: &[&str], text: &str, profiled: bool) -> PlannedJob {
+    let mut json = serde_json::json!({
+        "name": "j", "nodes": nodes, "round": 0, "ranks": 8, "folder": "/f", "launch": ["sbatch", "job.sh"],
+        "files": [{ "name": "job.sh", "text": text }], "expected": [], "estimate_s": 1, "limit_s": 1,
+    });
+    if profiled {
+        json["profile"] = serde_json::json!({
+            "version": { "year": 2025, "release": 1 }, "ranks": [], "delay_s": 0, "keep": "never",
+        });
+    }
+    serde_json::from_value(json).expect("a job")
+}
+
+fn probe(nodes: &[(&str, &[(&str, &str)])]) -> Probe {
+    let node = |(name, facts): &(&str, &[(&str, &str)])| ProbedNode {
+        node: (*name).to_owned(),
+        facts: facts
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), Value::Text((*text).to_owned())))
+            .collect(),
+        ..ProbedNode::default()
+    };
+    Probe {
+        format: FORMAT,
+        harness: "x".to_owned(),
+        simulated: false,
+        inventory: "i".to_owned(),
+        instance: "p5".to_owned(),
+        at: "then".to_owned(),
+        nodes: nodes.iter().map(node).collect(),
+    }
+}
+
+fn told(parts: &[(&str, &[&str])]) -> Fingerprint {
+    let those = |versions: &[&str]| versions.iter().map(|version| (*version).to_owned()).collect();
+    parts.iter().map(|(part, versions)| ((*part).to_owned(), those(versions))).collect()
+}
+
+#[test]
+fn what_all_nodes_of_the_job_told_is_added_and_the_log_knows_best() {
+    let probe = probe(&[
+        (
+            "n1",
+            &[("driver", "560.35"), ("nccl", "2.20"), ("kernel", "6.8"), ("nsys", "2025.1"), ("gpus", "8")],
+        ),
+        ("n2", &[("driver", "550.90"), ("nccl", "2.20")]),
+        ("n3", &[("driver", "535.00")]),
+    ]);
+    let mut fingerprint = told(&[("nccl", &["2.28.3"])]);
+    complete(&mut fingerprint, &job(&["n1", "n2"], "srun x", false), Some(&probe));
+    // One of the nodes tells no kernel, and nobody knows what it is; how many GPUs there are is no software.
+    assert_eq!(fingerprint, told(&[("nccl", &["2.28.3"]), ("driver", &["550.90", "560.35"])]));
+    let mut alone = Fingerprint::new();
+    complete(&mut alone, &job(&["n1"], "srun x", false), Some(&probe));
+    assert_eq!(alone, told(&[("nccl", &["2.20"]), ("driver", &["560.35"]), ("kernel", &["6.8"])]));
+    let mut nothing = Fingerprint::new();
+    complete(&mut nothing, &job(&["n9"], "srun x", false), Some(&probe));
+    complete(&mut nothing, &job(&["n1"], "srun x", false), None);
+    assert_eq!(nothing, Fingerprint::new());
+}
+
+#[test]
+fn variables_that_the_script_sets_are_told_but_for_those_of_logs() {
+    let text = "#!/bin/bash\nexport PATH=/x\nexport NCCL_PROTO=simple\n  export FI_EFA_FORK_SAFE=1\nexport NCCL_DEBUG=INFO\n\
+                export NCCL_DEBUG_FILE=/tmp/x\nexport FI_LOG_LEVEL=warn\necho export NCCL_ALGO=Tree\n";
+    assert_eq!(variables(&job(&["n1"], text, false)), "FI_EFA_FORK_SAFE=1 NCCL_PROTO=simple");
+    assert_eq!(variables(&job(&["n1"], "srun x", false)), "none");
+}
+
+#[test]
+fn the_image_is_the_one_that_the_script_names() {
+    for (text, image) in [
+        ("srun --mpi=pmix --container-image=/fsx/a.sqsh --container-mounts=/fsx /opt/x", Some("/fsx/a.sqsh")),
+        ("srun '--container-image=docker://x/y:1' z", Some("docker://x/y:1")),
+        ("srun --mpi=pmix /opt/x", None),
+    ] {
+        let mut fingerprint = Fingerprint::new();
+        complete(&mut fingerprint, &job(&["n1"], text, false), None);
+        let expected = image.map(|image| told(&[("image", &[image])])).unwrap_or_default();
+        assert_eq!(fingerprint, expected, "{text}");
+    }
+}
+
+#[test]
+fn a_part_differs_where_its_versions_do_or_one_side_tells_none() {
+    let before = told(&[("nccl", &["2.18"]), ("driver", &["560"]), ("kernel", &["6.8"])]);
+    let after = told(&[("nccl", &["2.18", "2.23"]), ("driver", &["560"]), ("libfabric", &["1.22"])]);
+    let said: Vec<String> = differences(&before, &after).iter().map(ToString::to_string).collect();
+    assert_eq!(said, ["kernel 6.8 -> not told", "libfabric not told -> 1.22", "nccl 2.18 -> 2.18 or 2.23"]);
+    assert_eq!(differences(&before, &before), []);
+}
+
+#[test]
+fn what_slurm_is_asked_for_is_part_of_it_where_it_is_not_the_usual() {
+    let directives = |gpus| job::script::Directives {
+        job_name: "j".into(),
+        folder: "/f".into(),
+        tasks_per_node: 8,
+        gpus_per_node: gpus_per_node(gpus),
+        minutes: 1,
+        exclusive: true,
+        stands_alone: true,
+        partition: Some("gpu".into()),
+        account: None,
+        reservation: None,
+        constraint: None,
+        gpus,
+        qos: Some("high".into()),
+        mem: None,
+        sbatch: Vec::new(),
+        srun: Vec::new(),
+        records_environment: true,
+    };
+    let run = |mpi: &str| {
+        let argv = vec!["/opt/all_reduce_perf".to_owned()];
+        Step::Run(script::Run {
+            argv,
+            tasks_per_node: 8,
+            mpi: Some(mpi.into()),
+            container: None,
+            profile: None,
+        })
+    };
+    let of = |directives, mpi| {
+        let nodes = vec!["n1".to_owned()];
+        let text =
+            script::render(&script::Script { start: Start::Slurm(directives), nodes, steps: vec![run(mpi)] });
+        let mut told = Fingerprint::new();
+        complete(&mut told, &job(&["n1"], &text, false), None);
+        told
+    };
+    assert_eq!(of(directives(GpuRequest::Gres), "pmix"), Fingerprint::new());
+    let mut other = directives(GpuRequest::None);
+    other.mem = Some("0".into());
+    other.sbatch = vec!["--switches=1".into()];
+    other.srun = vec!["--network=no_vni".into()];
+    let asked = "gpus=none mpi=pmi2 mem=0 sbatch=--switches=1 srun=--network=no_vni";
+    assert_eq!(of(other, "pmi2"), told(&[("slurm", &[asked])]));
+}
+
+fn gpus_per_node(gpus: GpuRequest) -> u32 {
+    gpus.of(8)
+}

@@ -1,0 +1,250 @@
+//! The runs of a folder, in the order in which they were made. Each set of jobs counts once, as it was judged last; what
+//! cannot be read, and what is not whole, is told by its name.
+
+use super::blameless;
+use crate::fingerprint::{self, Fingerprint};
+use model::artefact::{CaseVerdict, Culprit, LeftOut, Plan};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use store::{Stored, is_foreign};
+
+/// A run that can be read, at least in part.
+#[derive(Debug)]
+pub struct Run {
+    pub stored: Stored,
+    /// When it was made, `2026-11-21 03:10:00`: what orders the runs. Of a pretend one too, whose own time is made up.
+    pub made: String,
+    pub cases: Vec<CaseVerdict>,
+    /// Why it is not whole: it was ended, or some of it cannot be read. Empty where it is.
+    pub partial: Vec<String>,
+    pub culprits: Vec<Culprit>,
+}
+
+/// A folder of which nothing is counted, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passed {
+    pub name: String,
+    pub why: String,
+}
+
+#[derive(Debug, Default)]
+pub struct Past {
+    pub runs: Vec<Run>,
+    pub passed: Vec<Passed>,
+}
+
+/// Every run of a folder.
+pub fn read(folder: &Path) -> Result<Past, String> {
+    if folder.join("plan.json").is_file() {
+        return Err(format!("that is one run; name the folder that holds it: `{}`", folder.display()));
+    }
+    folders(folder).map(|all| of(&all)).map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+/// The newest runs of a folder, at most so many, without some. A folder that cannot be read has none.
+pub fn newest(folder: &Path, most: usize, but: &[Option<&str>]) -> Past {
+    let all = folders(folder).unwrap_or_default();
+    let others = all.into_iter().rev().filter(|path| !but.contains(&Some(name(path).as_str())));
+    of(&others.take(most).collect::<Vec<_>>())
+}
+
+fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    let mut folders: Vec<PathBuf> = entries
+        .into_iter()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir() && !path.is_symlink() && !name(path).starts_with('.'))
+        .collect();
+    folders.sort();
+    Ok(folders)
+}
+
+fn of(folders: &[PathBuf]) -> Past {
+    let mut past = Past::default();
+    for folder in folders {
+        if is_foreign(folder) {
+            let why = "it came in a bundle: its nodes are not those of this project".to_owned();
+            past.passed.push(Passed { name: name(folder), why });
+            continue;
+        }
+        match run(folder) {
+            Ok(run) => past.runs.push(run),
+            Err(why) => past.passed.push(Passed { name: name(folder), why }),
+        }
+    }
+    past.runs.sort_by(|a, b| (&a.made, a.id()).cmp(&(&b.made, b.id())));
+    once_each(&mut past);
+    past
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// One run by its folder.
+pub fn run(folder: &Path) -> Result<Run, String> {
+    if !folder.join("plan.json").is_file() {
+        return Err("no run, or one that was ended before it had a plan: it has no `plan.json`".to_owned());
+    }
+    let within = |error: store::StoreError| {
+        let told = error.to_string();
+        told.strip_prefix(&format!("{}/", folder.display())).map_or(told.clone(), str::to_owned)
+    };
+    let stored = Stored::open(folder).map_err(within)?;
+    let mut partial = Vec::new();
+    let record = match stored.record() {
+        Ok(record) => record,
+        Err(error) => {
+            partial.push(within(error));
+            None
+        }
+    };
+    match &record {
+        None if partial.is_empty() => partial.push("it never began".to_owned()),
+        Some(record) if record.ended.is_none() => partial.push("it did not come to its end".to_owned()),
+        Some(record) => partial.extend(record.stopped.clone()),
+        None => {}
+    }
+    let mut cases = Vec::new();
+    for case in stored.plan.cases.iter().filter(|case| case.skip.is_none()) {
+        match stored.verdict(&case.name) {
+            Ok(Some(verdict)) => cases.push(verdict),
+            Ok(None) => partial.push(format!("case `{}` was not judged", case.name)),
+            Err(error) => partial.push(within(error)),
+        }
+    }
+    let mut culprits = match stored.summary() {
+        Ok(Some(summary)) => summary.culprits,
+        Ok(None) => of_cases(&cases),
+        Err(error) => {
+            partial.push(within(error));
+            of_cases(&cases)
+        }
+    };
+    blameless::clear(&stored, &cases, &mut culprits);
+    let made = moment(&stored.plan.run_id).or_else(|| Some(record?.started.get(..19)?.replace('T', " ")));
+    let made = made.ok_or("neither its id nor `run.json` tells when it was made")?;
+    Ok(Run { stored, made, cases, partial, culprits })
+}
+
+fn of_cases(cases: &[CaseVerdict]) -> Vec<Culprit> {
+    cases.iter().flat_map(|case| case.culprits.iter().cloned()).collect()
+}
+
+/// The moment that an id begins with, `20261121T031000Z`.
+fn moment(id: &str) -> Option<String> {
+    let stamp = id.split('-').next()?;
+    let is_one = stamp.len() == 16
+        && stamp.char_indices().all(|(at, c)| match at {
+            8 => c == 'T',
+            15 => c == 'Z',
+            _ => c.is_ascii_digit(),
+        });
+    if !is_one {
+        return None;
+    }
+    let of = |from: usize, to: usize| stamp.get(from..to).unwrap_or_default();
+    Some(format!("{}-{}-{} {}:{}:{}", of(0, 4), of(4, 6), of(6, 8), of(9, 11), of(11, 13), of(13, 15)))
+}
+
+/// Judged again, the same jobs are still one run: the last judgement counts, and a whole one before one that is not.
+fn once_each(past: &mut Past) {
+    let parents: BTreeMap<String, String> = past
+        .runs
+        .iter()
+        .filter(|run| run.plan().replayed_from.is_some())
+        .filter_map(|run| Some((run.id().to_owned(), run.plan().parent.clone()?)))
+        .collect();
+    let jobs_of = |run: &Run| {
+        let mut id = run.id();
+        // A chain of replays has no more links than there are runs, whatever their files say.
+        for _ in 0..=parents.len() {
+            match parents.get(id) {
+                Some(parent) => id = parent,
+                None => break,
+            }
+        }
+        id.to_owned()
+    };
+    let mut counted: BTreeMap<String, usize> = BTreeMap::new();
+    for (at, run) in past.runs.iter().enumerate() {
+        let one = counted.entry(jobs_of(run)).or_insert(at);
+        if run.partial.is_empty() || !past.runs[*one].partial.is_empty() {
+            *one = at;
+        }
+    }
+    let firsts: BTreeMap<String, String> =
+        past.runs.iter().map(|run| (run.id().to_owned(), run.made.clone())).collect();
+    let mut kept = Vec::new();
+    for (at, mut run) in std::mem::take(&mut past.runs).into_iter().enumerate() {
+        let jobs = jobs_of(&run);
+        if counted.get(&jobs) == Some(&at) {
+            // Its jobs ran when the first of them was made.
+            run.made = firsts.get(&jobs).cloned().or_else(|| moment(&jobs)).unwrap_or(run.made);
+            kept.push(run);
+        } else {
+            let why = format!("the same jobs as another run, judged at another time: those of {jobs}");
+            past.passed.push(Passed { name: run.id().to_owned(), why });
+        }
+    }
+    kept.sort_by(|a, b| (&a.made, a.id()).cmp(&(&b.made, b.id())));
+    past.runs = kept;
+    past.passed.sort_by(|a, b| a.name.cmp(&b.name));
+}
+
+impl Run {
+    pub fn id(&self) -> &str {
+        &self.plan().run_id
+    }
+
+    pub fn plan(&self) -> &Plan {
+        &self.stored.plan
+    }
+
+    /// Nothing real made it, or some of it.
+    pub fn is_simulated(&self) -> bool {
+        self.plan().simulated || self.cases.iter().any(|case| case.simulated)
+    }
+
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.plan().left_out
+    }
+
+    pub fn fingerprint(&self) -> Fingerprint {
+        fingerprint::of_run(self.plan(), &self.cases)
+    }
+
+    /// In a word or two: `whole`, or what is the matter with it.
+    pub fn state(&self) -> String {
+        let mut words: Vec<String> = Vec::new();
+        match self.partial.as_slice() {
+            [] => words.push("whole".to_owned()),
+            [one] => words.push(format!("partial: {one}")),
+            [first, more @ ..] => words.push(format!("partial: {first}, and {} more", more.len())),
+        }
+        if self.is_simulated() {
+            words.push("simulated".to_owned());
+        }
+        let faults = self.plan().sim_faults.iter();
+        let faults = faults.chain(self.plan().cases.iter().flat_map(|case| &case.sim_faults)).count();
+        if faults > 0 {
+            words.push(format!("{faults} pretend faults"));
+        }
+        words.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::moment;
+
+    #[test]
+    fn an_id_tells_when_its_run_was_made() {
+        assert_eq!(moment("20261121T031000Z-nccl-p5-3f9c").as_deref(), Some("2026-11-21 03:10:00"));
+        for other in ["nccl-p5", "20261121-nccl", "2026112éT31000Z-x", ""] {
+            assert_eq!(moment(other), None, "{other}");
+        }
+    }
+}

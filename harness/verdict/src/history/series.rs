@@ -1,0 +1,377 @@
+//! One number over many runs: for each thing that is measured apart, by operation, size, number of nodes and the like, a
+//! point per run, and what became of it from run to run.
+
+use super::change::{self, Shape};
+use super::past::{Past, Run};
+use crate::fingerprint::{Difference, differences};
+use base::size;
+use config::baseline::propose::floor;
+use config::bounds::{self, DEVIATIONS_OF_MAD, KeySpread, Spread};
+use model::artefact::{PlannedAssertion, PlannedBaseline, PlannedCase, Status};
+use recipes::metric::{Dim, DimValue, Dims, Metric, Query};
+use recipes::unit::{Better, Unit};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What is measured. Numbers of two of them are not compared.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    pub instance: String,
+    pub suite: String,
+    pub case: String,
+    /// Of the job that the number is of; nothing where it is of no job that was planned.
+    pub nodes: Option<u32>,
+    pub ranks: Option<u32>,
+    /// All dimensions but those that tell parts of one measurement from each other.
+    pub dims: Dims,
+}
+
+/// Parts and repetitions of one measurement: their numbers are samples of the same thing.
+const SAMPLES: [Dim; 9] =
+    [Dim::Case, Dim::Job, Dim::Node, Dim::Nic, Dim::Peer, Dim::Gpu, Dim::Round, Dim::Rank, Dim::Step];
+
+/// What is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    pub metric: String,
+    pub dims: Dims,
+    pub suite: Option<String>,
+    pub instance: Option<String>,
+    pub nodes: Option<u32>,
+}
+
+#[derive(Debug)]
+pub struct Series {
+    pub key: Key,
+    pub unit: Unit,
+    pub better: Better,
+    pub points: Vec<Point>,
+    pub shape: Shape,
+    /// The newest run lies where the runs of its level before it would not have it: its bounds.
+    pub newest_off: Option<bounds::Bounds>,
+}
+
+/// What one run measured.
+#[derive(Debug, Clone)]
+pub struct Point {
+    /// Its place among the runs.
+    pub run: usize,
+    /// The middle of its samples; nothing where none was measured.
+    pub value: Option<f64>,
+    /// A standard deviation, as a fraction of the value; nothing where fewer than two were measured.
+    pub spread: Option<f64>,
+    pub n: usize,
+    /// The worst of the verdicts that are about it.
+    pub verdict: Option<Status>,
+    /// How the baselines stood that it was held against: `accepted`, `none`.
+    pub baseline: Option<&'static str>,
+    /// Why it is not counted: another account of the same thing contradicts it, or it is no number.
+    pub doubt: Option<String>,
+}
+
+/// A run in which a series changed, and what else did.
+#[derive(Debug)]
+pub struct Changed {
+    /// Among the runs: the last one before, and the first one after.
+    pub before: usize,
+    pub after: usize,
+    pub software: Vec<Difference>,
+}
+
+/// The series that answer a question; and what could not be read, by run.
+pub struct Found {
+    pub series: Vec<Series>,
+    pub unread: Vec<(usize, String)>,
+    /// The runs that measured nothing of it.
+    pub without: Vec<usize>,
+}
+
+pub fn find(past: &Past, asked: &Asked) -> Found {
+    let mut points: BTreeMap<Key, (Unit, Better, BTreeMap<usize, Samples>)> = BTreeMap::new();
+    let mut unread = Vec::new();
+    let mut without = Vec::new();
+    for (at, run) in past.runs.iter().enumerate() {
+        let mut is_measured = false;
+        for case in run.plan().cases.iter().filter(|case| asked.is_about(run, case)) {
+            let metrics = match run.stored.metrics(&case.name) {
+                Ok(metrics) => metrics.unwrap_or_default(),
+                Err(error) => {
+                    unread.push((at, error.to_string()));
+                    continue;
+                }
+            };
+            let doubt = doubt(run, case, &asked.metric);
+            let query = Query { metric: asked.metric.clone(), dims: asked.dims.clone() };
+            for metric in metrics.select(&query) {
+                let key = Key::of(run, case, metric);
+                if asked.nodes.is_some() && asked.nodes != key.nodes {
+                    continue;
+                }
+                is_measured = true;
+                let (.., runs) =
+                    points.entry(key).or_insert_with(|| (metric.unit, metric.better, BTreeMap::new()));
+                let samples = runs.entry(at).or_default();
+                samples.take(metric.value);
+                samples.doubt.clone_from(&doubt);
+            }
+        }
+        if !is_measured {
+            without.push(at);
+        }
+    }
+    let judged = points.len().max(1) as u32;
+    let series: Vec<Series> = points
+        .into_iter()
+        .map(|(key, (unit, better, runs))| series(past, asked, key, (unit, better), runs, judged))
+        .collect();
+    // A run that was to measure it stands among the points.
+    let is_point = |at: usize| series.iter().any(|one| one.points.iter().any(|point| point.run == at));
+    without.retain(|at| !is_point(*at));
+    Found { series, unread, without }
+}
+
+/// What one run measured of one key.
+#[derive(Debug, Clone, Default)]
+pub struct Samples {
+    pub finite: Vec<f64>,
+    pub others: usize,
+    /// Another account of the same thing contradicts them.
+    pub doubt: Option<String>,
+}
+
+impl Samples {
+    pub fn take(&mut self, value: f64) {
+        if value.is_finite() { self.finite.push(value) } else { self.others += 1 }
+    }
+
+    /// Why they are not counted, if so.
+    pub fn why_not(&self) -> Option<String> {
+        match (self.finite.len(), self.others) {
+            (0, 0) => Some("not measured".to_owned()),
+            (0, n) => Some(format!("{n} that are no number")),
+            (_, 0) => self.doubt.clone(),
+            (finite, n) => Some(format!("{n} of {} are no number", finite + n)),
+        }
+    }
+
+    /// A standard deviation, as a fraction of the middle; nothing where fewer than two were measured.
+    pub fn spread(&self) -> Option<f64> {
+        let middle = bounds::median(&self.finite)?;
+        let deviation = bounds::mad(&self.finite).filter(|_| self.finite.len() > 1)?;
+        Some(DEVIATIONS_OF_MAD * deviation / middle.abs()).filter(|relative| relative.is_finite())
+    }
+}
+
+fn series(
+    past: &Past,
+    asked: &Asked,
+    key: Key,
+    (unit, better): (Unit, Better),
+    runs: BTreeMap<usize, Samples>,
+    judged: u32,
+) -> Series {
+    let mut points: Vec<Point> = Vec::new();
+    for (at, run) in past.runs.iter().enumerate() {
+        // A run whose case is this one, and that has no number of it, is a gap.
+        let Some(case) = run.case_of(&key) else { continue };
+        let samples = runs.get(&at);
+        if samples.is_none() && !key.is_planned(case) {
+            continue;
+        }
+        points.push(point(run, case, asked, &key, at, samples));
+    }
+    let counted: Vec<f64> = points.iter().filter_map(Point::counted).collect();
+    let least = floor(unit);
+    // However many series there are, it is one question.
+    let shape = change::shape(&counted, least, change::FALSE_ALARMS / f64::from(judged));
+    let newest_off = newest_off(&counted, &shape, least, judged);
+    Series { key, unit, better, points, shape, newest_off }
+}
+
+fn point(
+    run: &Run,
+    case: &PlannedCase,
+    asked: &Asked,
+    key: &Key,
+    at: usize,
+    samples: Option<&Samples>,
+) -> Point {
+    let none = Samples::default();
+    let samples = samples.unwrap_or(&none);
+    let about = |one: &&PlannedAssertion| key.is_of(case, one) && one.metric == asked.metric;
+    let of_case = run.cases.iter().find(|judged| judged.case == case.name && judged.suite == case.suite);
+    let verdicts = of_case.map(|judged| judged.verdicts.as_slice()).unwrap_or_default();
+    let judged = case.assertions.iter().zip(verdicts).filter(|(one, _)| about(one));
+    let verdict = judged.map(|(_, verdict)| verdict.status).max_by_key(|status| gravity(*status));
+    let baselines = case.assertions.iter().filter(about).filter_map(|one| one.bound.baseline.as_ref());
+    let baseline = baselines.map(state).max_by_key(|state| {
+        ["accepted", "provisional", "expired", "none"].iter().position(|one| one == state)
+    });
+    Point {
+        run: at,
+        value: bounds::median(&samples.finite),
+        spread: samples.spread(),
+        n: samples.finite.len(),
+        verdict,
+        baseline,
+        doubt: samples.why_not(),
+    }
+}
+
+/// Why a metric of the case proves nothing, though it was measured.
+pub fn doubt(run: &Run, case: &PlannedCase, metric: &str) -> Option<String> {
+    let analysis = match run.stored.analysis(&case.name) {
+        Ok(analysis) => analysis?,
+        Err(_) => {
+            return Some("`analysis.json` cannot be read: whether it is doubted is not known".to_owned());
+        }
+    };
+    let of_jobs = || analysis.jobs.values();
+    let mut doubts = of_jobs().flat_map(|job| &job.doubts);
+    let doubted = doubts.find(|doubt| doubt.metrics.iter().any(|one| one == metric));
+    let odd = of_jobs().find_map(|job| job.not_comparable.as_ref());
+    doubted.map(|doubt| doubt.why.clone()).or_else(|| odd.map(|odd| odd.why.clone()))
+}
+
+fn state(baseline: &PlannedBaseline) -> &'static str {
+    match baseline {
+        PlannedBaseline::None { .. } => "none",
+        PlannedBaseline::Provisional(_) => "provisional",
+        PlannedBaseline::Accepted(_) => "accepted",
+        PlannedBaseline::Expired(_) => "expired",
+    }
+}
+
+/// The worse, the higher.
+pub fn gravity(status: Status) -> u8 {
+    match status {
+        Status::Fail | Status::UnexpectedPass => 5,
+        Status::Error => 4,
+        Status::Inconclusive => 3,
+        Status::ExpectedFailure => 2,
+        Status::Pass => 1,
+        Status::Skipped | Status::Unjudged => 0,
+    }
+}
+
+/// Fewer runs than this tell nothing of where the next one may lie.
+const FEWEST_BEFORE: usize = 5;
+
+/// Whether the newest run lies out of what the others of its level predict. One run is no level, and may be one.
+fn newest_off(counted: &[f64], shape: &Shape, least: f64, judged: u32) -> Option<bounds::Bounds> {
+    let start = match shape {
+        Shape::Drift(_) => return None,
+        Shape::Steps(steps) => steps.last().map_or(0, |step| step.at),
+        Shape::Level => 0,
+    };
+    let (newest, before) = counted.get(start..)?.split_last()?;
+    if before.len() < FEWEST_BEFORE {
+        return None;
+    }
+    let kept = bounds::kept(before, least);
+    let alike: Vec<f64> =
+        before.iter().zip(kept).filter(|(_, kept)| *kept).map(|(value, _)| *value).collect();
+    let own = KeySpread::of(&alike)?;
+    let spread = Spread { relative: own.relative, freedom: own.freedom };
+    let bounds = bounds::bounds(bounds::median(&alike)?, alike.len() as u32, judged, least, spread);
+    (!(bounds.lower..=bounds.upper).contains(newest)).then_some(bounds)
+}
+
+impl Asked {
+    fn is_about(&self, run: &Run, case: &PlannedCase) -> bool {
+        let suite = self.suite.as_ref().is_none_or(|suite| *suite == case.suite);
+        let instance = self.instance.as_ref().is_none_or(|instance| *instance == run.plan().instance.name);
+        suite && instance && case.skip.is_none()
+    }
+}
+
+impl Key {
+    pub fn of(run: &Run, case: &PlannedCase, metric: &Metric) -> Key {
+        let job = metric.dims.word(Dim::Job).and_then(|name| case.jobs.iter().find(|job| job.name == name));
+        let mut dims = Dims::new();
+        for (dim, value) in metric.dims.iter().filter(|(dim, _)| !SAMPLES.contains(dim)) {
+            dims.set(dim, value.clone());
+        }
+        Key {
+            instance: run.plan().instance.name.clone(),
+            suite: case.suite.clone(),
+            case: case.name.clone(),
+            nodes: job.map(|job| job.nodes.len() as u32),
+            ranks: job.map(|job| job.ranks),
+            dims,
+        }
+    }
+
+    /// Whether an assertion of the case is about it.
+    fn is_of(&self, case: &PlannedCase, assertion: &PlannedAssertion) -> bool {
+        let agrees = assertion
+            .dims
+            .iter()
+            .all(|(dim, value)| SAMPLES.contains(&dim) || self.dims.get(dim).is_none_or(|own| own == value));
+        agrees && self.is_on(case, &assertion.jobs)
+    }
+
+    /// Whether the case was to measure it, on as many nodes.
+    fn is_planned(&self, case: &PlannedCase) -> bool {
+        let names: Vec<String> = case.jobs.iter().map(|job| job.name.clone()).collect();
+        self.is_on(case, &names)
+    }
+
+    fn is_on(&self, case: &PlannedCase, jobs: &[String]) -> bool {
+        let mut of_case = case.jobs.iter().filter(|job| jobs.contains(&job.name));
+        self.nodes.is_none() || of_case.any(|job| Some(job.nodes.len() as u32) == self.nodes)
+    }
+}
+
+impl Run {
+    fn case_of(&self, key: &Key) -> Option<&PlannedCase> {
+        let cases = &self.plan().cases;
+        let found = cases.iter().find(|case| case.suite == key.suite && case.name == key.case)?;
+        (self.plan().instance.name == key.instance && found.skip.is_none()).then_some(found)
+    }
+}
+
+impl Point {
+    /// The number, where it counts.
+    pub fn counted(&self) -> Option<f64> {
+        self.value.filter(|_| self.doubt.is_none())
+    }
+}
+
+impl Series {
+    /// The runs on both sides of each step, and the software that is not the same there.
+    pub fn changed(&self, past: &Past) -> Vec<Changed> {
+        let counted: Vec<usize> =
+            self.points.iter().filter(|point| point.counted().is_some()).map(|point| point.run).collect();
+        let sides: Vec<(usize, usize)> = match &self.shape {
+            Shape::Level => Vec::new(),
+            Shape::Steps(steps) => steps.iter().map(|step| (step.at - 1, step.at)).collect(),
+            Shape::Drift(_) => vec![(0, counted.len().saturating_sub(1))],
+        };
+        let run = |at: usize| counted.get(at).copied();
+        sides
+            .into_iter()
+            .filter_map(|(before, after)| {
+                let (before, after) = (run(before)?, run(after)?);
+                let of = |at: usize| past.runs.get(at).map(Run::fingerprint).unwrap_or_default();
+                Some(Changed { before, after, software: differences(&of(before), &of(after)) })
+            })
+            .collect()
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dims = self.dims.iter().map(|(dim, value)| match (dim, value) {
+            (Dim::SizeBytes, DimValue::Number(bytes)) => size::show(*bytes),
+            (Dim::Place, value) => format!("{value} of place"),
+            (Dim::Op | Dim::Class | Dim::Direction, value) => value.to_string(),
+            (dim, value) => format!("{} {value}", dim.name()),
+        });
+        let count = |n: u32, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+        let nodes = self.nodes.map(|nodes| count(nodes, "node"));
+        let ranks = self.ranks.map(|ranks| count(ranks, "rank"));
+        let words: Vec<String> = dims.chain(nodes).chain(ranks).collect();
+        write!(f, "{} {}::{} {}", self.instance, self.suite, self.case, words.join(", "))
+    }
+}

@@ -1,0 +1,241 @@
+//! Which parts were named or suspected before, in which runs, and whether they have passed since what they were blamed in.
+//! A part that passes today is still told of: what comes and goes shows over many runs alone.
+
+use super::past::{Past, Run};
+use crate::isolate::evidence;
+use base::nodeset;
+use model::artefact::{CaseVerdict, Culprit, Status};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A part with its record. Runs are told by their place among all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suspect {
+    pub whose: Whose,
+    /// The runs that named it alone.
+    pub culprit: Vec<usize>,
+    /// The runs in which it was one of several.
+    pub suspect: Vec<usize>,
+    /// Later runs in which its node passed what it was blamed in, and was not blamed.
+    pub cleared: Vec<usize>,
+    /// The runs that its node took part in, or was left out of.
+    pub with: Vec<usize>,
+    /// Codes that `harness explain` knows, and `-` where nothing tells more than that it is slow.
+    pub codes: BTreeSet<&'static str>,
+    /// What was said of it last.
+    pub evidence: String,
+}
+
+/// Nodes of a pretend cluster have no namesakes among real ones, nor do those of another inventory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Whose {
+    pub simulated: bool,
+    pub inventory: String,
+    pub node: String,
+    /// A device, `gpuN` or `node`.
+    pub part: String,
+}
+
+/// One run's word on one part.
+struct Blame {
+    whose: Whose,
+    alone: bool,
+    code: &'static str,
+    evidence: String,
+    /// The cases that blame it; none where the run as a whole does.
+    cases: BTreeSet<(String, String)>,
+}
+
+/// No code: slow by elimination, or one of several.
+const UNCODED: &str = "-";
+
+/// Those that any run blames, the most often blamed first.
+pub fn suspects(past: &Past) -> Vec<Suspect> {
+    let mut found: BTreeMap<Whose, Suspect> = BTreeMap::new();
+    let mut open: BTreeMap<Whose, BTreeSet<(String, String)>> = BTreeMap::new();
+    for (at, run) in past.runs.iter().enumerate() {
+        let blames = blames(run);
+        for (whose, cases) in &open {
+            let is_blamed = blames.iter().any(|blame| blame.whose.is_same_node(whose));
+            if whose.is_of(run)
+                && !is_blamed
+                && passed(run, &whose.node, cases)
+                && let Some(suspect) = found.get_mut(whose)
+            {
+                suspect.cleared.push(at);
+            }
+        }
+        for blame in blames {
+            let suspect = found.entry(blame.whose.clone()).or_insert_with(|| Suspect::of(&blame.whose));
+            let runs = if blame.alone { &mut suspect.culprit } else { &mut suspect.suspect };
+            if runs.last() != Some(&at) {
+                runs.push(at);
+            }
+            suspect.codes.insert(blame.code);
+            suspect.evidence = blame.evidence;
+            open.entry(blame.whose).or_default().extend(blame.cases);
+        }
+    }
+    let mut all: Vec<Suspect> = found.into_values().collect();
+    for suspect in &mut all {
+        let is_with = |run: &Run| suspect.whose.is_of(run) && run.plan().nodes.contains(&suspect.whose.node);
+        suspect.with =
+            past.runs.iter().enumerate().filter(|(_, run)| is_with(run)).map(|(at, _)| at).collect();
+    }
+    all.sort_by(|a, b| (b.blamed().len(), &a.whose).cmp(&(a.blamed().len(), &b.whose)));
+    all
+}
+
+fn blames(run: &Run) -> Vec<Blame> {
+    let whose = |node: &str, part: &str| Whose {
+        simulated: run.is_simulated(),
+        inventory: run.plan().inventory.clone(),
+        node: node.to_owned(),
+        part: part.to_owned(),
+    };
+    // A folder that all nodes share is no fault of theirs; and who was quarantined is named by the run itself.
+    let left =
+        run.left_out().iter().filter(|left| !left.by_folder && left.after.is_none()).map(|left| Blame {
+            whose: whose(&left.node, "node"),
+            alone: true,
+            code: "HRN-NODE-UNFIT",
+            evidence: left.why.clone(),
+            cases: BTreeSet::new(),
+        });
+    let named = run.culprits.iter().flat_map(|culprit| match culprit {
+        Culprit::Culprit { node, part, evidence, .. } => {
+            let coded = evidence::of_run(std::slice::from_ref(culprit), &[]);
+            vec![Blame {
+                whose: whose(node, part),
+                alone: true,
+                code: coded.lines.first().map_or(UNCODED, |line| line.code),
+                evidence: evidence.clone(),
+                cases: cases_that_blame(run, node),
+            }]
+        }
+        Culprit::Suspects { nodes, evidence } => nodes
+            .iter()
+            .map(|node| Blame {
+                whose: whose(node, "node"),
+                alone: false,
+                code: UNCODED,
+                evidence: evidence.clone(),
+                cases: cases_that_blame(run, node),
+            })
+            .collect(),
+        Culprit::Fleet { .. } => Vec::new(),
+    });
+    left.chain(named).collect()
+}
+
+fn cases_that_blame(run: &Run, node: &str) -> BTreeSet<(String, String)> {
+    let blames = |culprit: &Culprit| match culprit {
+        Culprit::Culprit { node: named, .. } => named == node,
+        Culprit::Suspects { nodes, .. } => nodes.iter().any(|one| one == node),
+        Culprit::Fleet { .. } => false,
+    };
+    let cases = run.cases.iter().filter(|case| case.culprits.iter().any(blames));
+    cases.map(|case| (case.suite.clone(), case.case.clone())).collect()
+}
+
+/// Whether the node passed, in one of these cases at least: another kind of work could not have shown what it was blamed for.
+/// Where no case blamed it, any will do.
+fn passed(run: &Run, node: &str, cases: &BTreeSet<(String, String)>) -> bool {
+    let is_meant =
+        |case: &&CaseVerdict| cases.is_empty() || cases.contains(&(case.suite.clone(), case.case.clone()));
+    run.cases.iter().filter(is_meant).any(|case| {
+        let about = case.verdicts.iter().filter(|verdict| {
+            let of_nodes = || nodeset::expand(&verdict.nodes).unwrap_or_default();
+            match &verdict.node {
+                Some(own) => own == node,
+                None => of_nodes().iter().any(|one| one == node),
+            }
+        });
+        let statuses: BTreeSet<Status> = about.map(|verdict| verdict.status).collect();
+        statuses.contains(&Status::Pass)
+            && statuses
+                .iter()
+                .all(|status| matches!(status, Status::Pass | Status::Skipped | Status::Unjudged))
+    })
+}
+
+impl Whose {
+    fn is_of(&self, run: &Run) -> bool {
+        self.simulated == run.is_simulated() && self.inventory == run.plan().inventory
+    }
+
+    fn is_same_node(&self, other: &Whose) -> bool {
+        (self.simulated, &self.inventory, &self.node) == (other.simulated, &other.inventory, &other.node)
+    }
+}
+
+impl Suspect {
+    fn of(whose: &Whose) -> Suspect {
+        Suspect {
+            whose: whose.clone(),
+            culprit: Vec::new(),
+            suspect: Vec::new(),
+            cleared: Vec::new(),
+            with: Vec::new(),
+            codes: BTreeSet::new(),
+            evidence: String::new(),
+        }
+    }
+
+    /// The runs that blame it, in their order.
+    pub fn blamed(&self) -> BTreeSet<usize> {
+        self.culprit.iter().chain(&self.suspect).copied().collect()
+    }
+
+    /// Nothing since has cleared it.
+    pub fn is_open(&self) -> bool {
+        self.blamed().last() > self.cleared.last()
+    }
+
+    /// Of the last `most` runs with its node: how many there are, and how many of them blame it.
+    pub fn lately(&self, most: usize) -> (usize, usize) {
+        let lately: Vec<&usize> = self.with.iter().rev().take(most).collect();
+        let blamed = self.blamed();
+        (lately.len(), lately.into_iter().filter(|at| blamed.contains(at)).count())
+    }
+}
+
+/// So many runs with the node are looked back on, where a run tells of those before it.
+pub const LOOKED_BACK: usize = 5;
+
+/// What runs before this one said of the parts that it names: one line each.
+pub fn before(past: &Past, simulated: bool, inventory: &str, culprits: &[Culprit]) -> Vec<String> {
+    let known = suspects(past);
+    let mut named: BTreeSet<(&str, &str)> = BTreeSet::new();
+    for culprit in culprits {
+        match culprit {
+            Culprit::Culprit { node, part, .. } => {
+                named.insert((node, part));
+            }
+            Culprit::Suspects { nodes, .. } => named.extend(nodes.iter().map(|node| (node.as_str(), "node"))),
+            Culprit::Fleet { .. } => {}
+        }
+    }
+    let mut lines = Vec::new();
+    for (node, part) in named {
+        // A node that was only suspected may have had a part of it named, and the other way round.
+        let own = |suspect: &&Suspect| {
+            let whose = &suspect.whose;
+            (whose.simulated, whose.inventory.as_str(), whose.node.as_str()) == (simulated, inventory, node)
+                && (whose.part == part || whose.part == "node" || part == "node")
+        };
+        for suspect in known.iter().filter(own) {
+            let (of, times) = suspect.lately(LOOKED_BACK);
+            if times == 0 {
+                continue;
+            }
+            let role = if suspect.culprit.is_empty() { "suspected" } else { "named" };
+            let last = suspect.blamed().last().and_then(|at| past.runs.get(*at));
+            let last = last.map(|run| format!(", last {}", run.made)).unwrap_or_default();
+            lines.push(format!(
+                "before: {node} {}: {role} in {times} of the last {of} runs with it{last}",
+                suspect.whose.part
+            ));
+        }
+    }
+    lines
+}

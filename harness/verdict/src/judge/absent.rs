@@ -1,0 +1,45 @@
+//! Numbers that a node cannot give, since what they are read from came with a later release of its software: they are skipped
+//! with that reason, and never pass.
+
+use super::{CaseData, Measured, subject};
+use base::nodeset;
+use model::artefact::{PlannedAssertion, Status, Verdict};
+use recipes::recipe::Absent;
+use std::collections::BTreeSet;
+
+/// The cause of such a verdict.
+pub const ABSENT: &str = "source-absent";
+
+/// Whether a node of the assertion lacks the metric's source; the verdict then says so. Where other nodes of the same
+/// assertion have it, the assertion as a whole cannot be judged.
+pub(super) fn judge(
+    data: &CaseData,
+    assertion: &PlannedAssertion,
+    measured: &Measured,
+    verdict: &mut Verdict,
+) -> bool {
+    let jobs = || assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
+    let is_about = |absent: &&Absent| {
+        absent.metrics.contains(&assertion.metric)
+            && assertion.node.as_ref().is_none_or(|node| *node == absent.node)
+    };
+    let absent: Vec<&Absent> = jobs().flat_map(|analysis| &analysis.absent).filter(is_about).collect();
+    let Some(first) = absent.first() else { return false };
+    let without: BTreeSet<&String> = absent.iter().map(|absent| &absent.node).collect();
+    let planned = data.case.jobs.iter().filter(|job| assertion.jobs.contains(&job.name));
+    let all: BTreeSet<&String> = match &assertion.node {
+        Some(node) => BTreeSet::from([node]),
+        None => planned.flat_map(|job| &job.nodes).collect(),
+    };
+    let is_whole = all == without && measured.parts.is_empty();
+    let nodes: Vec<String> = without.into_iter().cloned().collect();
+    let nodes = nodeset::fold(&nodes);
+    verdict.status = if is_whole { Status::Skipped } else { Status::Inconclusive };
+    verdict.cause = Some(ABSENT.to_owned());
+    verdict.message = match is_whole {
+        true => format!("{}: not judged: {}", subject(assertion), first.why),
+        false => format!("{}: not measured on {nodes}: {}", subject(assertion), first.why),
+    };
+    verdict.next = Some(format!("update the driver of {nodes} to have it judged"));
+    true
+}

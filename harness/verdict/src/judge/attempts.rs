@@ -1,0 +1,48 @@
+//! Second attempts, told wherever their numbers are: that there was a first, how it ended, and on which node.
+
+use super::CaseData;
+use model::artefact::{JobRecord, PlannedAssertion, Verdict};
+use recipes::finding::Finding;
+
+/// A verdict of a second attempt says so.
+pub fn tell(data: &CaseData, assertion: &PlannedAssertion, verdict: &mut Verdict) {
+    let firsts: Vec<String> = assertion
+        .jobs
+        .iter()
+        .filter_map(|job| first_of(data, job))
+        .map(|first| format!("attempt 2 of 2, the first: {}", ended(first)))
+        .collect();
+    if let Some(told) = firsts.first() {
+        let more = match firsts.len() {
+            1 => String::new(),
+            n => format!(" and {} more", n - 1),
+        };
+        verdict.message = format!("{} ({told}{more})", verdict.message);
+    }
+}
+
+/// One for each first attempt that another stands for.
+pub fn findings(data: &CaseData) -> Vec<Finding> {
+    let firsts = data.case.jobs.iter().filter_map(|job| Some((&job.name, first_of(data, &job.name)?)));
+    firsts
+        .map(|(second, first)| {
+            let why = format!("{second}: attempt 2 of 2 is what is judged, the first: {}", ended(first));
+            let mut finding = Finding::new("second-attempt", why).file(format!("raw/{}", first.name));
+            finding.node = first.blamed.as_ref().map(|blamed| blamed.node.clone());
+            finding
+        })
+        .collect()
+}
+
+fn first_of<'a>(data: &'a CaseData, job: &str) -> Option<&'a JobRecord> {
+    let first = data.case.jobs.iter().find(|planned| planned.name == job)?.again_of.as_ref()?;
+    data.jobs.jobs.iter().find(|record| record.name == *first)
+}
+
+/// The cause, and the node that was named.
+fn ended(first: &JobRecord) -> String {
+    match &first.blamed {
+        Some(blamed) => format!("{} {}", first.end.cause(), blamed.node),
+        None => first.end.cause(),
+    }
+}

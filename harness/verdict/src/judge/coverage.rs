@@ -1,0 +1,58 @@
+//! What was measured of what was to be measured: nodes, ranks, NICs, sizes. A pass without it says little.
+
+use super::CaseData;
+use super::gate::Gate;
+use model::artefact::{CoverageSets, WorkloadFacts};
+use recipes::metric::Dim;
+use std::collections::BTreeMap;
+
+pub fn of(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> CoverageSets {
+    let mut sets = CoverageSets { gpus: data.instance.gpus, ..CoverageSets::default() };
+    if data.jobs.skipped.is_some() {
+        return sets;
+    }
+    let is_nccl = matches!(data.case.workload, WorkloadFacts::NcclTests { .. });
+    let reads_nics = data.case.recipes.iter().any(|name| name == "efa_traffic" || name == "nic_flows");
+    for planned in &data.case.jobs {
+        for node in &planned.nodes {
+            sets.nodes.expected.insert(node.clone());
+            if is_nccl {
+                sets.ranks.expected.insert(node.clone());
+            }
+            if reads_nics {
+                sets.nics_of_nodes.expect(node, &data.instance.nics);
+            }
+        }
+    }
+    if let WorkloadFacts::NcclTests { sizes, .. } = &data.case.workload {
+        sets.sizes.expected.extend(sizes);
+    }
+    let nodes_of: BTreeMap<&str, &[String]> =
+        data.case.jobs.iter().map(|job| (job.name.as_str(), job.nodes.as_slice())).collect();
+    let is_open = |job: &str| matches!(gates.get(job), Some(Gate::Open));
+    for row in data.metrics.rows() {
+        // The rate of a NIC is made of several jobs and names none; its flows do.
+        let job = row.dims.word(Dim::Job);
+        if job.is_some_and(|job| !is_open(job)) || !row.value.is_finite() {
+            continue;
+        }
+        let nodes = job.and_then(|job| nodes_of.get(job).copied()).unwrap_or_default();
+        sets.nodes.measured.extend(nodes.iter().cloned());
+        match &*row.name {
+            "nccl.time" => {
+                sets.sizes.measured.extend(row.dims.number(Dim::SizeBytes));
+                match row.dims.word(Dim::Node) {
+                    Some(node) => sets.ranks.measured.extend([node.to_owned()]),
+                    None => sets.ranks.measured.extend(nodes.iter().cloned()),
+                }
+            }
+            "nic.tx_bytes" | "nic.rate" => {
+                if let (Some(node), Some(nic)) = (row.dims.word(Dim::Node), row.dims.word(Dim::Nic)) {
+                    sets.nics_of_nodes.measure(node, nic);
+                }
+            }
+            _ => {}
+        }
+    }
+    sets
+}

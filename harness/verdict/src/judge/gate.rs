@@ -1,0 +1,557 @@
+//! Whether a job can be judged at all: first how it ended, then whether it was what was declared. Neither makes a
+//! failure: what was not measured is no bad number.
+
+use super::CaseData;
+use crate::profile_audit::CAUSES as REPORT_CAUSES;
+use model::artefact::INTERNAL_ERROR;
+use model::artefact::{
+    BELOW_FLOOR, Bad, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, JudgedBy, PlannedAssertion,
+    PlannedJob, Status, Verdict, WorkKind, WorkloadFacts,
+};
+use recipes::finding::Finding;
+use recipes::recipe::training_log::raised::{EXCEPTION, RENDEZVOUS};
+use recipes::recipe::{self, NOT_READ, efa_traffic};
+use recipes::source::flow_log::Tool;
+use std::collections::BTreeMap;
+
+/// The code of a finding of `efa_traffic`.
+const SAMPLER_ENDED: &str = "sampler-ended";
+
+pub enum Gate {
+    Open,
+    /// The machinery failed: every assertion on the job is an error.
+    Error {
+        cause: String,
+        message: String,
+        next: String,
+    },
+    /// It ran, but not what was declared: every assertion on the job is inconclusive.
+    Inconclusive {
+        cause: String,
+        message: String,
+        next: String,
+    },
+}
+
+impl Gate {
+    fn cause(&self) -> Option<&str> {
+        match self {
+            Gate::Open => None,
+            Gate::Error { cause, .. } | Gate::Inconclusive { cause, .. } => Some(cause),
+        }
+    }
+}
+
+const TOOL_MISSING: &str = "tool-missing";
+const TOOL_REFUSED: &str = "tool-refused";
+const OUTPUT_REFUSED: &str = "output-refused";
+/// Causes that say nothing about a node: tools that are not installed or not as they must be, files that were refused,
+/// panics of the harness, reports that nobody read.
+const OF_NO_NODE: [&str; 5] = [TOOL_MISSING, TOOL_REFUSED, OUTPUT_REFUSED, INTERNAL_ERROR, NOT_READ];
+
+pub fn gates<'a>(data: &'a CaseData) -> BTreeMap<&'a str, Gate> {
+    data.case
+        .jobs
+        .iter()
+        .map(|planned| {
+            let record = data.jobs.jobs.iter().find(|record| record.name == planned.name);
+            let gate = match record {
+                Some(record) => match gate(data, &record.end, data.analysis.jobs.get(&planned.name)) {
+                    Gate::Open => refused(data, &planned.name).unwrap_or(Gate::Open),
+                    shut => shut,
+                },
+                None => error("not-run", "the job has no record", "run it again"),
+            };
+            (planned.name.as_str(), gate)
+        })
+        .collect()
+}
+
+/// A job whose output lies there and was not taken did what no job does, or wrote more than can be read: nothing that it
+/// seems to have measured counts.
+fn refused(data: &CaseData, job: &str) -> Option<Gate> {
+    // Reports of profilers have an audit of their own.
+    let is_output = |kind| {
+        use FileKind::{ProfileAccount, ProfileReport, ProfileTable};
+        !matches!(kind, ProfileAccount | ProfileReport | ProfileTable)
+    };
+    let mut missing = data.collected.missing.iter();
+    let file = missing.find(|file| file.refused && file.job == job && is_output(file.kind))?;
+    let next = "look at the file on its node: a job's output is a plain file below the limit";
+    Some(error(OUTPUT_REFUSED, &format!("{}: {}", file.name, file.why), next))
+}
+
+fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
+    let failure = analysis.and_then(|analysis| analysis.failure.as_ref());
+    let data_wrong = analysis.is_some_and(|analysis| analysis.data_wrong);
+    if let Ended::Exited { code } = end {
+        // The exit code of a command is what it was run for.
+        let is_command = matches!(data.case.workload, WorkloadFacts::Command { .. });
+        if *code == job::script::EXIT_NO_TOOL && matches!(data.case.workload, WorkloadFacts::NicPairs { .. })
+        {
+            let tool = tool(data);
+            return Gate::Inconclusive {
+                cause: TOOL_MISSING.to_owned(),
+                message: format!("`{tool}` is not on a node of the pair"),
+                next: format!("install {}; or set `nic_tool` in the inventory", to_install(tool)),
+            };
+        }
+        if *code == job::script::EXIT_TOOL_REFUSED
+            && matches!(data.case.workload, WorkloadFacts::NicPairs { .. })
+        {
+            let tool = tool(data);
+            let findings = analysis.map(|analysis| analysis.findings.as_slice()).unwrap_or_default();
+            let refused = findings.iter().find(|finding| finding.code == "flow-tool-refused");
+            let words = refused.map_or("its output is not there", |finding| finding.message.as_str());
+            return Gate::Inconclusive {
+                cause: TOOL_REFUSED.to_owned(),
+                message: format!("`{tool}` refused its arguments: {words}"),
+                next: format!("install {}", to_install(tool)),
+            };
+        }
+        // nccl-tests exits with 1 where data came out wrong: a measurement, and the worst one.
+        if *code != 0 && !is_command && !data_wrong {
+            let (cause, evidence) = match failure {
+                Some(failure) => (failure.cause.clone(), failure.evidence.clone()),
+                None => (end.cause(), "the output names no cause".to_owned()),
+            };
+            return error(
+                &cause,
+                &format!("the job ended with exit code {code}: {evidence}"),
+                "look at stderr of the job",
+            );
+        }
+        // A bandwidth reached with wrong data is no bandwidth. Where nothing asks for the data itself, the numbers beside
+        // it must not end as a pass.
+        let of_data = ["nccl.wrong", "train.loss_finite"];
+        let asks_for_data =
+            data.case.assertions.iter().any(|assertion| of_data.contains(&assertion.metric.as_str()));
+        if data_wrong && !asks_for_data {
+            if matches!(data.case.workload, WorkloadFacts::Training { .. }) {
+                return Gate::Inconclusive {
+                    cause: "loss-not-finite".to_owned(),
+                    message: "the loss of the training is no number, and no assertion asks for it".to_owned(),
+                    next: "assert `train.loss_finite` in the case".to_owned(),
+                };
+            }
+            return Gate::Inconclusive {
+                cause: "data-wrong".to_owned(),
+                message: "nccl-tests says that its data came out wrong, and no assertion asks for it"
+                    .to_owned(),
+                next: "assert `nccl.wrong` in the case, and run it with its gpu-each case".to_owned(),
+            };
+        }
+        if let Some(not) = analysis.and_then(|analysis| analysis.not_comparable.as_ref()) {
+            let next = match not.cause.as_str() {
+                "wrong-ranks" => {
+                    "check that the launcher's MPI plugin and nccl-tests' MPI are the same; see `srun --mpi=list`"
+                }
+                "raw-edited" | "raw-gone" => {
+                    "put the file back as it was, or accept what lies there now with `--from collect`"
+                }
+                "not-analyzed" => "try `--from analyze`, or run it again with --rerun",
+                _ => {
+                    "look at the output of the job, and at the space on the shared folder; run the case again"
+                }
+            };
+            return Gate::Inconclusive {
+                cause: not.cause.clone(),
+                message: not.why.clone(),
+                next: next.to_owned(),
+            };
+        }
+        return Gate::Open;
+    }
+    let evidence = failure.map(|failure| format!(": {}", failure.evidence)).unwrap_or_default();
+    match end {
+        Ended::Exited { .. } => Gate::Open,
+        Ended::Killed { signal } => error(
+            &end.cause(),
+            &format!("the job was killed by signal {signal}{evidence}"),
+            "look at stderr of the job",
+        ),
+        Ended::TimeLimit { limit_s } => error(
+            &end.cause(),
+            &format!("the job did not end within {limit_s} s{evidence}"),
+            "look at where its output stops; if it is merely long, raise `limit_s`",
+        ),
+        Ended::Stall { stall_s, last } => error(
+            &end.cause(),
+            &format!("the job made no progress for {stall_s} s, last output: `{}`{evidence}", last.trim()),
+            "look at where its output stops; if it is merely silent, raise `stall_s` in the case's workload",
+        ),
+        Ended::NodeFail => error(
+            &end.cause(),
+            &format!("a node was lost{evidence}"),
+            "look at `sinfo -R` and at the node's console",
+        ),
+        Ended::BootFail => error(
+            &end.cause(),
+            &format!("a node did not come up for the job{evidence}"),
+            "look at `sinfo -R` and at the node's console",
+        ),
+        Ended::OutOfMemory => error(
+            &end.cause(),
+            &format!("the job's memory ran out{evidence}"),
+            "ask for more memory in the partition's defaults, or look at what else the nodes run",
+        ),
+        Ended::Requeued { reason } => error(
+            &end.cause(),
+            &format!("Slurm put the job back into its queue after it had started: {reason}"),
+            "look at `sinfo -R` and at slurmctld's log; run it again",
+        ),
+        Ended::Deadline => error(
+            &end.cause(),
+            "the job would have missed its deadline",
+            "look at the partition's and the QOS's limits",
+        ),
+        Ended::Preempted => error(
+            &end.cause(),
+            "the job was preempted",
+            "run in a reservation or with a QOS that is not preempted",
+        ),
+        Ended::Cancelled => error(&end.cause(), "somebody cancelled the job", "run it again"),
+        Ended::AllocationOver { limit_s } => error(
+            &end.cause(),
+            &format!("the allocation that it shares with other jobs came to its time limit of {limit_s} s"),
+            "run it again; lower `longest_allocation_s`, or leave `share_allocations` out",
+        ),
+        Ended::QueueStuck { reason } => {
+            error(&end.cause(), &format!("the job never started: {reason}"), stuck_next(reason))
+        }
+        Ended::LaunchFailed { why } => error(
+            &end.cause(),
+            &format!("the job could not be launched: {why}"),
+            "run --dry-run and try its command by hand",
+        ),
+        Ended::FolderFailed { why } => error(
+            &end.cause(),
+            &format!("the job's folder could not be filled: {why}"),
+            "look at the room and the rights of `paths.shared` on this machine",
+        ),
+        Ended::HostUnreachable { why } => {
+            error(&end.cause(), why, "try `ssh` to it by hand; leave the node out with --exclude-nodes")
+        }
+        Ended::Lost { why } => error(
+            &end.cause(),
+            &format!("the launcher lost the job: {why}"),
+            "look at the job's stderr, and at the log of slurmctld, or over ssh at that of the node's sshd",
+        ),
+        Ended::Interrupted { why } => {
+            error(&end.cause(), &format!("the run was stopped: {why}"), "run it again")
+        }
+        Ended::LeftOut { node, why, after: Some(case) } => error(
+            &end.cause(),
+            &format!("{node} was quarantined after `{case}`: {why}"),
+            "repair the node and run the case again; `--keep-bad-nodes` launches on it all the same",
+        ),
+        Ended::LeftOut { node, why, after: None } => error(
+            &end.cause(),
+            &format!("{node} was left out before anything was launched: {why}"),
+            "see to that; `harness inventory probe --nodes` tells when it is fit, `--no-probe` launches on it as it is",
+        ),
+        Ended::NotRun { why } => error(&end.cause(), &format!("it was not run: {why}"), "run it again"),
+    }
+}
+
+/// The tool of a nic-pairs case.
+fn tool<'a>(data: &'a CaseData) -> &'a str {
+    match &data.case.workload {
+        WorkloadFacts::NicPairs { tool, .. } => tool.as_str(),
+        _ => "",
+    }
+}
+
+fn to_install(tool: &str) -> &'static str {
+    Tool::named(tool).map_or("it", Tool::to_install)
+}
+
+/// Where the partition keeps a job from starting, no node is the reason.
+fn stuck_next(reason: &str) -> &'static str {
+    match reason.trim_start_matches('(').split([',', ')', ' ', ';']).next() {
+        Some("PartitionTimeLimit") => {
+            "`scontrol show partition` prints its MaxTime: lower `limit_s`, or write another `partition` into `[reach]`"
+        }
+        Some("PartitionNodeLimit") => {
+            "`scontrol show partition` prints its MaxNodes: run on fewer with --nodes, or write another `partition` into \
+             `[reach]`"
+        }
+        Some("PartitionDown" | "PartitionInactive") => {
+            "the partition starts no jobs: `sinfo -s`; ask who runs the cluster, or write another `partition` into `[reach]`"
+        }
+        _ => "look at `sinfo -R`; leave the node out with --exclude-nodes",
+    }
+}
+
+fn error(cause: &str, message: &str, next: &str) -> Gate {
+    Gate::Error { cause: cause.to_owned(), message: message.to_owned(), next: next.to_owned() }
+}
+
+/// The gate that an assertion meets, if one is shut: status, cause, message, next step.
+pub fn shut(
+    gates: &BTreeMap<&str, Gate>,
+    assertion: &PlannedAssertion,
+    any_job_will_do: bool,
+) -> Option<(Status, String, String, String)> {
+    let mut worst: Option<(Status, String, String, String)> = None;
+    let mut open = 0;
+    for job in &assertion.jobs {
+        let (status, cause, message, next) = match gates.get(job.as_str()) {
+            Some(Gate::Open) => {
+                open += 1;
+                continue;
+            }
+            Some(Gate::Error { cause, message, next }) => (Status::Error, cause, message, next),
+            Some(Gate::Inconclusive { cause, message, next }) => (Status::Inconclusive, cause, message, next),
+            None => continue,
+        };
+        let message = format!("job {job}: {message}");
+        if worst.as_ref().is_none_or(|(seen, ..)| *seen == Status::Inconclusive && status == Status::Error) {
+            worst = Some((status, cause.clone(), message, next.clone()));
+        }
+    }
+    if open == 0 && worst.is_none() {
+        let next = "run it again".to_owned();
+        return Some((Status::Error, "not-run".to_owned(), "no job of it was run".to_owned(), next));
+    }
+    // One good flow proves both its ends, whatever became of the other rounds.
+    if any_job_will_do && open > 0 { None } else { worst }
+}
+
+/// Why numbers of an assertion's jobs are missing, as far as collection and recipes can tell: cause and sentence.
+pub fn why_missing(data: &CaseData, assertion: &PlannedAssertion) -> Option<(String, String)> {
+    assertion
+        .jobs
+        .iter()
+        .find_map(|job| why_job_lacks(data, job, assertion.node.as_deref(), &assertion.metric))
+        .map(|lack| (lack.cause, lack.why))
+}
+
+/// Whether a metric is read from files of that kind.
+pub fn feeds(kind: FileKind, metric: &str) -> bool {
+    let from_flows = metric == "nic.rate" || metric == "flow.rate";
+    let from_counters = !from_flows
+        && (metric.starts_with("nic.") || metric.starts_with("node.") || metric.starts_with("job."));
+    let from_reports = is_from_reports(metric);
+    match kind {
+        FileKind::Counters => from_counters,
+        FileKind::Flow => from_flows,
+        FileKind::ProfileAccount | FileKind::ProfileTable => from_reports,
+        FileKind::NcclTests | FileKind::GpuNcclTests | FileKind::Stdout => {
+            !from_counters && !from_flows && !from_reports
+        }
+        FileKind::ProfileReport | FileKind::Stderr | FileKind::Log => false,
+    }
+}
+
+/// Whether a metric is read from the reports of a profiler.
+pub fn is_from_reports(metric: &str) -> bool {
+    recipe::metric(metric).is_some_and(|(recipe, _)| !recipe.tables.is_empty())
+}
+
+/// Why a recipe may not have given the metric, by its own declaration.
+fn causes_of(metric: &str) -> &'static [&'static str] {
+    recipe::metric(metric).map_or(&[], |(recipe, _)| recipe.causes)
+}
+
+/// Why a number is not there.
+struct Lack {
+    cause: String,
+    why: String,
+    /// The node whose report it is.
+    node: Option<String>,
+}
+
+fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -> Option<Lack> {
+    let lack = |cause: &str, why: String| Lack { cause: cause.to_owned(), why, node: None };
+    if is_from_reports(metric) {
+        let findings = &data.analysis.jobs.get(job)?.findings;
+        let own = causes_of(metric);
+        let finding = findings.iter().find(|finding| {
+            (REPORT_CAUSES.contains(&finding.code.as_str()) || own.contains(&finding.code.as_str()))
+                && (node.is_none() || finding.node.is_none() || finding.node.as_deref() == node)
+        })?;
+        let file = finding.file.as_deref().unwrap_or(job);
+        let why = format!("{file}: {}", finding.message);
+        return Some(Lack { cause: finding.code.clone(), why, node: finding.node.clone() });
+    }
+    // A sampler that ended says why its capture is not there.
+    let ended = data.analysis.jobs.get(job).and_then(|analysis| {
+        let of_node =
+            |finding: &&Finding| node.is_none() || finding.node.is_none() || finding.node.as_deref() == node;
+        analysis.findings.iter().filter(of_node).find(|finding| finding.code == SAMPLER_ENDED)
+    });
+    if let Some(finding) = ended.filter(|_| feeds(FileKind::Counters, metric)) {
+        let file = finding.file.as_deref().unwrap_or(job);
+        return Some(lack(SAMPLER_ENDED, format!("{file}: {}", finding.message)));
+    }
+    let missing = data.collected.missing.iter().find(|missing| {
+        missing.job == job
+            && feeds(missing.kind, metric)
+            && (node.is_none() || missing.node.is_none() || missing.node.as_deref() == node)
+    });
+    if let Some(missing) = missing {
+        return Some(lack("output-missing", format!("raw/{job}/{}: {}", missing.name, missing.why)));
+    }
+    let analysis = data.analysis.jobs.get(job)?;
+    let finding = analysis.findings.iter().find(|finding| {
+        let about_output =
+            ["not-understood", "row-cut", "not-a-number", "capture-unreadable", "capture-cut", "unreadable"];
+        about_output.contains(&finding.code.as_str())
+            || finding.code.starts_with("capture-")
+            || finding.code.starts_with("folder-")
+            || finding.code.starts_with("row-")
+            || finding.code.starts_with("counter-")
+    });
+    if let Some(finding) = finding {
+        let cause = if finding.code.starts_with("capture") || finding.code.starts_with("counter") {
+            finding.code.clone()
+        } else {
+            "garbled".to_owned()
+        };
+        let file = finding.file.as_deref().unwrap_or(job);
+        return Some(lack(&cause, format!("{file}: {}", finding.message)));
+    }
+    let failure = analysis.failure.as_ref()?;
+    Some(lack(&failure.cause, failure.evidence.clone()))
+}
+
+fn kind(workload: &WorkloadFacts) -> WorkKind {
+    match workload {
+        WorkloadFacts::NcclTests { each_gpu: true, .. } => WorkKind::Gpus,
+        WorkloadFacts::NcclTests { .. } => WorkKind::Collective,
+        WorkloadFacts::NicPairs { .. } => WorkKind::Flows,
+        WorkloadFacts::Command { .. } | WorkloadFacts::Training { .. } => WorkKind::Command,
+    }
+}
+
+/// Whether NCCL went another way than the instance's profile expects in every job over several nodes.
+fn other_transport_everywhere(data: &CaseData) -> bool {
+    let mut over_nodes = data.case.jobs.iter().filter(|job| job.nodes.len() > 1).peekable();
+    let is_other = |job: &PlannedJob| {
+        let findings = data.analysis.jobs.get(&job.name).map(|analysis| analysis.findings.as_slice());
+        let codes = [efa_traffic::SOCKETS, efa_traffic::PROTOCOL];
+        findings.unwrap_or_default().iter().any(|finding| codes.contains(&finding.code.as_str()))
+    };
+    over_nodes.peek().is_some() && over_nodes.all(is_other)
+}
+
+fn has_few_peers(verdict: &Verdict) -> bool {
+    matches!(verdict.judged_by, Some(JudgedBy::Peers { of }) if (of as usize) < super::peers::FEWEST_TO_NAME)
+}
+
+/// How each job of the case went.
+pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdict]) -> Vec<JobOutcome> {
+    // What all jobs over several nodes have alike is a setting or a library that all lack, and no node's fault.
+    let everywhere = other_transport_everywhere(data);
+    let mut judged: BTreeMap<&str, BTreeMap<String, bool>> = BTreeMap::new();
+    let mut unmeasured: BTreeMap<&str, Lack> = BTreeMap::new();
+    for (assertion, verdict) in data.case.assertions.iter().zip(verdicts) {
+        for job in &assertion.jobs {
+            match verdict.status {
+                // Nothing separates it from its peers: it neither clears nor blames a node.
+                Status::Fail if verdict.cause.as_deref() == Some(BELOW_FLOOR) => {}
+                // Few peers that agree may all be low, or each hold a bad node: that clears nobody.
+                Status::Pass if has_few_peers(verdict) => {}
+                Status::Pass | Status::Fail => {
+                    let failed = judged.entry(job).or_default().entry(assertion.metric.clone()).or_default();
+                    *failed |= verdict.status == Status::Fail && !everywhere;
+                }
+                // A number that is missing: where the job ended well, something happened to its output. Of a job that
+                // did not, its gate says more, and is asked first.
+                Status::Inconclusive => {
+                    let node = assertion.node.as_deref();
+                    if verdict.cause.is_some()
+                        && let Some(why) = why_job_lacks(data, job, node, &assertion.metric)
+                    {
+                        unmeasured.entry(job).or_insert(why);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    // What somebody stopped speaks against no node, nor what waited for none that was named, nor this machine's trouble.
+    let ran = |record: &JobRecord| match &record.end {
+        Ended::NotRun { .. }
+        | Ended::Interrupted { .. }
+        | Ended::Cancelled
+        | Ended::Requeued { .. }
+        | Ended::FolderFailed { .. }
+        | Ended::AllocationOver { .. }
+        | Ended::Deadline => false,
+        // What sbatch refuses has come to no node; how a job that was lost has ended, nobody knows.
+        Ended::LaunchFailed { .. }
+        | Ended::QueueStuck { .. }
+        | Ended::LeftOut { .. }
+        | Ended::Lost { .. } => record.blamed.is_some(),
+        _ => true,
+    };
+    data.case
+        .jobs
+        .iter()
+        .filter_map(|planned| {
+            let record = data.jobs.jobs.iter().find(|record| record.name == planned.name)?;
+            if !ran(record) {
+                return None;
+            }
+            let gate = gates.get(planned.name.as_str());
+            let lack = unmeasured.get(planned.name.as_str());
+            let cause = gate.and_then(Gate::cause).or_else(|| lack.map(|lack| lack.cause.as_str()));
+            if cause.is_some_and(|cause| OF_NO_NODE.contains(&cause)) {
+                return None;
+            }
+            let failure =
+                data.analysis.jobs.get(&planned.name).and_then(|analysis| analysis.failure.as_ref());
+            let blamed =
+                record.blamed.as_ref().map(|blamed| (Some(blamed.node.clone()), blamed.evidence.clone()));
+            // Of two ends that do not meet either may be at fault, and an exception is the program's.
+            let is_nobodys = |cause: &str| cause == RENDEZVOUS || cause == EXCEPTION;
+            if !matches!(record.end, Ended::Exited { code: 0 })
+                && failure.is_some_and(|failure| is_nobodys(&failure.cause))
+            {
+                return None;
+            }
+            let bad = match gate {
+                Some(Gate::Error { cause, message, .. }) => {
+                    let (node, evidence) = blamed
+                        .or_else(|| failure.map(|failure| (failure.node.clone(), failure.evidence.clone())))
+                        .unwrap_or((None, message.clone()));
+                    Some(Bad { cause: cause.clone(), node, evidence })
+                }
+                Some(Gate::Inconclusive { cause, message, .. }) => {
+                    Some(Bad { cause: cause.clone(), node: None, evidence: message.clone() })
+                }
+                _ => lack.map(|lack| Bad {
+                    cause: lack.cause.clone(),
+                    node: lack.node.clone(),
+                    evidence: lack.why.clone(),
+                }),
+            };
+            Some(JobOutcome {
+                case: data.case.name.clone(),
+                kind: kind(&data.case.workload),
+                job: planned.name.clone(),
+                nodes: planned.nodes.clone(),
+                bad,
+                judged: judged.remove(planned.name.as_str()).unwrap_or_default(),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stuck_next;
+
+    #[test]
+    fn a_partition_that_keeps_a_job_from_starting_is_named_and_no_node_is_to_be_left_out() {
+        for (reason, told) in [
+            ("PartitionTimeLimit; asked for: --partition=short --time=00:20:00", "lower `limit_s`"),
+            ("(PartitionDown)", "the partition starts no jobs"),
+            ("ReqNodeNotAvail", "--exclude-nodes"),
+        ] {
+            assert!(stuck_next(reason).contains(told), "{reason}: {}", stuck_next(reason));
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! One verdict per planned assertion: first whether the job can be judged at all, then its numbers.
+//! The ways to hold a number against something are one file each; who is to blame for a red run is `culprit.rs`.
+
+pub mod absent;
+mod apart;
+mod attempts;
+mod baseline;
+mod bound;
+mod ceiling;
+pub mod common_failure;
+mod coverage;
+pub mod culprit;
+mod doubt;
+mod gate;
+mod measured;
+mod nic_rate;
+mod peers;
+mod support;
+#[cfg(test)]
+mod tests;
+mod trust;
+mod twin;
+mod warning;
+
+use gate::Gate;
+pub use measured::Measured;
+use measured::part_name;
+use model::artefact::{
+    Analysis, CaseEnd, CaseJobs, CaseOutcomes, CaseVerdict, Collected, CollectedFile, Ended, Evidence,
+    FORMAT, InstanceFacts, JudgedBy, LEFT_OUT, PlannedAssertion, PlannedCase, Status, Verdict,
+};
+use nic_rate::NicRateCache;
+use recipes::finding::Finding;
+use recipes::metric::{Dim, Metrics};
+use recipes::recipe::{efa_traffic, training_log};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Everything that is known of a case once its jobs have ended.
+pub struct CaseData<'a> {
+    pub case: &'a PlannedCase,
+    pub instance: &'a InstanceFacts,
+    pub jobs: &'a CaseJobs,
+    pub collected: &'a Collected,
+    pub analysis: &'a Analysis,
+    pub metrics: &'a Metrics,
+}
+
+/// What judging a case gives: its verdicts, and what the judgement over all cases needs beside them.
+pub struct Judged {
+    pub verdict: CaseVerdict,
+    pub outcomes: CaseOutcomes,
+}
+
+pub fn judge(data: &CaseData) -> Judged {
+    let gates = gate::gates(data);
+    let mut nic_rates = NicRateCache::default();
+    let mut verdicts: Vec<Verdict> = data
+        .case
+        .assertions
+        .iter()
+        .map(|assertion| {
+            let mut verdict = judge_one(data, &gates, &mut nic_rates, assertion);
+            warning::soften(assertion, &mut verdict);
+            attempts::tell(data, assertion, &mut verdict);
+            verdict
+        })
+        .collect();
+    if let Some(reason) = &data.case.expected_failure {
+        expect_failure(&mut verdicts, reason);
+    }
+    let coverage = coverage::of(data, &gates);
+    let common_failure = common_failure::of_case(data, &gates);
+    let mut outcomes = gate::outcomes(data, &gates, &verdicts);
+    if common_failure.is_some() {
+        // What fails everywhere speaks against no node.
+        outcomes.retain(|outcome| outcome.bad.is_none());
+    }
+    let culprits = culprit::of_case(data, &verdicts, &nic_rates);
+    Judged {
+        verdict: CaseVerdict {
+            format: FORMAT,
+            suite: data.case.suite.clone(),
+            case: data.case.name.clone(),
+            end: end_of(&verdicts),
+            seconds: data.jobs.jobs.iter().filter_map(|job| job.seconds).fold(0.0, f64::max),
+            simulated: !data.collected.simulated.is_empty(),
+            coverage: coverage.counts(),
+            versions: versions(data),
+            findings: findings(data, &verdicts),
+            verdicts,
+            culprits,
+            common_failure,
+        },
+        outcomes: CaseOutcomes { format: FORMAT, jobs: outcomes, coverage },
+    }
+}
+
+fn judge_one(
+    data: &CaseData,
+    gates: &BTreeMap<&str, Gate>,
+    nic_rates: &mut NicRateCache,
+    assertion: &PlannedAssertion,
+) -> Verdict {
+    let mut verdict = blank(data, assertion);
+    if let Some(why) = &data.jobs.skipped {
+        verdict.status = Status::Skipped;
+        verdict.message = format!("{}: skipped: {why}", subject(assertion));
+        return verdict;
+    }
+    let is_nic_rate = nic_rate::judges(assertion);
+    if let Some((status, cause, message, next)) = gate::shut(gates, assertion, is_nic_rate) {
+        verdict.status = status;
+        verdict.cause = Some(cause);
+        verdict.message = format!("{}: {message}", subject(assertion));
+        verdict.next = Some(next);
+        return verdict;
+    }
+    if doubt::judge(data, assertion, &mut verdict) {
+        return verdict;
+    }
+    if is_nic_rate {
+        nic_rate::judge(data, nic_rates, assertion, &mut verdict);
+        return verdict;
+    }
+    let (jobs, instead) = match twin::choose(data, gates, assertion, &mut verdict) {
+        twin::Chosen::Own => (assertion.jobs.clone(), None),
+        twin::Chosen::Bare(jobs, why) => (jobs, Some(why)),
+        twin::Chosen::Unknown => return verdict,
+    };
+    held_against(data, assertion, &Measured::of(data.metrics, assertion, &jobs), &mut verdict);
+    if let Some(why) = instead {
+        verdict.message = format!("{}; {why}", verdict.message);
+    }
+    verdict
+}
+
+/// Numbers against everything that the assertion states; the worst of it is the verdict.
+fn held_against(data: &CaseData, assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Verdict) {
+    verdict.n = measured.n();
+    if measured.n_expected == 0 {
+        // Nothing was asked for: such an assertion holds of nothing, and that is no pass.
+        not_measured(data, assertion, measured, verdict);
+        return;
+    }
+    if absent::judge(data, assertion, measured, verdict) || ceiling::judge(assertion, measured, verdict) {
+        return;
+    }
+    let mut findings = Vec::new();
+    if let Some(judged) = bound::judge(assertion, measured) {
+        findings.push(judged);
+    }
+    findings.extend(trust::judge(data, assertion, measured, verdict));
+    if let Some(judged) = apart::judge(assertion, measured) {
+        findings.push(judged);
+    }
+    // Of equals the first is told: a constant before a baseline, a baseline before peers.
+    let worst = findings.into_iter().rev().max_by_key(|judged| gravity(judged.status));
+    match worst {
+        // Out of bounds is out of bounds, whatever else was not measured.
+        Some(judged) if judged.status == Status::Fail => {
+            if judged.by != JudgedBy::Floor {
+                verdict.cause = None;
+            }
+            judged.into_verdict(assertion, verdict);
+            if let Some(why) = told_beside(data, assertion) {
+                verdict.message = format!("{}: {why}", verdict.message);
+            }
+        }
+        _ if !measured.missing.is_empty() => not_measured(data, assertion, measured, verdict),
+        Some(judged) => judged.into_verdict(assertion, verdict),
+        None => unjudged(assertion, measured, verdict),
+    }
+}
+
+/// Measured, and there is nothing to compare it with.
+fn unjudged(assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Verdict) {
+    let bound = &assertion.bound;
+    if bound.baseline.is_none() && bound.within_peers.is_none() {
+        verdict.message = format!("{}: the assertion has no bound", subject(assertion));
+        verdict.next = Some("give the assertion a bound".to_owned());
+        return;
+    }
+    let Some((_, number)) = measured.numbers().next() else { return };
+    let mut lacks = Vec::new();
+    if let Some(baseline) = &bound.baseline {
+        lacks.push(format!("no baseline for {}", plan::key(baseline)));
+    }
+    if bound.within_peers.is_some() {
+        lacks.push("no peers".to_owned());
+    }
+    verdict.status = Status::Unjudged;
+    verdict.observed = Some(number.value);
+    verdict.runs = number.runs.clone();
+    let value = assertion.unit.show(number.value);
+    verdict.message = format!("{}: {value}: {}", subject(assertion), lacks.join(", "));
+    verdict.next = Some("run it four times more, then `harness baseline propose`".to_owned());
+}
+
+/// What a recipe found that explains a number: at which step and of which rank it is none, or over which transport NCCL went.
+fn told_beside(data: &CaseData, assertion: &PlannedAssertion) -> Option<String> {
+    let codes: &[&str] = match assertion.metric.as_str() {
+        "train.loss_finite" => &[training_log::NAN_RANK, training_log::NOT_FINITE],
+        "train.steps_missing" => &[training_log::ENDED_EARLY],
+        name if ["nccl.", "nic.", "node.efa_"].iter().any(|with| name.starts_with(with)) => {
+            &[efa_traffic::SOCKETS, efa_traffic::PROTOCOL]
+        }
+        _ => return None,
+    };
+    let jobs = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
+    let findings: Vec<_> = jobs.flat_map(|analysis| &analysis.findings).collect();
+    let found = codes.iter().find_map(|code| findings.iter().find(|finding| finding.code == *code));
+    found.map(|finding| finding.message.clone())
+}
+
+/// What one way of judging says of an assertion.
+pub struct JudgedBound {
+    status: Status,
+    observed: f64,
+    /// Of its independent runs, where there were several: the one observed is their median.
+    runs: Vec<f64>,
+    lower: Option<f64>,
+    upper: Option<f64>,
+    /// Which parts are out, where some are: for the message.
+    odd: Vec<String>,
+    /// What was expected, in words.
+    expected: String,
+    /// What to try, where that is not the usual.
+    next: Option<String>,
+    by: JudgedBy,
+}
+
+impl JudgedBound {
+    fn into_verdict(self, assertion: &PlannedAssertion, verdict: &mut Verdict) {
+        verdict.status = self.status;
+        verdict.judged_by = Some(self.by);
+        verdict.observed = Some(self.observed);
+        verdict.lower = self.lower;
+        verdict.upper = self.upper;
+        let mut seen = assertion.unit.show(self.observed);
+        if let Some((least, most)) = ends(&self.runs) {
+            let (least, most) = (assertion.unit.show(least), assertion.unit.show(most));
+            seen.push_str(&format!(" (median of {} runs, {least} to {most})", self.runs.len()));
+        }
+        verdict.runs = self.runs;
+        let who = match self.odd.as_slice() {
+            [] => String::new(),
+            odd => format!(" ({})", listed(odd)),
+        };
+        verdict.message = format!("{}: {seen}{who}, expected {}", subject(assertion), self.expected);
+        if self.status != Status::Pass {
+            verdict.next = Some(self.next.unwrap_or_else(|| next_step(assertion, self.status)));
+        }
+    }
+}
+
+/// The least and the most of several.
+fn ends(runs: &[f64]) -> Option<(f64, f64)> {
+    let least = runs.iter().copied().min_by(f64::total_cmp)?;
+    Some((least, runs.iter().copied().max_by(f64::total_cmp)?))
+}
+
+fn blank(data: &CaseData, assertion: &PlannedAssertion) -> Verdict {
+    let seconds = data
+        .jobs
+        .jobs
+        .iter()
+        .filter(|job| assertion.jobs.contains(&job.name))
+        .filter_map(|job| job.seconds)
+        .fold(0.0, f64::max);
+    Verdict {
+        name: assertion.name.clone(),
+        status: Status::Inconclusive,
+        provisional: false,
+        metric: assertion.metric.clone(),
+        unit: assertion.unit,
+        observed: None,
+        runs: Vec::new(),
+        lower: None,
+        upper: None,
+        n: 0,
+        n_expected: assertion.parts.len().max(1) as u32,
+        baseline: None,
+        message: String::new(),
+        next: None,
+        evidence: evidence(data, assertion),
+        nodes: assertion.nodes.clone(),
+        node: assertion.node.clone(),
+        part: assertion.part.clone(),
+        cause: None,
+        judged_by: None,
+        seconds,
+    }
+}
+
+/// The files that an assertion's numbers come from; the job's folder where there are none.
+fn evidence(data: &CaseData, assertion: &PlannedAssertion) -> Vec<Evidence> {
+    let case = &data.case.name;
+    let is_about = |file: &&CollectedFile| {
+        let of_node = assertion.node.is_none() || file.node.is_none() || file.node == assertion.node;
+        let of_part = assertion.part.is_none() || file.part.is_none() || file.part == assertion.part;
+        assertion.jobs.contains(&file.job) && gate::feeds(file.kind, &assertion.metric) && of_node && of_part
+    };
+    let files: Vec<Evidence> = data
+        .collected
+        .files
+        .iter()
+        .filter(is_about)
+        .take(4)
+        .map(|file| Evidence { file: format!("cases/{case}/{}", file.path), line: None })
+        .collect();
+    if !files.is_empty() {
+        return files;
+    }
+    let folder = |job: &String| Evidence { file: format!("cases/{case}/raw/{job}"), line: None };
+    assertion.jobs.iter().take(4).map(folder).collect()
+}
+
+fn not_measured(data: &CaseData, assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Verdict) {
+    verdict.status = Status::Inconclusive;
+    let what = match measured.missing.as_slice() {
+        [] => "nothing".to_owned(),
+        [one] if one.is_empty() => "the number".to_owned(),
+        many => listed(many),
+    };
+    let of = measured.n_expected;
+    let because = gate::why_missing(data, assertion);
+    let message = format!("{}: not measured: {what} ({} of {of})", subject(assertion), measured.n());
+    verdict.message = match &because {
+        Some((_, why)) => format!("{message}: {why}"),
+        None => message,
+    };
+    verdict.cause = Some(because.map_or_else(|| "not-measured".to_owned(), |(cause, _)| cause));
+    verdict.next = Some("look at the files of the job and at the findings; run the case again".to_owned());
+}
+
+/// What an assertion speaks of, to begin a sentence with.
+pub fn subject(assertion: &PlannedAssertion) -> String {
+    let mut text = assertion.metric.clone();
+    for (dim, value) in assertion.dims.iter() {
+        match dim {
+            Dim::Op | Dim::Direction => text.push_str(&format!(" {value}")),
+            Dim::SizeBytes => text.push_str(&format!(" {}", part_name(dim, &value.to_string()))),
+            _ => {}
+        }
+    }
+    match (&assertion.node, &assertion.part) {
+        (Some(node), Some(part)) => format!("{text} on {node} {part}"),
+        _ => format!("{text} on {}", assertion.nodes),
+    }
+}
+
+/// A few names, and how many more.
+pub fn listed<S: AsRef<str>>(names: &[S]) -> String {
+    let shown = names.iter().take(4).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    match names.len() {
+        0..=4 => shown,
+        more => format!("{shown} and {} more", more - 4),
+    }
+}
+
+fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
+    let metric = assertion.metric.as_str();
+    let nodes = &assertion.nodes;
+    match (status, metric) {
+        (Status::Inconclusive, _) => "accept a baseline for this key, or narrow the claim".to_owned(),
+        (_, "nic.present") => format!(
+            "on {nodes}: `ls /sys/class/infiniband`, then `lspci`; replace the node if the device stays away"
+        ),
+        (_, "nic.share") => format!(
+            "on {nodes}: look at the link of the NIC and at its counters, then run the nic-pairs case"
+        ),
+        (_, "nic.rate") => {
+            "`harness isolate` with this suite and inventory names the part and its code; where two partners saw it low, replace it"
+                .to_owned()
+        }
+        (_, "nccl.wrong") => {
+            format!("take {nodes} out of service: its results cannot be trusted; run the gpu-each case")
+        }
+        (_, "straggler.late" | "straggler.late_share") => format!(
+            "on {nodes}, the rank that the finding names: kernels as long as others' point at its process (CPU, data loader, \
+             storage, garbage collection), longer ones at its GPU (clocks, temperature)"
+        ),
+        (_, "gpu.exposed_comm_share") => {
+            "run `harness recipe nccl_gpu_overlap_trace` on the case's reports: it tells which collectives run alone".to_owned()
+        }
+        (_, name) if name.starts_with("step.") => {
+            "run `harness recipe steps` on the case's reports: it tells each step of each rank".to_owned()
+        }
+        (_, name) if recipes::recipe::nccl_shape::SPEC.metrics.iter().any(|metric| metric.name == name) => {
+            "look at the case's table of sizes: the tuner may have chosen another algorithm there (NCCL_DEBUG=INFO with SUBSYS \
+             TUNING tells), or something slowed that size alone"
+                .to_owned()
+        }
+        (_, name) if name.starts_with("nccl.") => {
+            "the cases nic-pairs and gpu-each of `nccl-p5` tell which part is slow; `harness isolate` finds it".to_owned()
+        }
+        (_, name) if name.starts_with("nic.") => {
+            format!("on {nodes}: look at the counters before and after, and at the switch port")
+        }
+        (_, name) if name.starts_with("kernel.") => {
+            "look at `kernel.time` of the case in metrics.parquet, and at the report itself".to_owned()
+        }
+        (_, "command.exit_code") => "look at stdout and stderr of the job, in `raw` of the case".to_owned(),
+        (_, name) if name.starts_with("train.") => {
+            "run `harness logs steps` on stdout of the job, in `raw` of the case".to_owned()
+        }
+        (_, name) if name.starts_with("node.efa") => {
+            format!("run suite `nccl-p5`, case `nic-pairs`, on {nodes}: it measures each NIC by itself")
+        }
+        _ => "look at the files of the evidence line".to_owned(),
+    }
+}
+
+/// Whether a verdict only reports: a warning, or a number whose source a node's software does not have. It judges nothing, and
+/// running it again would change nothing.
+pub fn is_reported_only(verdict: &Verdict) -> bool {
+    let causes = [warning::WARNING, absent::ABSENT];
+    verdict.status == Status::Skipped && verdict.cause.as_deref().is_some_and(|cause| causes.contains(&cause))
+}
+
+/// The order in which verdicts of one assertion outweigh each other.
+fn gravity(status: Status) -> u8 {
+    match status {
+        Status::Fail | Status::UnexpectedPass => 3,
+        Status::Error => 2,
+        Status::Inconclusive => 1,
+        Status::Pass | Status::Skipped | Status::ExpectedFailure | Status::Unjudged => 0,
+    }
+}
+
+/// A declared failure: what fails is expected to; if all passes, the declaration is out of date.
+fn expect_failure(verdicts: &mut [Verdict], reason: &str) {
+    let all_passed = !verdicts.is_empty() && verdicts.iter().all(|verdict| verdict.status == Status::Pass);
+    for verdict in verdicts {
+        match verdict.status {
+            Status::Fail => {
+                verdict.status = Status::ExpectedFailure;
+                verdict.message = format!("expected to fail: {reason}: {}", verdict.message);
+            }
+            Status::Pass if all_passed => {
+                verdict.status = Status::UnexpectedPass;
+                verdict.message =
+                    format!("passed, though it was declared to fail: {reason}: {}", verdict.message);
+                verdict.next = Some("remove `expected_failure` from the case".to_owned());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How a case ended on the nodes that took part, for those that come after it; an error where none did.
+pub fn end_of_those_that_took_part(verdicts: &[Verdict], quarantined: &BTreeSet<&str>) -> CaseEnd {
+    let is_gone = |verdict: &Verdict| {
+        let nodes = base::nodeset::expand(&verdict.nodes).unwrap_or_default();
+        !nodes.is_empty() && nodes.iter().all(|node| quarantined.contains(node.as_str()))
+    };
+    let is_left_out = |verdict: &&Verdict| verdict.cause.as_deref() == Some(LEFT_OUT) || is_gone(verdict);
+    let took_part: Vec<Verdict> = verdicts.iter().filter(|verdict| !is_left_out(verdict)).cloned().collect();
+    match took_part.is_empty() && !verdicts.is_empty() {
+        true => CaseEnd::Error,
+        false => end_of(&took_part),
+    }
+}
+
+/// The worst of a case's verdicts. A case without any has shown nothing.
+fn end_of(verdicts: &[Verdict]) -> CaseEnd {
+    let any = |status: &[Status]| verdicts.iter().any(|verdict| status.contains(&verdict.status));
+    if any(&[Status::Fail, Status::UnexpectedPass]) {
+        CaseEnd::Fail
+    } else if any(&[Status::Error]) {
+        CaseEnd::Error
+    } else if any(&[Status::Inconclusive]) {
+        CaseEnd::Inconclusive
+    } else if any(&[Status::ExpectedFailure]) || (any(&[Status::Skipped]) && !any(&[Status::Pass])) {
+        CaseEnd::Skipped
+    } else if !any(&[Status::Pass]) {
+        CaseEnd::Inconclusive
+    } else {
+        CaseEnd::Pass
+    }
+}
+
+/// Over all jobs, each version that was seen.
+fn versions(data: &CaseData) -> BTreeMap<String, BTreeSet<String>> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (name, versions) in data.analysis.jobs.values().flat_map(|analysis| &analysis.versions) {
+        all.entry(name.clone()).or_default().extend(versions.iter().cloned());
+    }
+    all
+}
+
+fn findings(data: &CaseData, verdicts: &[Verdict]) -> Vec<Finding> {
+    let mut all = attempts::findings(data);
+    all.extend(warning::findings(&data.case.assertions, verdicts));
+    for (job, analysis) in &data.analysis.jobs {
+        for finding in &analysis.findings {
+            let mut finding = finding.clone();
+            // A finding without a file still tells which job it is of.
+            finding.file.get_or_insert_with(|| format!("raw/{job}"));
+            all.push(finding);
+        }
+    }
+    all
+}
+
+/// Whether the job's script ran to its end.
+pub fn exited(end: &Ended) -> Option<i32> {
+    match end {
+        Ended::Exited { code } => Some(*code),
+        _ => None,
+    }
+}
+
+pub use culprit::merge as merge_culprits;
+pub use culprit::of_run as culprits_of_run;

@@ -1,0 +1,307 @@
+//! The rate of a NIC over its rounds: against its floor, against its peers, and who is to blame when a flow is slow.
+//! The reasoning over the ring of partners is the recipe's; here its answer becomes a verdict.
+
+use super::CaseData;
+use crate::isolate::siblings::{Part, Rate};
+use model::artefact::{Culprit, JudgedBy, PlannedAssertion, PlannedBaseline, Status, Verdict, WorkloadFacts};
+use recipes::metric::{Dim, Query};
+use recipes::recipe::nic_flows::{FLOW_RATE, HOST_MEMORY};
+use recipes::recipe::nic_rate::{self, Blame, Direction, FlowResult, NicRates, NicVerdict};
+use recipes::source::flow_log::{GapKind, Tool};
+use std::collections::BTreeMap;
+
+/// Judging the ring looks at all flows of the case at once, so it is done once per floor and not once per NIC.
+#[derive(Default)]
+pub struct NicRateCache {
+    by_bound: BTreeMap<(u64, u64), Rates>,
+}
+
+struct Rates {
+    rates: NicRates,
+    index: BTreeMap<(String, String, &'static str), usize>,
+}
+
+pub fn judges(assertion: &PlannedAssertion) -> bool {
+    assertion.metric == nic_rate_metric()
+}
+
+fn nic_rate_metric() -> &'static str {
+    recipes::recipe::nic_flows::NIC_RATE.name
+}
+
+pub fn judge(data: &CaseData, cache: &mut NicRateCache, assertion: &PlannedAssertion, verdict: &mut Verdict) {
+    let Some(floor) = floor(assertion, verdict) else {
+        verdict.status = Status::Inconclusive;
+        verdict.message = format!("{}: no floor to hold it against", super::subject(assertion));
+        verdict.next = Some("give the assertion an `at_least`, or accept a baseline".to_owned());
+        return;
+    };
+    let tolerance = assertion.bound.within_peers.unwrap_or(1.0);
+    let rates = cache
+        .by_bound
+        .entry((floor.to_bits(), tolerance.to_bits()))
+        .or_insert_with(|| Rates::of(data, floor, tolerance));
+    verdict.lower = Some(floor);
+    let (mut worst, mut measured) = (None, 0);
+    let direction = assertion.dims.word(Dim::Direction);
+    let node = assertion.node.as_deref().unwrap_or_default();
+    let devices: Vec<&str> = match assertion.dims.word(Dim::Nic) {
+        Some(nic) => vec![nic],
+        None => assertion.parts.iter().filter_map(|part| part.word(Dim::Nic)).collect(),
+    };
+    let directions: Vec<&'static str> =
+        ["tx", "rx"].into_iter().filter(|d| direction.is_none_or(|only| only == *d)).collect();
+    let expected = devices.len() * directions.len();
+    let mut odd = Vec::new();
+    for device in &devices {
+        for direction in &directions {
+            let key = (node.to_owned(), (*device).to_owned(), *direction);
+            let Some(rate) = rates.index.get(&key).and_then(|at| rates.rates.nics.get(*at)) else { continue };
+            measured += usize::from(rate.best_gb_s.is_some());
+            let status = match rate.verdict {
+                NicVerdict::Pass => Status::Pass,
+                NicVerdict::Fail => Status::Fail,
+                NicVerdict::Inconclusive => Status::Inconclusive,
+            };
+            if status != Status::Pass && !odd.contains(device) {
+                odd.push(device);
+            }
+            let graver = worst.as_ref().is_none_or(|(seen, best, _): &(Status, Option<f64>, String)| {
+                let (seen, now) = (super::gravity(*seen), super::gravity(status));
+                now > seen || (now == seen && rate.best_gb_s < *best)
+            });
+            if graver {
+                worst = Some((status, rate.best_gb_s, rate.evidence.clone()));
+            }
+        }
+    }
+    verdict.n = measured as u32;
+    verdict.n_expected = expected as u32;
+    let unit = assertion.unit;
+    let Some((status, observed, evidence)) = worst else {
+        verdict.status = Status::Inconclusive;
+        verdict.message = format!("{}: no flow was measured", super::subject(assertion));
+        verdict.cause = Some("not-measured".to_owned());
+        verdict.next = Some("look at the `.out` files of the pair's jobs".to_owned());
+        return;
+    };
+    verdict.status = status;
+    verdict.judged_by = Some(JudgedBy::Limit);
+    verdict.observed = observed;
+    verdict.message = match status {
+        Status::Pass => match observed {
+            Some(rate) => format!(
+                "{}: {}, expected at least {}",
+                super::subject(assertion),
+                unit.show(rate),
+                unit.show(floor)
+            ),
+            None => format!("{}: passed", super::subject(assertion)),
+        },
+        _ if devices.len() > 1 => {
+            format!(
+                "{}: {} below {}: {}; {evidence}",
+                super::subject(assertion),
+                odd.len(),
+                unit.show(floor),
+                super::listed(&odd)
+            )
+        }
+        _ => format!("{}: {evidence}; expected at least {}", super::subject(assertion), unit.show(floor)),
+    };
+    if let Some(path) = path(data, assertion) {
+        verdict.message.push_str(&format!(", {path}"));
+    }
+    if status == Status::Inconclusive {
+        verdict.cause = Some("flow-missing".to_owned());
+    }
+    if status != Status::Pass {
+        verdict.next = Some(super::next_step(assertion, Status::Fail));
+    }
+    if status == Status::Inconclusive
+        && let Some(words) = refused(data, assertion, &devices)
+    {
+        verdict.cause = Some("tool-refused".to_owned());
+        verdict.message.push_str(&format!("; the tool refused: {words}"));
+        if let WorkloadFacts::NicPairs { tool, .. } = &data.case.workload
+            && let Some(tool) = Tool::named(tool)
+        {
+            verdict.next = Some(format!("install {}", tool.to_install()));
+        }
+    }
+}
+
+/// Through whose memory the flows of the assertion's jobs went, where their outputs say so.
+fn path(data: &CaseData, assertion: &PlannedAssertion) -> Option<&'static str> {
+    let of_job = |job: &&String| data.analysis.jobs.get(job.as_str());
+    let mut findings = assertion.jobs.iter().filter_map(|job| of_job(&job)).flat_map(|job| &job.findings);
+    if findings.any(|finding| finding.code == HOST_MEMORY) {
+        return Some("through host memory in turns");
+    }
+    let mut dims = recipes::metric::Dims::new();
+    if let Some(node) = assertion.node.as_deref() {
+        dims.set(Dim::Node, node);
+    }
+    let rows = data.metrics.select(&Query { metric: FLOW_RATE.name.to_owned(), dims });
+    let moved_gpu = rows.first().is_some_and(|row| row.dims.get(Dim::Gpu).is_some());
+    moved_gpu.then_some("through GPU memory")
+}
+
+/// What the tool printed where it refused every flow of these devices.
+fn refused<'a>(data: &'a CaseData, assertion: &PlannedAssertion, devices: &[&str]) -> Option<&'a str> {
+    let findings = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job.as_str()));
+    let mut of_devices = findings.flat_map(|job| &job.findings).filter(|finding| {
+        finding.code.starts_with("flow-")
+            && finding.part.as_deref().is_some_and(|part| devices.contains(&part))
+    });
+    let first = of_devices.next()?;
+    let code = "flow-tool-refused";
+    (first.code == code && of_devices.all(|finding| finding.code == code)).then_some(first.message.as_str())
+}
+
+/// The floor stated in the suite, or the lower bound of the baseline, whichever is higher.
+fn floor(assertion: &PlannedAssertion, verdict: &mut Verdict) -> Option<f64> {
+    let stated = assertion.bound.at_least;
+    let known = match &assertion.bound.baseline {
+        Some(PlannedBaseline::Accepted(numbers)) => {
+            verdict.baseline = Some(numbers.key.clone());
+            numbers.lower
+        }
+        _ => None,
+    };
+    match (stated, known) {
+        (Some(a), Some(b)) => Some(a.max(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+impl Rates {
+    fn of(data: &CaseData, floor: f64, tolerance: f64) -> Rates {
+        let flows = flows(data);
+        let mut nodes: Vec<String> = Vec::new();
+        for node in data.case.jobs.iter().flat_map(|job| &job.nodes) {
+            if !nodes.contains(node) {
+                nodes.push(node.clone());
+            }
+        }
+        let rates = nic_rate::judge(&flows, &nodes, &data.instance.nics, floor, tolerance);
+        let index = rates
+            .nics
+            .iter()
+            .enumerate()
+            .map(|(at, nic)| ((nic.node.clone(), nic.device.clone(), direction_name(nic.direction)), at))
+            .collect();
+        Rates { rates, index }
+    }
+}
+
+fn direction_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Tx => "tx",
+        Direction::Rx => "rx",
+    }
+}
+
+/// Every flow that was planned and whose job ran: its rate, or that it has none.
+fn flows(data: &CaseData) -> Vec<FlowResult> {
+    if !matches!(data.case.workload, WorkloadFacts::NicPairs { .. }) {
+        return Vec::new();
+    }
+    let mut flows = Vec::new();
+    for job in &data.case.jobs {
+        let [from, to] = job.nodes.as_slice() else { continue };
+        let ran = data
+            .jobs
+            .jobs
+            .iter()
+            .any(|record| record.name == job.name && super::exited(&record.end).is_some());
+        if !ran {
+            continue;
+        }
+        let query = Query {
+            metric: FLOW_RATE.name.to_owned(),
+            dims: recipes::metric::Dims::new()
+                .with(Dim::Node, from.as_str())
+                .with(Dim::Direction, "tx")
+                .with(Dim::Job, job.name.as_str()),
+        };
+        let rates: BTreeMap<&str, f64> = data
+            .metrics
+            .select(&query)
+            .into_iter()
+            .filter_map(|row| Some((row.dims.word(Dim::Nic)?, row.value)))
+            .collect();
+        let gaps = gaps(data, &job.name);
+        for device in &data.instance.nics {
+            // Only a flow that says so did not connect; one whose output is absent says nothing of its ends.
+            let gap = gaps.get(device.as_str()).copied().unwrap_or(GapKind::NoOutput);
+            flows.push(FlowResult {
+                tx_node: from.clone(),
+                rx_node: to.clone(),
+                device: device.clone(),
+                outcome: rates.get(device.as_str()).copied().ok_or(gap),
+            });
+        }
+    }
+    flows
+}
+
+/// Why the flows of a job have no rate, by device.
+fn gaps<'a>(data: &'a CaseData, job: &str) -> BTreeMap<&'a str, GapKind> {
+    let findings =
+        data.analysis.jobs.get(job).map(|analysis| analysis.findings.as_slice()).unwrap_or_default();
+    findings
+        .iter()
+        .filter_map(|finding| {
+            let kind = GapKind::named(finding.code.strip_prefix("flow-")?)?;
+            Some((finding.part.as_deref()?, kind))
+        })
+        .collect()
+}
+
+impl NicRateCache {
+    /// NICs that the flows speak against, with what good ones reach.
+    pub fn parts(&self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for rates in self.by_bound.values().filter(|rates| rates.rates.fleet_low.is_none()) {
+            let good = rates.rates.nics.iter().filter(|nic| nic.verdict == NicVerdict::Pass);
+            let mut good: Vec<f64> = good.filter_map(|nic| nic.best_gb_s).collect();
+            good.sort_by(f64::total_cmp);
+            let healthy = good.get(good.len() / 2).copied();
+            for nic in rates.rates.nics.iter().filter(|nic| nic.blame == Blame::Culprit) {
+                // A culprit's line begins with the part; its evidence need not say it again.
+                let own = format!("{} {}: ", nic.node, nic.device);
+                let unit = recipes::recipe::nic_flows::NIC_RATE.unit;
+                parts.push(Part {
+                    node: nic.node.clone(),
+                    part: nic.device.clone(),
+                    code: Some("HRN-NIC-SLOW"),
+                    evidence: nic.evidence.strip_prefix(&own).unwrap_or(&nic.evidence).to_owned(),
+                    rate: nic.best_gb_s.map(|value| Rate { value, healthy, unit }),
+                });
+            }
+        }
+        parts
+    }
+
+    /// What the flows say of no single NIC.
+    pub fn others(&self) -> Vec<Culprit> {
+        let mut culprits = Vec::new();
+        for rates in self.by_bound.values() {
+            if let Some(evidence) = &rates.rates.fleet_low {
+                culprits.push(Culprit::Fleet { evidence: evidence.clone() });
+                continue;
+            }
+            for nic in &rates.rates.nics {
+                if let Blame::Suspect { with } = &nic.blame {
+                    let mut nodes = with.clone();
+                    nodes.push(nic.node.clone());
+                    nodes.sort();
+                    nodes.dedup();
+                    culprits.push(Culprit::Suspects { nodes, evidence: nic.evidence.clone() });
+                }
+            }
+        }
+        culprits
+    }
+}

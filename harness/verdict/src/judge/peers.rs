@@ -1,0 +1,169 @@
+//! A part against its peers: the same number of all other parts of the same kind in the case. Few peers can agree or
+//! disagree; only four parts or more show which one is low.
+
+use super::measured::{Number, without_job};
+use super::{CaseData, JudgedBound, Measured};
+use config::bounds;
+use model::artefact::{JudgedBy, PlannedAssertion, Status};
+use recipes::metric::{Dim, Dims, Metric, Query};
+use recipes::unit::Better;
+use std::collections::BTreeSet;
+
+/// With fewer parts than that, a part that differs may as well be the good one.
+pub const FEWEST_TO_NAME: usize = 4;
+/// Sizes up to so many times smaller or larger are bound by the same hardware.
+const NEAR: u64 = 8;
+
+/// The worst of all numbers of the assertion; nothing where none has a peer.
+pub fn judge(data: &CaseData, assertion: &PlannedAssertion, measured: &Measured) -> Option<JudgedBound> {
+    let tolerance = assertion.bound.within_peers?;
+    // With the profiler and without it is no difference between parts.
+    let bare = data.case.jobs.iter().filter(|job| job.is_bare()).map(|job| job.name.as_str()).collect();
+    let peers = Peers { data, assertion, bare, tolerance };
+    let mut worst: Option<JudgedBound> = None;
+    let mut odd = Vec::new();
+    for (name, numbers) in &measured.parts {
+        for number in numbers {
+            let Some(judged) = peers.judge(number) else { continue };
+            if judged.status == Status::Fail && !name.is_empty() {
+                odd.push(name.clone());
+            }
+            if worst.as_ref().is_none_or(|worst| super::gravity(worst.status) < super::gravity(judged.status))
+            {
+                worst = Some(judged);
+            }
+        }
+    }
+    let mut worst = worst?;
+    odd.dedup();
+    worst.odd = odd;
+    Some(worst)
+}
+
+struct Peers<'a> {
+    data: &'a CaseData<'a>,
+    assertion: &'a PlannedAssertion,
+    bare: BTreeSet<&'a str>,
+    tolerance: f64,
+}
+
+/// What the other parts show of one number.
+struct Others {
+    n: usize,
+    median: f64,
+    /// How far a number may lie from the median, as a fraction.
+    tolerance: f64,
+}
+
+impl Peers<'_> {
+    fn judge(&self, number: &Number) -> Option<JudgedBound> {
+        let others = self.others(number.dims, !number.runs.is_empty())?;
+        let (lower, upper) = self.limits(&others);
+        let mut expected = format!(
+            "within {:.0} % of the other {}, at {}",
+            others.tolerance * 100.0,
+            others.n,
+            self.assertion.unit.show(others.median)
+        );
+        let mut status = Status::Pass;
+        if self.is_out(number.value, &others) {
+            let near = if number.runs.is_empty() { self.near(number.dims) } else { Vec::new() };
+            if others.n + 1 < FEWEST_TO_NAME {
+                status = Status::Inconclusive;
+                expected.push_str(&format!("; {} that disagree do not show which is wrong", others.n + 1));
+            } else {
+                status = Status::Fail;
+            }
+            // A slow part is slow at every large size: one row alone is chance.
+            let out = near.iter().filter(|is_out| **is_out).count();
+            if !near.is_empty() && out * 2 < near.len() {
+                status = Status::Pass;
+                expected.push_str(&format!(
+                    "; one low row: {} of {} rows of the job near that size are within it",
+                    near.len() - out,
+                    near.len()
+                ));
+            }
+        }
+        Some(JudgedBound {
+            status,
+            observed: number.value,
+            runs: number.runs.clone(),
+            lower,
+            upper,
+            odd: Vec::new(),
+            expected,
+            next: (status == Status::Inconclusive)
+                .then(|| "run it on four nodes or more: then one of them can be named".to_owned()),
+            by: JudgedBy::Peers { of: others.n as u32 + 1 },
+        })
+    }
+
+    fn limits(&self, others: &Others) -> (Option<f64>, Option<f64>) {
+        let lower = Some(others.median * (1.0 - others.tolerance));
+        let upper = Some(others.median * (1.0 + others.tolerance));
+        match self.assertion.better {
+            Better::Higher => (lower, None),
+            Better::Lower => (None, upper),
+            Better::Neither => (lower, upper),
+        }
+    }
+
+    fn is_out(&self, value: f64, others: &Others) -> bool {
+        let (lower, upper) = self.limits(others);
+        lower.is_some_and(|lower| value < lower) || upper.is_some_and(|upper| value > upper)
+    }
+
+    /// The same number of all other parts; `of_runs` where each part has one of each of several runs.
+    fn others(&self, dims: &Dims, of_runs: bool) -> Option<Others> {
+        let mut alike = Dims::new();
+        for (dim, fixed) in dims.iter() {
+            // What distinguishes parts is left open; what distinguishes questions is kept.
+            if !matches!(dim, Dim::Node | Dim::Nic | Dim::Gpu | Dim::Job | Dim::Peer | Dim::Round) {
+                alike.set(dim, fixed.clone());
+            }
+        }
+        let own = without_job(dims);
+        let is_bare = |dims: &Dims| dims.word(Dim::Job).is_some_and(|job| self.bare.contains(job));
+        let alike_bare = is_bare(dims);
+        // Another run of the same part is no peer.
+        let is_peer = |row: &&Metric| if of_runs { without_job(&row.dims) != own } else { row.dims != *dims };
+        let mut values: Vec<f64> = self
+            .data
+            .metrics
+            .select(&Query { metric: self.assertion.metric.clone(), dims: alike })
+            .into_iter()
+            .filter(|row| is_peer(row) && is_bare(&row.dims) == alike_bare && row.value.is_finite())
+            .map(|row| row.value)
+            .collect();
+        values.sort_by(f64::total_cmp);
+        let n = values.len();
+        let median = median(&values)?;
+        // One or two others are as likely to be off as the part itself.
+        let wider = if n + 1 < FEWEST_TO_NAME { bounds::against_median_of(n as u32) } else { 1.0 };
+        Some(Others { n, median, tolerance: self.tolerance * wider })
+    }
+
+    /// Of each other row of the job near that size: whether it is out, too. Only in the same place: one GPU alone has
+    /// nothing to move in place, and is as fast there as its peers.
+    fn near(&self, dims: &Dims) -> Vec<bool> {
+        let Some(size) = dims.number(Dim::SizeBytes) else { return Vec::new() };
+        let mut of_job = Dims::new();
+        for (dim, fixed) in dims.iter().filter(|(dim, _)| *dim != Dim::SizeBytes) {
+            of_job.set(dim, fixed.clone());
+        }
+        let is_near = |row: &&Metric| {
+            let other = row.dims.number(Dim::SizeBytes);
+            row.dims != *dims && other.is_some_and(|other| (size / NEAR..=size * NEAR).contains(&other))
+        };
+        let query = Query { metric: self.assertion.metric.clone(), dims: of_job };
+        let rows = self.data.metrics.select(&query).into_iter().filter(is_near);
+        rows.filter_map(|row| Some(self.is_out(row.value, &self.others(&row.dims, false)?))).collect()
+    }
+}
+
+fn median(sorted: &[f64]) -> Option<f64> {
+    let n = sorted.len();
+    let (low, high) = (sorted.get(n.checked_sub(1)? / 2)?, sorted.get(n / 2)?);
+    Some((low + high) / 2.0)
+}

@@ -1,0 +1,50 @@
+//! Whether a number that is out of its bounds lies further out than one run differs from the next; else how many more runs
+//! it takes to tell. Where nothing is known of that difference, the number is taken as it is.
+
+use super::JudgedBound;
+use config::bounds;
+use model::artefact::Status;
+
+/// A failure that its own interval does not support is none yet. `spread` is one standard deviation, in the metric's unit,
+/// where it is declared or stands in the baseline; else the runs themselves must tell.
+pub fn weigh(judged: &mut JudgedBound, spread: Option<f64>) {
+    if judged.status != Status::Fail {
+        return;
+    }
+    let Some(more) = needs_more(judged, spread) else { return };
+    let runs = judged.runs.len().max(1) as u32;
+    judged.status = Status::Inconclusive;
+    judged.expected.push_str(&format!("; so near its bound that it needs {more} more"));
+    judged.next = Some(format!(
+        "write `repeats = {}` in the case: {more} more such numbers would tell",
+        runs.saturating_add(more)
+    ));
+}
+
+fn needs_more(judged: &JudgedBound, spread: Option<f64>) -> Option<u32> {
+    let below = judged.lower.map_or(f64::NEG_INFINITY, |lower| lower - judged.observed);
+    let above = judged.upper.map_or(f64::NEG_INFINITY, |upper| judged.observed - upper);
+    let beyond = below.max(above);
+    let runs = judged.runs.len() as u32;
+    if let Some(spread) = spread {
+        return bounds::supports(beyond, spread, runs.max(1)).err();
+    }
+    let deviation = deviation(&judged.runs)?;
+    match beyond > bounds::half_interval(deviation, runs) {
+        true => None,
+        false => Some(bounds::supports(beyond, deviation, runs).err().unwrap_or(1).max(1)),
+    }
+}
+
+/// Of single runs about their mean; nothing where there are not two.
+fn deviation(runs: &[f64]) -> Option<f64> {
+    let n = runs.len();
+    if n < 2 {
+        return None;
+    }
+    let mut sorted = runs.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let mean = sorted.iter().sum::<f64>() / n as f64;
+    let squares: f64 = sorted.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / (n - 1) as f64).sqrt())
+}

@@ -1,0 +1,151 @@
+//! Which files feed which metric, whose file is a reason and whose is not, and how the gates of several jobs add up.
+
+use super::*;
+use crate::judge::gate::{self, Gate};
+use std::collections::BTreeMap;
+
+#[test]
+fn each_metric_is_read_from_files_of_its_own_kind() {
+    use FileKind::{
+        Counters, Flow, GpuNcclTests, Log, NcclTests, ProfileAccount, ProfileReport, ProfileTable, Stderr,
+    };
+    for (metric, feeding) in [
+        ("nccl.busbw", &[NcclTests, GpuNcclTests, FileKind::Stdout][..]),
+        ("command.exit_code", &[NcclTests, GpuNcclTests, FileKind::Stdout]),
+        ("nic.rate", &[Flow]),
+        ("flow.rate", &[Flow]),
+        ("nic.share", &[Counters]),
+        ("node.efa_tx", &[Counters]),
+        ("job.bytes", &[Counters]),
+        ("kernel.share", &[ProfileAccount, ProfileTable]),
+        ("rank.kernel_class_share", &[ProfileAccount, ProfileTable]),
+    ] {
+        let all = [
+            NcclTests,
+            GpuNcclTests,
+            FileKind::Stdout,
+            Flow,
+            Counters,
+            ProfileAccount,
+            ProfileTable,
+            ProfileReport,
+            Stderr,
+            Log,
+        ];
+        for kind in all {
+            assert_eq!(gate::feeds(kind, metric), feeding.contains(&kind), "{metric} from {kind:?}");
+        }
+    }
+}
+
+fn missing(job: &str, node: Option<&str>) -> MissingFile {
+    MissingFile {
+        job: job.into(),
+        name: "stdout".into(),
+        kind: FileKind::NcclTests,
+        node: node.map(str::to_owned),
+        part: None,
+        rank: None,
+        why: "not there".into(),
+        refused: false,
+    }
+}
+
+#[test]
+fn a_file_of_another_job_or_node_is_no_reason() {
+    for (job, file_node, node, cause) in [
+        ("j", None, None, "output-missing"),
+        ("j", Some("n1"), None, "output-missing"),
+        ("j", Some("n1"), Some("n1"), "output-missing"),
+        ("j", None, Some("n1"), "output-missing"),
+        ("j", Some("n2"), Some("n1"), "not-measured"),
+        ("k", None, None, "not-measured"),
+    ] {
+        let mut world = World::new(at_least(1.0));
+        world.case.assertions[0].node = node.map(str::to_owned);
+        world.collected.missing.push(missing(job, file_node));
+        assert_eq!(world.one().cause.as_deref(), Some(cause), "{job} {file_node:?} {node:?}");
+    }
+}
+
+#[test]
+fn every_kind_of_broken_output_is_a_reason_and_other_findings_are_none() {
+    for (code, cause) in [
+        ("not-understood", "garbled"),
+        ("row-short", "garbled"),
+        ("folder-unreadable", "garbled"),
+        ("capture-cut", "capture-cut"),
+        ("counter-reset", "counter-reset"),
+        ("clock-jump", "not-measured"),
+    ] {
+        let mut world = World::new(at_least(1.0));
+        world.analysis().findings.push(recipes::finding::Finding::new(code, "seen"));
+        assert_eq!(world.one().cause.as_deref(), Some(cause), "{code}");
+    }
+}
+
+fn error(cause: &str) -> Gate {
+    Gate::Error { cause: cause.into(), message: "m".into(), next: "n".into() }
+}
+
+fn untold(cause: &str) -> Gate {
+    Gate::Inconclusive { cause: cause.into(), message: "m".into(), next: "n".into() }
+}
+
+#[test]
+fn an_error_of_one_job_outweighs_what_could_not_be_told_of_another() {
+    let mut about = assertion("nic.rate", at_least(1.0));
+    about.jobs = vec!["a".into(), "b".into(), "c".into()];
+    let shut = |gates: [Gate; 3], any: bool| {
+        let [a, b, c] = gates;
+        let gates = BTreeMap::from([("a", a), ("b", b), ("c", c)]);
+        gate::shut(&gates, &about, any).map(|(status, cause, ..)| (status, cause))
+    };
+    let told = |status, cause: &str| Some((status, cause.to_owned()));
+    assert_eq!(shut([untold("x"), error("y"), error("z")], false), told(Status::Error, "y"));
+    assert_eq!(shut([error("y"), untold("x"), untold("w")], false), told(Status::Error, "y"));
+    assert_eq!(shut([untold("x"), untold("w"), Gate::Open], false), told(Status::Inconclusive, "x"));
+    assert_eq!(shut([untold("x"), error("y"), Gate::Open], true), None, "one good flow is enough");
+    assert_eq!(shut([untold("x"), error("y"), error("z")], true), told(Status::Error, "y"));
+    assert_eq!(shut([Gate::Open, Gate::Open, Gate::Open], false), None);
+    about.jobs = Vec::new();
+    assert_eq!(gate::shut(&BTreeMap::new(), &about, false).map(|(status, ..)| status), Some(Status::Error));
+}
+
+#[test]
+fn ranks_that_are_wrong_have_their_own_advice() {
+    let mut world = World::new(at_least(1.0)).saw(2.0);
+    for (cause, advice) in [("wrong-ranks", "srun --mpi=list"), ("cut", "space on the shared folder")] {
+        world.analysis().not_comparable =
+            Some(recipes::recipe::NotComparable { cause: cause.into(), why: "seen".into() });
+        let next = world.one().next.unwrap_or_default();
+        assert!(next.contains(advice), "{cause}: {next}");
+    }
+}
+
+#[test]
+fn an_outcome_tells_its_kind_its_cause_and_what_failed() {
+    let mut world = World::new(at_least(10.0)).saw(5.0);
+    world
+        .case
+        .assertions
+        .push(PlannedAssertion { name: "other".into(), ..assertion("nccl.busbw", at_least(1.0)) });
+    let outcome = world.judged().outcomes.jobs.remove(0);
+    assert_eq!((outcome.kind, outcome.bad), (model::artefact::WorkKind::Collective, None));
+    assert_eq!(
+        outcome.judged,
+        BTreeMap::from([("nccl.busbw".to_owned(), true)]),
+        "one that failed is enough"
+    );
+    world.case.assertions.reverse();
+    let outcome = world.judged().outcomes.jobs.remove(0);
+    assert_eq!(outcome.judged, BTreeMap::from([("nccl.busbw".to_owned(), true)]));
+    world.jobs.jobs[0].end = Ended::TimeLimit { limit_s: 60 };
+    let bad = world.judged().outcomes.jobs.remove(0).bad.expect("it hung");
+    assert_eq!((bad.cause.as_str(), bad.node), ("hang", None));
+    world.jobs.jobs[0].end = Ended::Exited { code: 0 };
+    world.analysis().not_comparable =
+        Some(recipes::recipe::NotComparable { cause: "wrong-ranks".into(), why: "seen".into() });
+    let bad = world.judged().outcomes.jobs.remove(0).bad.expect("not comparable");
+    assert_eq!(bad.cause, "wrong-ranks");
+}

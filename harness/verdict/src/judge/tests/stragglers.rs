@@ -1,0 +1,60 @@
+//! Whom the reports of a job speak against, where they do.
+
+use super::*;
+use model::artefact::Culprit;
+use recipes::finding::Finding;
+
+/// A rank of one of two nodes is late.
+fn late(metric: &str) -> World {
+    let mut world = World::new(PlannedBound { at_most: Some(500.0), ..PlannedBound::default() });
+    let asked = &mut world.case.assertions[0];
+    asked.metric = metric.into();
+    asked.better = Better::Lower;
+    asked.node = Some("n2".into());
+    asked.dims.set(Dim::Node, "n2");
+    world.rows.push(row(metric, 5000.0, &[(Dim::Node, "n2"), (Dim::Rank, "11")]));
+    world
+}
+
+fn told(world: &World) -> Vec<Culprit> {
+    let judged = world.judged();
+    let of_run = culprits_of_run(&judged.outcomes.jobs, &judged.verdict.culprits);
+    merge_culprits(judged.verdict.culprits, of_run)
+}
+
+#[test]
+fn a_straggler_is_named_where_its_recipe_is_sure_of_it_and_nobody_else_is_suspected() {
+    for metric in ["straggler.late", "straggler.late_share"] {
+        named_by(late(metric));
+    }
+}
+
+fn named_by(mut world: World) {
+    assert_eq!(world.status(), Status::Fail);
+    assert_eq!(told(&world), [], "a number out of bounds alone names nobody");
+    let finding = Finding::new("straggler", "rank 11 keeps the others waiting".to_owned());
+    world.analysis().findings.push(finding.clone().node("n1"));
+    assert_eq!(told(&world), [], "another node's");
+    let mut of_gpu = finding.node("n2");
+    of_gpu.part = Some("gpu3".into());
+    world.analysis().findings.push(of_gpu);
+    assert_eq!(
+        told(&world),
+        [Culprit::Culprit {
+            node: "n2".into(),
+            part: "gpu3".into(),
+            evidence: "rank 11 keeps the others waiting".into(),
+            code: Some("HRN-RANK-LATE".into()),
+        }]
+    );
+}
+
+#[test]
+fn how_a_program_uses_its_gpus_speaks_against_no_node() {
+    for metric in ["gpu.exposed_comm_share", "step.time_cv", "window.step_time"] {
+        let mut world = World::new(PlannedBound { at_most: Some(0.3), ..PlannedBound::default() });
+        world.case.assertions[0].metric = metric.into();
+        world.rows.push(row(metric, 0.5, &[]));
+        assert_eq!((world.status(), told(&world)), (Status::Fail, Vec::new()), "{metric}");
+    }
+}

@@ -1,0 +1,11 @@
+//! Metrics to verdicts, culprits and statuses: judge, isolate, accept, history, compare.
+
+pub mod accept;
+pub mod compare;
+pub mod fingerprint;
+pub mod history;
+pub mod isolate;
+pub mod judge;
+pub mod owed;
+pub mod profile_audit;
+pub mod unjudged;

@@ -1,0 +1,220 @@
+//! Accounts for each report that the plan expects: whether it is there, whole and readable, and if not, the cause, the
+//! rank and the node. A report that is not accounted for feeds no number.
+
+use job::profile::account::{self, Account};
+use job::window::mark;
+use model::artefact::{Collected, CollectedFile, FileKind, PlannedJob, PlannedProfile, ProfiledRank};
+use recipes::finding::Finding;
+use recipes::recipe::NOT_READ;
+use std::collections::BTreeMap;
+
+/// Every cause for which a rank's report says nothing. The judge takes them for the cause of a missing number.
+pub const CAUSES: [&str; 12] = [
+    "report-missing",
+    "report-empty",
+    "report-unreadable",
+    NOT_READ,
+    "report-garbled",
+    "outside-window",
+    mark::NEVER_OPENED,
+    mark::MISSED,
+    "window-garbled",
+    "nsys-missing",
+    "nsys-old",
+    "table-missing",
+];
+
+/// What became of one expected report.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankReport {
+    pub rank: u32,
+    pub node: String,
+    /// The files of its export, relative to the case's folder; nothing where the report says nothing.
+    pub tables: Option<Vec<String>>,
+    pub findings: Vec<Finding>,
+}
+
+/// One entry per profiled rank of the plan. `read` gives the text of a collected file.
+pub fn audit(
+    planned: &PlannedJob,
+    profile: &PlannedProfile,
+    collected: &Collected,
+    read: &dyn Fn(&CollectedFile) -> Option<String>,
+) -> Vec<RankReport> {
+    let mut samplers: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    let mut reports: Vec<RankReport> = profile
+        .ranks
+        .iter()
+        .map(|profiled| {
+            let mut report = RankReport {
+                rank: profiled.rank,
+                node: profiled.node.clone(),
+                tables: None,
+                findings: Vec::new(),
+            };
+            match account_of(planned, profiled, collected, read) {
+                Ok((account, shown)) => {
+                    if account.node_sampling {
+                        samplers.entry(account.node.clone()).or_default().push(account.rank);
+                    }
+                    weigh(&mut report, planned, profile, collected, &account, &shown);
+                }
+                Err((cause, why)) => report.findings.push(told(&report, cause, &why)),
+            }
+            report
+        })
+        .collect();
+    for (node, ranks) in samplers.iter().filter(|(_, ranks)| ranks.len() > 1) {
+        let text = format!("ranks {ranks:?} sampled the node's counters, each would be counted again");
+        if let Some(first) = reports.first_mut() {
+            first.findings.push(Finding::new("node-sampled-twice", text).node(node.as_str()));
+        }
+    }
+    reports
+}
+
+fn told(report: &RankReport, cause: &str, why: &str) -> Finding {
+    Finding::new(cause, format!("rank {}: {why}", report.rank)).node(report.node.as_str())
+}
+
+/// The account of a rank, and how its file is called in findings.
+fn account_of(
+    planned: &PlannedJob,
+    profiled: &ProfiledRank,
+    collected: &Collected,
+    read: &dyn Fn(&CollectedFile) -> Option<String>,
+) -> Result<(Account, String), (&'static str, String)> {
+    let name = account::file_name(profiled.rank);
+    let of_rank = |job: &str, kind: FileKind, rank: Option<u32>| {
+        job == planned.name && kind == FileKind::ProfileAccount && rank == Some(profiled.rank)
+    };
+    let Some(file) = collected.files.iter().find(|file| of_rank(&file.job, file.kind, file.rank)) else {
+        let missing = collected.missing.iter().find(|file| of_rank(&file.job, file.kind, file.rank));
+        let why = missing.map_or("not collected", |missing| missing.why.as_str());
+        return Err(("report-missing", format!("it left no account `{name}`: {why}")));
+    };
+    let text = read(file).ok_or(("report-garbled", format!("{}: cannot be read", file.path)))?;
+    let account =
+        account::read(&text).map_err(|error| ("report-garbled", format!("{}: {error}", file.path)))?;
+    if account.rank != profiled.rank {
+        return Err(("report-garbled", format!("{}: it is of rank {}", file.path, account.rank)));
+    }
+    Ok((account, file.path.clone()))
+}
+
+/// What an account says, held against what was expected.
+fn weigh(
+    report: &mut RankReport,
+    planned: &PlannedJob,
+    profile: &PlannedProfile,
+    collected: &Collected,
+    account: &Account,
+    shown: &str,
+) {
+    if account.node != report.node && !account.node.is_empty() {
+        let text = format!("it ran on {}, planned was {}", account.node, report.node);
+        report.findings.push(told(report, "rank-elsewhere", &text).file(shown));
+        // The number is true of the node that the rank ran on.
+        report.node = account.node.clone();
+    }
+    if let Some(what) = &account.recovered {
+        let text = format!("its report was made of an unfinished collection, and may end early: {what}");
+        report.findings.push(told(report, "report-recovered", &text).file(shown));
+    }
+    match failing(report, planned, profile, collected, account) {
+        Ok(tables) => report.tables = Some(tables),
+        Err((cause, why)) => {
+            let mut finding = told(report, cause, &why).file(shown);
+            if cause == mark::MISSED {
+                // Whoever runs fewer steps than the suite thought is no bad node.
+                finding.node = None;
+            }
+            report.findings.push(finding);
+        }
+    }
+}
+
+fn failing(
+    report: &RankReport,
+    planned: &PlannedJob,
+    profile: &PlannedProfile,
+    collected: &Collected,
+    account: &Account,
+) -> Result<Vec<String>, (&'static str, String)> {
+    if let Some((cause, why)) = &account.bare {
+        return Err(match cause.as_str() {
+            "nsys-old" => {
+                ("nsys-old", format!("{why}; install it there, or say `nsys_version` in the inventory"))
+            }
+            _ => {
+                let searched = match why.as_str() {
+                    "find" => "PATH, CUDA, /opt/nvidia and beside the shared folder".to_owned(),
+                    path => format!("`{path}`"),
+                };
+                (
+                    "nsys-missing",
+                    format!("nsys not found in {searched}; install it there, or set `paths.nsys`"),
+                )
+            }
+        });
+    }
+    let Some(file) = &account.report else {
+        if !account.whole && account.missing.is_none() {
+            return Err(("report-missing", "it was ended before its report was made".to_owned()));
+        }
+        if let Some(seconds) = account.seconds.filter(|seconds| *seconds <= profile.delay_s as f64) {
+            let delay = profile.delay_s;
+            return Err((
+                "outside-window",
+                format!("the collection was to begin after {delay} s, the workload took {seconds} s"),
+            ));
+        }
+        if let Some(window) = &profile.window {
+            let mark = account.window.as_deref().map(mark::read).transpose();
+            let mark =
+                mark.map_err(|why| ("window-garbled", format!("what was told of its window: {why}")))?;
+            if let Some(cause) = mark::never_opened(window, mark.as_ref()) {
+                return Err(cause);
+            }
+        }
+        let why = account.unrecovered.as_deref().or(account.missing.as_deref()).unwrap_or("nobody says why");
+        return Err(("report-missing", why.to_owned()));
+    };
+    if file.bytes == 0 {
+        return Err(("report-empty", format!("the report has no byte: {}", file.name)));
+    }
+    match &account.export {
+        // No recipe of the case reads tables.
+        Some((form, _)) if form == "none" => return Ok(Vec::new()),
+        Some((_, 0)) => {}
+        Some((_, code)) => {
+            let name = &file.name;
+            return Err(("report-unreadable", format!("nsys cannot export it, exit code {code}: {name}")));
+        }
+        None => return Err(("report-missing", "it was ended before its report was exported".to_owned())),
+    }
+    if !account.whole {
+        return Err(("report-missing", "it was ended before its report was exported".to_owned()));
+    }
+    if account.tables.is_empty() {
+        return Err(("report-empty", format!("nothing was traced: no table in {}", file.name)));
+    }
+    let mut tables = Vec::new();
+    for table in &account.tables {
+        let path = format!("raw/{}/{}", planned.name, table.name);
+        if collected.files.iter().any(|home| home.path == path) {
+            tables.push(path);
+            continue;
+        }
+        let of_table = |missing: &&model::artefact::MissingFile| {
+            missing.job == planned.name && missing.rank == Some(report.rank) && missing.name == table.name
+        };
+        let why =
+            collected.missing.iter().find(of_table).map_or("not collected", |missing| missing.why.as_str());
+        return Err(("table-missing", format!("{}: {why}", table.name)));
+    }
+    Ok(tables)
+}
+
+#[cfg(test)]
+mod tests;

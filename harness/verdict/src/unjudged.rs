@@ -1,0 +1,118 @@
+//! Numbers that nothing can be compared with: how many a plan has, how many a run had, and whether some node, GPU or NIC
+//! has no judged number in a stage that it took part in. Pure.
+
+use crate::judge::absent::ABSENT;
+use model::artefact::{
+    CaseVerdict, Plan, PlannedAssertion, PlannedBaseline, PlannedCase, Status, Verdict, WorkloadFacts,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many numbers of the plan will have nothing to be compared with, and how many numbers it has.
+pub fn planned(plan: &Plan) -> (usize, usize) {
+    let cases = || plan.cases.iter().filter(|case| case.skip.is_none());
+    let all = cases().map(|case| case.assertions.len()).sum();
+    let open = cases().map(|case| case.assertions.iter().filter(|one| is_open(case, one)).count()).sum();
+    (open, all)
+}
+
+fn is_open(case: &PlannedCase, assertion: &PlannedAssertion) -> bool {
+    let bound = &assertion.bound;
+    let is_bound = bound.at_least.or(bound.at_most).or(bound.equals).is_some();
+    let has_baseline =
+        matches!(&bound.baseline, Some(known) if !matches!(known, PlannedBaseline::None { .. }));
+    // Another job, or another part of the same kind.
+    let has_peers = bound.within_peers.is_some()
+        && (assertion.part.is_some()
+            || assertion.node.is_some() && case.jobs.iter().any(|job| job.nodes.len() > 1)
+            || case.jobs.iter().filter(|job| !job.is_bare() && job.again_of.is_none()).count() > 1);
+    (bound.baseline.is_some() || bound.within_peers.is_some()) && !is_bound && !has_baseline && !has_peers
+}
+
+/// The one line about them, before the launch and at the end.
+pub fn line(open: usize, all: usize, nodes: usize) -> String {
+    let (open, all) = (thousands(open), thousands(all));
+    let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
+    format!(
+        "{open} of {all} numbers have nothing to compare with on {nodes}: run it four times more, then harness \
+         baseline propose"
+    )
+}
+
+fn thousands(n: usize) -> String {
+    let digits = n.to_string();
+    let mut shown = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// A node, or a GPU or NIC of it, in the stage of jobs on so many nodes.
+type Part = (usize, String, String);
+
+/// Nodes with a part of which a stage has unjudged numbers and no judged one.
+pub fn nodes_without_judged(plan: &Plan, verdicts: &[&CaseVerdict]) -> BTreeSet<String> {
+    let (mut open, mut judged): (BTreeSet<Part>, BTreeSet<Part>) = Default::default();
+    for of_case in verdicts {
+        let is_it = |case: &&PlannedCase| case.suite == of_case.suite && case.name == of_case.case;
+        let Some(case) = plan.cases.iter().find(is_it) else { continue };
+        let jobs: BTreeMap<&str, &[String]> =
+            case.jobs.iter().map(|job| (job.name.as_str(), job.nodes.as_slice())).collect();
+        for (assertion, verdict) in case.assertions.iter().zip(&of_case.verdicts) {
+            let into = match verdict.status {
+                Status::Unjudged => &mut open,
+                // A driver that lacks the counter leaves the part without a number too.
+                Status::Skipped if verdict.cause.as_deref() == Some(ABSENT) => &mut open,
+                Status::Pass | Status::Fail | Status::ExpectedFailure | Status::UnexpectedPass => &mut judged,
+                Status::Inconclusive | Status::Error | Status::Skipped => continue,
+            };
+            for nodes in assertion.jobs.iter().filter_map(|job| jobs.get(job.as_str())) {
+                parts(plan, case, verdict, nodes, into);
+            }
+        }
+    }
+    open.difference(&judged).map(|(_, node, _)| node.clone()).collect()
+}
+
+/// The parts that a number of a job speaks of.
+fn parts(plan: &Plan, case: &PlannedCase, verdict: &Verdict, nodes: &[String], into: &mut BTreeSet<Part>) {
+    let of_nics = verdict.metric.starts_with("nic.") || verdict.metric.starts_with("node.efa");
+    let is_command = matches!(case.workload, WorkloadFacts::Command { .. });
+    // Right data shows no rate of what carried it.
+    let has_nics =
+        of_nics || !is_command && nodes.len() > 1 && verdict.node.is_none() && verdict.metric != "nccl.wrong";
+    for node in nodes.iter().filter(|node| verdict.node.as_ref().is_none_or(|own| own == *node)) {
+        let mut add = |part: &str| {
+            into.insert((nodes.len(), node.clone(), part.to_owned()));
+        };
+        add("node");
+        if let Some(part) = &verdict.part {
+            add(part);
+            continue;
+        }
+        if has_nics {
+            plan.instance.nics.iter().for_each(|nic| add(nic));
+        }
+        if !of_nics && !is_command {
+            (0..plan.instance.gpus).for_each(|gpu| add(&format!("gpu{gpu}")));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_has_the_counts_and_the_next_command() {
+        assert_eq!(
+            line(50, 7215, 32),
+            "50 of 7,215 numbers have nothing to compare with on 32 nodes: run it four times more, then harness \
+             baseline propose"
+        );
+        assert!(line(1, 2, 1).contains("on 1 node:"));
+    }
+}
