@@ -4,6 +4,8 @@
 use crate::little::id;
 use crate::project::{Project, Ran};
 use std::fs;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::Stdio;
 
@@ -102,6 +104,47 @@ fn a_table_that_one_node_left_damaged_or_boundless_is_inconclusive_for_its_job_a
         let ran = project.harness(&["-q", "--run", &parent, "--from", "collect"]);
         assert_reported(&project, &ran);
         assert!(!ran.stderr.contains("panicked"), "{}", ran.all());
+    }
+}
+
+/// The same table with one byte of its footer spoilt, so that the library that decodes it panics.
+fn panicking(whole: &[u8]) -> Vec<u8> {
+    let length = u32::from_le_bytes(whole[whole.len() - 8..whole.len() - 4].try_into().expect("4 bytes"));
+    let footer = whole.len() - 8 - length as usize..whole.len() - 8;
+    let mut spoilt = footer.flat_map(|at| {
+        [0x15, 0xff].map(|byte| {
+            let mut bytes = whole.to_vec();
+            bytes[at] = byte;
+            bytes
+        })
+    });
+    let is_panic = |bytes: &Vec<u8>| {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(bytes).expect("written");
+        let look = || recipes::source::nsys_export::cleaned(&file, &|_| None);
+        // Where nobody meets with the panic, it comes through to here.
+        match catch_unwind(AssertUnwindSafe(look)) {
+            Ok(read) => read.is_err_and(|why| why.contains("damaged Parquet")),
+            Err(_) => true,
+        }
+    };
+    spoilt.find(is_panic).expect("no such table has the library panic any more: guard and test may go")
+}
+
+#[test]
+fn a_table_at_which_the_library_panics_is_inconclusive_for_its_job_alone() {
+    let project = project();
+    let parent = id(&project);
+    let kernels = table(&project, "CUPTI_ACTIVITY_KIND_KERNEL.parquet");
+    let bytes = panicking(&fs::read(kernels).expect("there"));
+    forge(&project, "CUPTI_ACTIVITY_KIND_KERNEL.parquet", &bytes);
+    // Where it comes home, and where it is read by itself.
+    for (run, from) in [(parent.as_str(), "collect"), ("latest", "analyze")] {
+        let ran = project.harness(&["-q", "--run", run, "--from", from]);
+        assert_reported(&project, &ran);
+        let verdict = fs::read_to_string(project.latest().join("cases/kernels/verdict.json")).expect("there");
+        assert!(verdict.contains("damaged Parquet"), "{from}: {verdict}");
+        assert!(!ran.stderr.contains("internal error"), "{from}: {}", ran.all());
     }
 }
 
