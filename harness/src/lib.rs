@@ -50,6 +50,7 @@ pub mod launch;
 mod limited;
 pub mod lint;
 pub mod logs;
+mod memory;
 pub mod mistake;
 pub mod nodeset;
 pub mod owed;

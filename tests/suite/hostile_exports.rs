@@ -2,12 +2,12 @@
 //! job named. A run of many nodes must not end by the files of one.
 
 use crate::little::id;
-use crate::project::{Project, Ran};
+use crate::project::{HARNESS, Project, Ran};
 use std::fs;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 const SUITE: &str = r#"
 instance = "p5"
@@ -180,6 +180,34 @@ fn a_dictionary_of_20_gb_is_refused_and_never_unpacked() {
     assert!(ran.stdout.contains("it unpacks to more than 4096 MiB"), "{}", ran.all());
     let most = watched.join().expect("watched");
     assert!(most > 0 && most < 512, "{most} MiB");
+}
+
+/// What a person names is read by the verb's own process.
+#[test]
+fn a_table_that_needs_more_memory_than_there_is_ends_the_verbs_with_one_error_and_exit_3() {
+    let project = project();
+    let export = table(&project, "StringIds.parquet").parent().expect("a folder").to_owned();
+    let text = "a kernel of no use ".repeat(2 << 10);
+    let rows: Vec<(i64, String)> = (0..6_000).map(|id| (id, format!("{id}{text}"))).collect();
+    fs::write(export.join("StringIds.parquet"), recipes::tables::write::strings(&rows).expect("made"))
+        .expect("written");
+    let export = export.display().to_string();
+    for verb in [["recipe", "cuda_gpu_kern_sum", "--input"], ["stats", "--report", "cuda_gpu_kern_sum"]] {
+        // In KiB: what the program itself takes, and far less than the texts.
+        let limited = "ulimit -d 250000; exec \"$@\"";
+        let mut command = Command::new("bash");
+        command.args(["-c", limited, "bash", HARNESS]).args(verb).arg(&export).stdin(Stdio::null());
+        command.current_dir(project.path()).env("POLARS_MAX_THREADS", "2").env("RAYON_NUM_THREADS", "2");
+        let ran = crate::project::ran(command.output().expect("starts"));
+        assert_eq!(ran.code, Some(3), "{verb:?}: {}", ran.all());
+        let errors: Vec<&str> = ran.stderr.lines().filter(|line| !line.starts_with("Processing ")).collect();
+        assert_eq!(errors.len(), 1, "{}", ran.all());
+        assert!(
+            errors[0].starts_with("error: not enough memory: the tables need more than 244 MiB"),
+            "{}",
+            ran.all()
+        );
+    }
 }
 
 /// The most that a process and those that it started had in memory at a time, each for itself.

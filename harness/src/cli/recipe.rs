@@ -1,11 +1,11 @@
 //! `harness recipe`: tables that recipes make of reports.
 
 use super::load::load;
-use crate::exit_code;
 use crate::recipe::{self, Asked, Order, TableForm};
 use crate::stats::Exporting;
 use crate::store::Home;
 use crate::tasks::{Cluster, SLURM};
+use crate::{exit_code, memory};
 use clap::{CommandFactory, Parser};
 use recipes::sheet::{Headings, Look, TimeUnit};
 use recipes::trace::Filter;
@@ -129,7 +129,10 @@ pub fn run(args: &RecipeArgs) -> i32 {
         }
         (Some(name), true) => recipe::manual(name).map_err(|why| vec![why]),
         (name, _) => match order(args, name.unwrap_or_default(), home.as_ref()) {
-            Ok(order) => return recipe::recipe(&order, &mut io::stdout(), &mut io::stderr()),
+            Ok(order) => {
+                memory::limit();
+                return recipe::recipe(&order, &mut io::stdout(), &mut io::stderr());
+            }
             Err(wrong) => Err(wrong),
         },
     };

@@ -1,8 +1,8 @@
 //! `harness stats`: the tables of statistics of exported reports, by nsys's letters.
 
-use crate::exit_code;
 use crate::stats::{self, Exporting, Order};
 use crate::suggest::nearest;
+use crate::{exit_code, memory};
 use clap::Parser;
 use recipes::sheet::{Headings, Look, TimeUnit};
 use recipes::trace::Filter;
@@ -95,7 +95,10 @@ pub fn run(args: &StatsArgs) -> i32 {
         };
     }
     match order(args) {
-        Ok(order) => stats::stats(&order, &mut io::stdout(), &mut io::stderr()),
+        Ok(order) => {
+            memory::limit();
+            stats::stats(&order, &mut io::stdout(), &mut io::stderr())
+        }
         Err(why) => mistakes(&why),
     }
 }
