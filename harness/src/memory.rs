@@ -33,7 +33,7 @@ fn refuse() {
     static FIRST: OnceLock<()> = OnceLock::new();
     if FIRST.set(()).is_err() {
         // Another thread ends the process.
-        thread::sleep(Duration::from_secs(5));
+        thread::park_timeout(Duration::from_secs(5));
         return;
     }
     eprintln!(

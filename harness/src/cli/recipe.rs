@@ -29,7 +29,8 @@ With `--analyze-on slurm` reports are read where they lie: they, and this progra
 (`paths.harness` of the inventory says where the program is). A task that is lost is started again, up to three times; then
 its reports are named, and it exits 3.
 
-Exits 0 if there is a table, 3 if no report has data for any recipe, 2 if an input cannot be read.";
+Exits 0 if there is a table, 3 if no report has data for any recipe or the memory is not enough, 2 if an
+input cannot be read.";
 
 /// `harness recipe`
 #[derive(Debug, Parser)]

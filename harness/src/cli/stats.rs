@@ -22,7 +22,7 @@ Each report is taken once. Stdout holds the tables alone.
 Times are shown in --timeunit where a heading has a unit; bare headings (Start, Duration) stay in nanoseconds. With \
 --headings 2022 the columns Average, Minimum, Maximum and StdDev have the unit of Total Time. Sizes are in MB of 10^6.
 
-Exits 0 if there is a table, 3 if no input has data for any report, 2 if something was asked for wrongly, could not be \
+Exits 0 if there is a table, 3 if no input has data for any report or the memory is not enough, 2 if something was asked for wrongly, could not be \
 read or not be written.";
 
 /// `harness stats`
