@@ -31,6 +31,7 @@ pub mod cli;
 mod limited;
 pub mod lint;
 pub mod logs;
+mod memory;
 pub mod page;
 pub mod panics;
 pub mod pipeline;

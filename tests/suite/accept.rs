@@ -184,6 +184,35 @@ fn what_could_not_be_told_is_never_accepted() {
     assert!(last(&bare).starts_with("accepted 0, rejected 0, not decided 4, runs 3, "), "{}", bare.all());
 }
 
+/// Its one case needs no GPU and passes; nobody has read whether the node has any, nor their ECC errors.
+#[test]
+fn a_node_whose_gpus_could_not_be_read_is_not_accepted_by_a_suite_that_needs_none() {
+    let project = Project::new();
+    let folder = project.path().display();
+    project.write(
+        "inventory/here.toml",
+        &format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"here\"\nreach = {{ via = \"local\" }}\n\
+             paths = {{ shared = \"{folder}/shared\", counters = \"{folder}/none\" }}\n"
+        ),
+    );
+    project.write(
+        "suites/new.toml",
+        "instance = \"p5\"\nabout = \"new nodes\"\n[[case]]\nname = \"starts\"\nplacement = \"each\"\n\
+         workload = { kind = \"command\", program = \"true\" }\nrecipes = [\"command\"]\n\
+         [[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n",
+    );
+    let words = ["accept", "--suite", "new", "--inventory", "here", "--nodes", "here", "--partners", "none"];
+    let mut command = project.command(&[&words[..], &["--out", "out"]].concat());
+    let ran = ran(command.env("PATH", project.programs_but("nvidia-smi")).output().expect("starts"));
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    assert!(last(&ran).starts_with("accepted 0, rejected 0, not decided 1, runs 0, "), "{}", ran.all());
+    let told = certificate(&project, "out");
+    assert_eq!(listed(&told, "undecided"), [("here".to_owned(), "preflight".to_owned())], "{}", ran.all());
+    let why = "not decided at preflight: here: its GPUs could not be read: no nvidia-smi on PATH";
+    assert!(ran.stdout.contains(why), "{}", ran.all());
+}
+
 #[test]
 fn a_budget_is_kept_and_a_delivery_goes_on_with_a_larger_one() {
     let project = Project::new();

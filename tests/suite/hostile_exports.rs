@@ -2,10 +2,12 @@
 //! job named. A run of many nodes must not end by the files of one.
 
 use crate::little::id;
-use crate::project::{Project, Ran};
+use crate::project::{HARNESS, Project, Ran};
 use std::fs;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 const SUITE: &str = r#"
 instance = "p5"
@@ -105,6 +107,47 @@ fn a_table_that_one_node_left_damaged_or_boundless_is_inconclusive_for_its_job_a
     }
 }
 
+/// The same table with one byte of its footer spoilt, so that the library that decodes it panics.
+fn panicking(whole: &[u8]) -> Vec<u8> {
+    let length = u32::from_le_bytes(whole[whole.len() - 8..whole.len() - 4].try_into().expect("4 bytes"));
+    let footer = whole.len() - 8 - length as usize..whole.len() - 8;
+    let mut spoilt = footer.flat_map(|at| {
+        [0x15, 0xff].map(|byte| {
+            let mut bytes = whole.to_vec();
+            bytes[at] = byte;
+            bytes
+        })
+    });
+    let is_panic = |bytes: &Vec<u8>| {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(bytes).expect("written");
+        let look = || recipes::source::nsys_export::cleaned(&file, &|_| None);
+        // Where nobody meets with the panic, it comes through to here.
+        match catch_unwind(AssertUnwindSafe(look)) {
+            Ok(read) => read.is_err_and(|why| why.contains("damaged Parquet")),
+            Err(_) => true,
+        }
+    };
+    spoilt.find(is_panic).expect("no such table has the library panic any more: guard and test may go")
+}
+
+#[test]
+fn a_table_at_which_the_library_panics_is_inconclusive_for_its_job_alone() {
+    let project = project();
+    let parent = id(&project);
+    let kernels = table(&project, "CUPTI_ACTIVITY_KIND_KERNEL.parquet");
+    let bytes = panicking(&fs::read(kernels).expect("there"));
+    forge(&project, "CUPTI_ACTIVITY_KIND_KERNEL.parquet", &bytes);
+    // Where it comes home, and where it is read by itself.
+    for (run, from) in [(parent.as_str(), "collect"), ("latest", "analyze")] {
+        let ran = project.harness(&["-q", "--run", run, "--from", from]);
+        assert_reported(&project, &ran);
+        let verdict = fs::read_to_string(project.latest().join("cases/kernels/verdict.json")).expect("there");
+        assert!(verdict.contains("damaged Parquet"), "{from}: {verdict}");
+        assert!(!ran.stderr.contains("internal error"), "{from}: {}", ran.all());
+    }
+}
+
 #[test]
 fn a_panic_while_a_job_s_files_are_read_is_inconclusive_and_never_exit_101() {
     let project = project();
@@ -137,6 +180,34 @@ fn a_dictionary_of_20_gb_is_refused_and_never_unpacked() {
     assert!(ran.stdout.contains("it unpacks to more than 4096 MiB"), "{}", ran.all());
     let most = watched.join().expect("watched");
     assert!(most > 0 && most < 512, "{most} MiB");
+}
+
+/// What a person names is read by the verb's own process.
+#[test]
+fn a_table_that_needs_more_memory_than_there_is_ends_the_verbs_with_one_error_and_exit_3() {
+    let project = project();
+    let export = table(&project, "StringIds.parquet").parent().expect("a folder").to_owned();
+    let text = "a kernel of no use ".repeat(2 << 10);
+    let rows: Vec<(i64, String)> = (0..6_000).map(|id| (id, format!("{id}{text}"))).collect();
+    fs::write(export.join("StringIds.parquet"), recipes::tables::write::strings(&rows).expect("made"))
+        .expect("written");
+    let export = export.display().to_string();
+    for verb in [["recipe", "cuda_gpu_kern_sum", "--input"], ["stats", "--report", "cuda_gpu_kern_sum"]] {
+        // In KiB: what the program itself takes, and far less than the texts.
+        let limited = "ulimit -d 250000; exec \"$@\"";
+        let mut command = Command::new("bash");
+        command.args(["-c", limited, "bash", HARNESS]).args(verb).arg(&export).stdin(Stdio::null());
+        command.current_dir(project.path()).env("POLARS_MAX_THREADS", "2").env("RAYON_NUM_THREADS", "2");
+        let ran = crate::project::ran(command.output().expect("starts"));
+        assert_eq!(ran.code, Some(3), "{verb:?}: {}", ran.all());
+        let errors: Vec<&str> = ran.stderr.lines().filter(|line| !line.starts_with("Processing ")).collect();
+        assert_eq!(errors.len(), 1, "{}", ran.all());
+        assert!(
+            errors[0].starts_with("error: not enough memory: the tables need more than 244 MiB"),
+            "{}",
+            ran.all()
+        );
+    }
 }
 
 /// The most that a process and those that it started had in memory at a time, each for itself.

@@ -65,6 +65,21 @@ impl Project {
         (self.path().join("maps"), ran)
     }
 
+    /// A folder of all programs of this machine but one.
+    pub fn programs_but(&self, missing: &str) -> PathBuf {
+        let programs = self.path().join("programs");
+        fs::create_dir(&programs).expect("made");
+        for folder in ["/usr/bin", "/bin"] {
+            for entry in fs::read_dir(folder).expect("read").flatten() {
+                if entry.file_name() != missing {
+                    // Those of both folders are the same on most machines.
+                    let _ = std::os::unix::fs::symlink(entry.path(), programs.join(entry.file_name()));
+                }
+            }
+        }
+        programs
+    }
+
     pub fn latest(&self) -> PathBuf {
         self.path().join("runs/latest")
     }

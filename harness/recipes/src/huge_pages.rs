@@ -3,6 +3,7 @@
 //! as it is. A program takes it by `#[global_allocator]`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::OnceLock;
 
 /// What a kernel calls a huge page where it knows no other size.
 const HUGE: usize = 2 << 20;
@@ -11,6 +12,13 @@ const HUGE: usize = 2 << 20;
 const LARGE: usize = 2 * HUGE;
 
 pub struct HugePages;
+
+static ON_FAILURE: OnceLock<fn()> = OnceLock::new();
+
+/// What is called where there is no memory left; it had better not come back. Only the first that is given counts.
+pub fn on_failure(call: fn()) {
+    let _ = ON_FAILURE.set(call);
+}
 
 // SAFETY: all memory is the system allocator's, and goes back to it with the layout that it was asked with.
 #[allow(unsafe_code)]
@@ -41,8 +49,17 @@ unsafe impl GlobalAlloc for HugePages {
 /// The whole huge pages that lie in it. A kernel that has none to give goes on with small ones.
 #[inline]
 fn advise(memory: *mut u8, size: usize) {
-    if size >= LARGE && !memory.is_null() {
+    if memory.is_null() {
+        failed();
+    } else if size >= LARGE {
         ask(memory, size);
+    }
+}
+
+#[cold]
+fn failed() {
+    if let Some(call) = ON_FAILURE.get() {
+        call();
     }
 }
 

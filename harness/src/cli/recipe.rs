@@ -1,6 +1,7 @@
 //! `harness recipe`: tables that recipes make of reports.
 
 use super::load::load;
+use crate::memory;
 use crate::recipe::{self, Asked, Order, TableForm};
 use crate::stats::Exporting;
 use crate::tasks::{Cluster, SLURM};
@@ -29,7 +30,8 @@ With `--analyze-on slurm` reports are read where they lie: they, and this progra
 (`paths.harness` of the inventory says where the program is). A task that is lost is started again, up to three times; then
 its reports are named, and it exits 3.
 
-Exits 0 if there is a table, 3 if no report has data for any recipe, 2 if an input cannot be read.";
+Exits 0 if there is a table, 3 if no report has data for any recipe or the memory is not enough, 2 if an
+input cannot be read.";
 
 /// `harness recipe`
 #[derive(Debug, Parser)]
@@ -129,7 +131,10 @@ pub fn run(args: &RecipeArgs) -> i32 {
         }
         (Some(name), true) => recipe::manual(name).map_err(|why| vec![why]),
         (name, _) => match order(args, name.unwrap_or_default(), home.as_ref()) {
-            Ok(order) => return recipe::recipe(&order, &mut io::stdout(), &mut io::stderr()),
+            Ok(order) => {
+                memory::limit();
+                return recipe::recipe(&order, &mut io::stdout(), &mut io::stderr());
+            }
             Err(wrong) => Err(wrong),
         },
     };

@@ -1,5 +1,6 @@
 //! `harness stats`: the tables of statistics of exported reports, by nsys's letters.
 
+use crate::memory;
 use crate::stats::{self, Exporting, Order};
 use base::suggest::nearest;
 use clap::Parser;
@@ -22,7 +23,7 @@ Each report is taken once. Stdout holds the tables alone.
 Times are shown in --timeunit where a heading has a unit; bare headings (Start, Duration) stay in nanoseconds. With \
 --headings 2022 the columns Average, Minimum, Maximum and StdDev have the unit of Total Time. Sizes are in MB of 10^6.
 
-Exits 0 if there is a table, 3 if no input has data for any report, 2 if something was asked for wrongly, could not be \
+Exits 0 if there is a table, 3 if no input has data for any report or the memory is not enough, 2 if something was asked for wrongly, could not be \
 read or not be written.";
 
 /// `harness stats`
@@ -95,7 +96,10 @@ pub fn run(args: &StatsArgs) -> i32 {
         };
     }
     match order(args) {
-        Ok(order) => stats::stats(&order, &mut io::stdout(), &mut io::stderr()),
+        Ok(order) => {
+            memory::limit();
+            stats::stats(&order, &mut io::stdout(), &mut io::stderr())
+        }
         Err(why) => mistakes(&why),
     }
 }

@@ -4,6 +4,7 @@
 use super::of_jobs::OfJobs;
 use super::shares;
 use crate::limited::{self, Failed, Limits};
+use crate::memory;
 use crate::panics;
 use crate::recipe::own;
 use model::artefact::PlannedRecipe;
@@ -46,8 +47,12 @@ pub fn kept(jobs: Vec<JobInput>, recipes: &[String], own: &[PlannedRecipe]) -> K
     }
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let at_once = cores.min(MOST_AT_ONCE).min(questions.len());
-    let limits =
-        Limits { memory: memory(at_once), seconds: SECONDS, threads: cores / at_once, answer: ANSWER };
+    let limits = Limits {
+        memory: share_of_memory(at_once),
+        seconds: SECONDS,
+        threads: cores / at_once,
+        answer: ANSWER,
+    };
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
         for _ in 0..at_once {
@@ -100,10 +105,8 @@ fn ask(question: &Question, limits: &Limits) -> Result<Vec<u8>, String> {
 }
 
 /// Of the machine's memory; the least where that is not known.
-fn memory(at_once: usize) -> u64 {
-    let known = std::fs::read_to_string("/proc/meminfo").ok();
-    let total = known.as_deref().and_then(|text| text.strip_prefix("MemTotal:")?.split_whitespace().next());
-    let bytes = total.and_then(|kib| kib.parse::<u64>().ok()).map_or(0, |kib| kib.saturating_mul(1024));
+fn share_of_memory(at_once: usize) -> u64 {
+    let bytes = memory::of_machine().unwrap_or(0);
     (bytes / 4 * 3 / at_once as u64).clamp(LEAST_MEMORY, MOST_MEMORY)
 }
 

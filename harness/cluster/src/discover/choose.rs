@@ -131,6 +131,9 @@ fn barred(node: &Node, is_reserved: bool, instance: &Instance, asked_by: GpuRequ
     {
         return Some(format!("it is no {}: `{kind}`", instance.name));
     }
+    if let Some(drained) = node.gpus_drained {
+        return Some(format!("Slurm has drained GPUs of it (gres_drained): {drained}"));
+    }
     if node.gpus.is_none() && asked_by == GpuRequest::Gres {
         return Some("its GRES names no GPU, and jobs ask for them by GRES".to_owned());
     }

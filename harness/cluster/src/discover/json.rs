@@ -33,6 +33,7 @@ pub fn read(answer: &str, partition: &str) -> Result<Vec<Node>, String> {
             state: StateSet::of(&state.join("+")),
             features: texts(&node["active_features"]).unwrap_or_default(),
             gpus: gpus(text("gres")),
+            gpus_drained: gpus(text("gres_drained")).filter(|gpus| *gpus > 0),
             instance_type: Some(text("instance_type")).filter(|text| !text.is_empty()).map(str::to_owned),
             reason: reason(node),
         });

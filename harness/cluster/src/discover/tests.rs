@@ -252,6 +252,23 @@ fn newer_releases_are_asked_in_json() {
 }
 
 #[test]
+fn a_node_with_a_gpu_that_slurm_has_drained_is_left_out() {
+    let asked = Request { instance: Some("p5".to_owned()), ..request() };
+    let drained = |gres: &str| {
+        let with = format!("\"gres\": \"gpu:h100:8\", \"gres_drained\": \"{gres}\"");
+        NODES.replacen("\"gres\": \"gpu:h100:8\"", &with, 1)
+    };
+    for none in ["N/A", "", "gpu:h100:0(IDX:N/A)"] {
+        assert_eq!(found(new(&drained(none)), &asked).expect("found").nodes, ["p5-001"], "{none}");
+    }
+    let Err(Failure::NothingLeft(left)) = found(new(&drained("gpu:1(IDX:3)")), &asked) else {
+        panic!("a node of seven GPUs was taken")
+    };
+    let expected = ("p5-001", "Slurm has drained GPUs of it (gres_drained): 1");
+    assert_eq!((left[0].node.as_str(), left[0].why.as_str()), expected);
+}
+
+#[test]
 fn a_release_that_cannot_speak_json_after_all_is_asked_in_text() {
     let broken = [
         "",

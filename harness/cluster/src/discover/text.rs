@@ -36,6 +36,7 @@ pub fn read(answer: &str) -> Result<Vec<Node>, String> {
             state: StateSet::of(state),
             features: words(features),
             gpus: gpus(gres),
+            gpus_drained: None,
             instance_type: None,
             reason: reason_of(reason, by, since),
         };

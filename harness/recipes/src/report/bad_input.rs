@@ -65,12 +65,25 @@ fn one_row_has_no_deviation_and_times_before_zero_are_times() {
 #[test]
 fn sums_beyond_64_bits_are_refused_and_not_wrapped() {
     let made = Made::begin();
-    made.string(1, "a").string(2, "s").kernel((i64::MIN, i64::MAX), 1, 1);
+    made.string(1, "a").string(2, "s").kernel((i64::MIN, i64::MAX - 1), 1, 1);
     let error = run("cuda_gpu_kern_sum", &made.trace()).expect_err("too large").to_string();
     assert!(error.contains("does not fit into 64 bits"), "{error}");
     let made = Made::begin();
-    made.string(1, "a").string(2, "s").kernel((0, i64::MAX), 1, 1);
-    assert_eq!(integers(&sheet("cuda_gpu_kern_sum", &made.trace()), "Total Time"), [Some(i64::MAX)]);
+    made.string(1, "a").string(2, "s").kernel((0, i64::MAX - 1), 1, 1);
+    assert_eq!(integers(&sheet("cuda_gpu_kern_sum", &made.trace()), "Total Time"), [Some(i64::MAX - 1)]);
+}
+
+#[test]
+fn an_end_at_the_last_of_all_numbers_is_none() {
+    let made = Made::begin();
+    made.string(1, "a").string(2, "s").kernel((0, 5), 1, 1).kernel((5, i64::MAX), 1, 1);
+    let error = run("cuda_gpu_kern_sum", &made.trace()).expect_err("no end").to_string();
+    assert!(error.contains("row 2 has no `end`"), "{error}");
+    let made = Made::begin();
+    made.range((0, 10), 7, "closed").range((5, i64::MAX), 7, "step 3");
+    let trace = made.trace();
+    assert_eq!(texts(&sheet("nvtx_sum", &trace), "Range"), [":closed"]);
+    assert_eq!(trace.notes(), ["NVTX: ranges without an end, left out: 1"]);
 }
 
 #[test]

@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn a_time_that_does_not_fit_is_an_error_and_no_other_number() {
         let made = made();
-        made.call((i64::MIN, i64::MIN + 1), 3, 1, 1).kernel((i64::MAX - 1, i64::MAX), 1, 5);
+        made.call((i64::MIN, i64::MIN + 1), 3, 1, 1).kernel((i64::MAX - 2, i64::MAX - 1), 1, 5);
         for report in ["cuda_kern_exec_sum", "cuda_kern_exec_trace"] {
             let error = run(&made.trace(), report).expect_err("too long").to_string();
             assert!(error.contains("does not fit into 64 bits"), "{error}");

@@ -262,7 +262,7 @@ mod tests {
     fn a_projection_that_does_not_fit_is_an_error() {
         let made = Made::begin();
         made.range((0, 100), 3, "step").call((10, 20), 3, 1, 1);
-        made.kernel((i64::MIN, 0), 1, 1).kernel((5, i64::MAX), 1, 1);
+        made.kernel((i64::MIN, 0), 1, 1).kernel((5, i64::MAX - 1), 1, 1);
         for report in ["nvtx_gpu_proj_trace", "nvtx_gpu_proj_sum"] {
             let error = run(&made.trace(), report).expect_err("too long").to_string();
             assert!(error.contains("does not fit into 64 bits"), "{error}");

@@ -222,7 +222,7 @@ impl Export {
                 }
                 Err(Fault::Broken(why)) => return Err(ExportError::Broken { table: spec.name, why }),
             };
-            return Ok((frame.height() > 0).then(|| Rows::new(spec, frame)));
+            return Ok((frame.height() > 0).then(|| Rows::new(spec, rows::without_endless(frame))));
         }
         Ok(None)
     }

@@ -1,6 +1,7 @@
 //! Logs of trainings, read line by line in bounded memory: which steps ran, how long they took, and what the program says of
 //! each. Whatever else stands in a log is passed over.
 
+mod automodel;
 mod bar;
 mod compat;
 mod figures;
@@ -110,14 +111,25 @@ impl Ends {
         let plain = text::plain(text, begins);
         let text = &*plain.text;
         let parsed = pipes::parse(text).or_else(|| samples::fsdp(text)).or_else(|| samples::torchtitan(text));
-        let parsed = parsed.or_else(|| bar::parse(text)).or_else(|| self.bars.parse(&plain.tag, text));
+        let parsed = parsed.or_else(|| automodel::parse(text)).or_else(|| bar::parse(text));
+        let parsed = parsed.or_else(|| self.bars.parse(&plain.tag, text));
         Some(parsed?.ok()?.step.iteration)
     }
 }
 
 /// Whether a text begins as a line of a step does.
 fn begins(text: &str) -> bool {
-    const FIRST: [&str; 7] = ["iteration ", "Training epoch", "Epoch ", "Batch ", "step:", "{'", "Step Time"];
+    const FIRST: [&str; 9] = [
+        "iteration ",
+        "Training epoch",
+        "Epoch ",
+        "Batch ",
+        "step:",
+        "{'",
+        "Step Time",
+        "step ",
+        "| INFO | ",
+    ];
     FIRST.iter().any(|word| text.trim_start().starts_with(word))
 }
 
@@ -160,6 +172,7 @@ impl Reader {
         }
         samples::fsdp(text)
             .or_else(|| samples::torchtitan(text))
+            .or_else(|| automodel::parse(text))
             .or_else(|| bar::parse(text))
             .or_else(|| self.bars.parse(who, text))
     }

@@ -16,6 +16,7 @@ pub enum Dialect {
     /// The FSDP samples: `Batch 7 Loss: ..., Speed: ... samples/sec`.
     Fsdp,
     Torchtitan,
+    Automodel,
     /// The Trainer of Hugging Face.
     Trainer,
 }
@@ -29,6 +30,7 @@ impl Dialect {
             Dialect::Lightning => "lightning",
             Dialect::Fsdp => "fsdp",
             Dialect::Torchtitan => "torchtitan",
+            Dialect::Automodel => "automodel",
             Dialect::Trainer => "trainer",
         }
     }
@@ -41,7 +43,8 @@ impl Dialect {
     /// The number of its first step.
     pub fn counts_from(self) -> u64 {
         match self {
-            Dialect::Fsdp | Dialect::Nemo2 => 0,
+            // Automodel's of 2025 count from 1: a log that begins so has no window, and none that is one step off.
+            Dialect::Fsdp | Dialect::Nemo2 | Dialect::Automodel => 0,
             Dialect::Megatron
             | Dialect::Nemo1
             | Dialect::Lightning
@@ -54,7 +57,7 @@ impl Dialect {
     pub fn word(self) -> &'static str {
         match self {
             Dialect::Fsdp => "batch",
-            Dialect::Torchtitan | Dialect::Trainer => "step",
+            Dialect::Torchtitan | Dialect::Automodel | Dialect::Trainer => "step",
             Dialect::Megatron | Dialect::Nemo2 | Dialect::Nemo1 | Dialect::Lightning => "iteration",
         }
     }
@@ -63,7 +66,7 @@ impl Dialect {
     pub fn words(self) -> &'static str {
         match self {
             Dialect::Fsdp => "batches",
-            Dialect::Torchtitan | Dialect::Trainer => "steps",
+            Dialect::Torchtitan | Dialect::Automodel | Dialect::Trainer => "steps",
             Dialect::Megatron | Dialect::Nemo2 | Dialect::Nemo1 | Dialect::Lightning => "iterations",
         }
     }

@@ -33,6 +33,8 @@ const FSDP: &str = "3: 2025-04-07 22:06:25 I [train.py:103] Epoch 1 Batch 5 Step
                     samples/sec, lr: 0.000038\n";
 const TORCHTITAN: &str = "[rank2]:\x1b[32m[titan] 2025-03-01 10:00:00,123 - root - INFO - \x1b[39mstep: 10  loss:  7.1235  \
                           grad_norm:  1.2  memory: 9.74GiB(10.25%)  tps: 6,423  tflops: 23.40  mfu: 35.58%\n";
+const AUTOMODEL: &str = "0: 2025-09-01 07:13:44 | INFO | root | step 4 | epoch 0 | loss 9.6514 | grad_norm 2.2812 | lr 6.31e-05 | \
+                         mem 38.63 GiB | tps 144882.21(72441.11/gpu) | num_label_tokens 524288\n";
 const TRAINER: &str = " 10%|█         | 50/500 [01:23<12:34,  1.68s/it]\n{'loss': 2.345, 'grad_norm': 1.25, \
                        'learning_rate': 5e-05, 'epoch': 0.12}\n";
 
@@ -72,6 +74,35 @@ fn each_program_s_line_gives_what_it_tells_and_nothing_else() {
     let step = only(TRAINER);
     assert_eq!((step.iteration, step.of, step.seconds), (50, Some(500), Some(1.68)));
     assert_eq!((step.loss, step.grad_norm, step.learning_rate), (Some(2.345), Some(1.25), Some(5e-5)));
+}
+
+#[test]
+fn automodel_s_tokens_are_those_of_one_gpu_and_its_validation_is_no_step() {
+    let step = only(AUTOMODEL);
+    assert_eq!((step.iteration, step.epoch, step.of, step.seconds), (4, None, None, None));
+    assert_eq!((step.tokens_per_gpu_s, step.loss), (Some(72441.11), Some(9.6514)));
+    let moment_ms = Some(1_756_710_824_000);
+    assert_eq!(
+        (step.grad_norm, step.learning_rate, step.moment_ms),
+        (Some(2.2812), Some(6.31e-5), moment_ms)
+    );
+    let val = "2025-09-01 07:13:44 | INFO | root | [val] name \"default\" | step 4 | epoch 0 | loss 1.0574 | lr 8.45e-05 | \
+               num_label_tokens 5\n";
+    assert_eq!(log(val).of_steps, 0);
+    let whole = AUTOMODEL.trim_end();
+    for at in [" | tps", "44882.21", "72441", "/gpu", "loss 9", "epoch "] {
+        let cut = format!("{}\n", &whole[..whole.find(at).expect("there") + at.len()]);
+        assert_eq!((log(&cut).of_steps, log(&cut).garbled), (1, 1), "cut behind {at}");
+    }
+    let glued = format!("{whole} {AUTOMODEL}");
+    assert_eq!((log(&glued).of_steps, log(&glued).garbled), (1, 1), "{glued}");
+    // Over two epochs, of a rank that a launcher names, in one series.
+    let next = AUTOMODEL.replace("step 4 | epoch 0", "step 5 | epoch 1");
+    let both = log(&format!("{AUTOMODEL}{next}").replace("0: ", "worker-0: "));
+    assert_eq!(
+        (both.series.len(), both.series[0].who.as_str(), both.series[0].steps.len()),
+        (1, "worker-0", 2)
+    );
 }
 
 #[test]
@@ -296,19 +327,23 @@ fn rendered(dialect: Dialect, iteration: u64, loss: f64, other: f64) -> String {
         Dialect::Torchtitan => {
             format!("[rank0]: step: {iteration}  loss: {loss}  memory: 1GiB(1%)  tps: {other}  mfu: 1%\n")
         }
+        Dialect::Automodel => format!(
+            "x | INFO | root | step {iteration} | epoch 3 | loss {loss} | mem 1 GiB | tps {other}({other}/gpu) | num 1\n"
+        ),
         Dialect::Trainer => format!(
             " 10%|█ | {iteration}/1000000 [01:23<12:34, {other}s/it]\n{{'loss': {loss}, 'learning_rate': 1e-5, 'epoch': 0.1}}\n"
         ),
     }
 }
 
-const DIALECTS: [Dialect; 7] = [
+const DIALECTS: [Dialect; 8] = [
     Dialect::Megatron,
     Dialect::Nemo2,
     Dialect::Nemo1,
     Dialect::Lightning,
     Dialect::Fsdp,
     Dialect::Torchtitan,
+    Dialect::Automodel,
     Dialect::Trainer,
 ];
 
@@ -320,7 +355,7 @@ proptest! {
         let told = match dialect {
             Dialect::Megatron => step.seconds.map(|seconds| seconds * 1000.0),
             Dialect::Fsdp => step.samples_per_s,
-            Dialect::Torchtitan => step.tokens_per_gpu_s,
+            Dialect::Torchtitan | Dialect::Automodel => step.tokens_per_gpu_s,
             _ => step.seconds,
         };
         prop_assert_eq!((step.iteration, step.loss), (iteration, Some(loss)));

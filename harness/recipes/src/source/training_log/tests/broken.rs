@@ -1,6 +1,8 @@
 //! Logs of trainings that are bad in one way each, with what comes of them; and logs that were changed at random.
 
-use super::{DIALECTS, FSDP, MEGATRON, NEMO_1, NEMO_2, TORCHTITAN, TRAINER, codes, megatron, rendered, run};
+use super::{
+    AUTOMODEL, DIALECTS, FSDP, MEGATRON, NEMO_1, NEMO_2, TORCHTITAN, TRAINER, codes, megatron, rendered, run,
+};
 use crate::source::training_log::{TrainingLog, read};
 use proptest::prelude::*;
 
@@ -66,7 +68,9 @@ fn each_bad_log_has_its_outcome() {
 fn mixed() -> Vec<String> {
     let mut lines: Vec<String> = (1..=4).map(|at| megatron(at, "1000.0", "2.5")).collect();
     lines.extend(DIALECTS.iter().flat_map(|dialect| [10, 20].map(|at| rendered(*dialect, at, 2.5, 1.25))));
-    lines.extend([FSDP, TORCHTITAN, TRAINER, NEMO_2, MEGATRON, NEMO_1].map(|line| format!("{line}\n")));
+    lines.extend(
+        [FSDP, AUTOMODEL, TORCHTITAN, TRAINER, NEMO_2, MEGATRON, NEMO_1].map(|line| format!("{line}\n")),
+    );
     lines.extend((2..=3).map(|at| megatron(at, "1000.0", "nan")));
     lines.push("n1:7:8 [0] NCCL INFO AllReduce: opCount 1f iteration 3/ 9 |\n".to_owned());
     lines

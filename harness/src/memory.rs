@@ -1,0 +1,45 @@
+//! How much memory a verb may take that reads what a person names in its own process: where that is not enough, one error and exit 3,
+//! and no kill by the machine, which may hit another program.
+
+use model::exit_code;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use recipes::huge_pages;
+use std::sync::OnceLock;
+use std::time::Duration;
+use std::{process, thread};
+
+static LIMIT: OnceLock<u64> = OnceLock::new();
+
+/// Of the machine, in bytes; nothing where that is not known.
+pub fn of_machine() -> Option<u64> {
+    let known = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let total = known.strip_prefix("MemTotal:")?.split_whitespace().next()?;
+    Some(total.parse::<u64>().ok()?.saturating_mul(1024))
+}
+
+/// From here on this process takes no more than three quarters of the machine's memory, or what it was started with where that is
+/// less. Files that are mapped are no part of it.
+pub fn limit() {
+    let Ok((soft, most)) = getrlimit(Resource::RLIMIT_DATA) else { return };
+    let limit = of_machine().map_or(soft, |bytes| (bytes / 4 * 3).min(soft));
+    // Without a limit it is as it was.
+    if setrlimit(Resource::RLIMIT_DATA, limit, most).is_ok() && LIMIT.set(limit).is_ok() {
+        huge_pages::on_failure(refuse);
+    }
+}
+
+/// Called in the middle of an allocation: nothing here takes memory of its own.
+fn refuse() {
+    static FIRST: OnceLock<()> = OnceLock::new();
+    if FIRST.set(()).is_err() {
+        // Another thread ends the process.
+        thread::park_timeout(Duration::from_secs(5));
+        return;
+    }
+    eprintln!(
+        "error: not enough memory: the tables need more than {} MiB; a damaged table may ask for that: export it again, or read it \
+         where there is more memory; nothing was decided (exit 3)",
+        LIMIT.get().map_or(0, |limit| limit >> 20)
+    );
+    process::exit(exit_code::COULD_NOT_TELL)
+}
