@@ -4,7 +4,8 @@
 use crate::corpus::export;
 use crate::fact::Fact;
 use recipes::figures::Stats;
-use recipes::recipe::cuda_gpu_kern_sum::{CLASSES, class_of, durations};
+use recipes::kernel_class::{CLASSES, class_of};
+use recipes::recipe::cuda_gpu_kern_sum::durations;
 use recipes::source::nsys_export::Export;
 use recipes::steps::{Asked, Source, of_trace};
 use recipes::trace::Trace;

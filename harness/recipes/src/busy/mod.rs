@@ -7,10 +7,10 @@ mod tests;
 
 pub use partition::{Sets, Shares};
 
-use crate::figures::NO_GROUP;
-use crate::recipe::cuda_gpu_kern_sum::{class_of_both, communicates};
+use crate::kernel_class::{class_of_both, communicates};
 use crate::source::nsys_export::{ExportError, MaybeInts, Rows};
 use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, TableSpec};
+use crate::trace::NO_GROUP;
 use crate::trace::{Keys, Part, Trace, pid_of};
 use std::collections::BTreeMap;
 

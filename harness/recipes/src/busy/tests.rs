@@ -1,8 +1,8 @@
 //! Operations of small exports by GPU, cut to a filter, with and without what cannot be told.
 
 use super::*;
+use crate::testing::{Made, PROCESS};
 use crate::trace::Filter;
-use crate::trace::testing::{Made, PROCESS};
 
 fn busy(made: &Made, filter: Option<&str>) -> (Option<Busy>, Vec<String>) {
     let trace = made.trace();

@@ -11,8 +11,6 @@ pub mod payload;
 mod read;
 pub mod sequence;
 #[cfg(test)]
-pub mod testing;
-#[cfg(test)]
 mod tests;
 
 pub use communicators::Communicator;

@@ -1,8 +1,8 @@
 //! Calls, groups and kernels on small exports.
 
-use super::testing::{call, communicator, domain, json, range};
 use super::*;
-use crate::trace::testing::{Made, PROCESS};
+use crate::testing::nccl::{call, communicator, domain, json, range};
+use crate::testing::{Made, PROCESS};
 use crate::trace::{Filter, Trace};
 
 fn made() -> Made {

@@ -13,7 +13,7 @@ use crate::recipe::{RecipeSpec, Workload};
 use crate::report::Arguments;
 use crate::sheet::{Sheet, Values};
 use crate::tables::{KERNEL, Kind as Holds, LIST};
-use crate::trace::testing::{Made, OTHER_PROCESS};
+use crate::testing::{Made, OTHER_PROCESS};
 use std::collections::BTreeSet;
 
 fn known() -> Vec<(String, Columns)> {

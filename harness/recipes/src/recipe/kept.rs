@@ -81,7 +81,7 @@ mod tests {
     use super::super::window::Asked;
     use super::super::{FileRole, LIST, Output, Workload};
     use super::*;
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
     use std::sync::Arc;
 
     fn made(rank: i64) -> Made {

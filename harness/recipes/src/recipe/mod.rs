@@ -28,7 +28,7 @@ pub use kept::{Kept, NOT_READ};
 use crate::finding::Finding;
 use crate::metric::{Dim, Dims, Metric, MetricSpec};
 use crate::op::Op;
-use crate::own;
+use crate::registered::Registered;
 use crate::tables::TableSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,9 +71,12 @@ pub struct RecipeSpec {
 
 pub type Run = &'static (dyn Fn(&JobInput) -> Output + Sync);
 
+/// Those that users wrote, as far as they were made known.
+pub(crate) static OF_USERS: Registered<RecipeSpec> = Registered::by(|recipe| recipe.name);
+
 /// Every recipe: those of `LIST`, and behind them those that users wrote, as far as they were made known.
 pub fn all() -> impl Iterator<Item = &'static RecipeSpec> {
-    LIST.iter().chain(own::all().into_iter().map(|own| own.of_jobs))
+    LIST.iter().chain(OF_USERS.all())
 }
 
 pub fn find(name: &str) -> Option<&'static RecipeSpec> {

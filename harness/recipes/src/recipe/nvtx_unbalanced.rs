@@ -1,8 +1,8 @@
 //! Ranges of NVTX that were pushed and never popped, or the other way round, of each rank of a job. How they are found is told
 //! in `trace::balance`.
 
-use super::cuda_gpu_kern_sum::loss;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
+use crate::loss::loss;
 use crate::metric::{Blames, Dim, MetricSpec};
 use crate::source::nsys_export::ExportError;
 use crate::tables::{DIAGNOSTIC_EVENT, NVTX_EVENTS, STRING_IDS};
@@ -149,7 +149,7 @@ fn words(lack: Lack) -> (&'static str, &'static str, &'static str) {
 mod tests {
     use super::*;
     use crate::recipe::Workload;
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
     use std::path::PathBuf;
 
     fn output(reports: &[&Made]) -> Output {

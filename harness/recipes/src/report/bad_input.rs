@@ -5,8 +5,8 @@ use super::{Arguments, find};
 use crate::sheet::{Sheet, Values};
 use crate::source::nsys_export::ExportError;
 use crate::tables;
+use crate::testing::Made;
 use crate::trace::Trace;
-use crate::trace::testing::Made;
 use rusqlite::types::Value;
 
 fn run(name: &str, trace: &Trace) -> Result<Option<Sheet>, ExportError> {

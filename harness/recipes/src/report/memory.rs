@@ -2,10 +2,10 @@
 
 use super::ReportSpec;
 use super::summary::{Groups, Summary};
-use crate::figures::NO_GROUP;
 use crate::sheet::{Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
 use crate::tables::{MEMCPY, MEMCPY_OPER, MEMSET};
+use crate::trace::NO_GROUP;
 use crate::trace::Trace;
 use std::collections::HashMap;
 

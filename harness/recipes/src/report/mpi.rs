@@ -2,10 +2,10 @@
 
 use super::ReportSpec;
 use super::summary::{Groups, Summary};
-use crate::figures::NO_GROUP;
 use crate::sheet::{Quantity, Sheet};
 use crate::source::nsys_export::ExportError;
 use crate::tables::{MPI_COLLECTIVES, MPI_OTHER, MPI_P2P, MPI_START_WAIT, STRING_IDS, TableSpec};
+use crate::trace::NO_GROUP;
 use crate::trace::{Part, Trace};
 
 /// Each table with what the column `Source` calls it.

@@ -2,10 +2,10 @@
 
 use super::ReportSpec;
 use super::summary::{Groups, Summary};
-use crate::figures::NO_GROUP;
 use crate::sheet::Sheet;
 use crate::source::nsys_export::ExportError;
 use crate::tables::{NVTX_EVENTS, STRING_IDS};
+use crate::trace::NO_GROUP;
 use crate::trace::nvtx::{Ranges, Style};
 use crate::trace::{Keys, Part, Trace};
 

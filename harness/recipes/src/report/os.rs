@@ -2,9 +2,9 @@
 
 use super::ReportSpec;
 use super::summary::{Groups, Summary};
-use crate::figures::NO_GROUP;
 use crate::source::nsys_export::ExportError;
 use crate::tables::{OSRT_API, STRING_IDS};
+use crate::trace::NO_GROUP;
 use crate::trace::{Part, Trace};
 
 /// The class of a call that was seen to begin and to end.

@@ -46,7 +46,7 @@ pub(super) fn put_before(
 #[cfg(test)]
 mod tests {
     use super::super::tests::lines;
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
 
     #[test]
     fn kernels_are_named_behind_the_innermost_range_of_their_calls() {

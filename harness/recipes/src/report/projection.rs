@@ -150,7 +150,7 @@ pub(crate) const PROJECTED_SHOWS: &[Shows] = &[
 #[cfg(test)]
 mod tests {
     use super::super::tests::{lines, run};
-    use crate::trace::testing::{Made, OTHER_PROCESS, PROCESS};
+    use crate::testing::{Made, OTHER_PROCESS, PROCESS};
     use crate::trace::{Filter, RangeFilter};
 
     /// Two steps with a part each, kernels of both and a fill, and a range that launches nothing.

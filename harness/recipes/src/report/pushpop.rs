@@ -105,7 +105,7 @@ pub(super) fn shallow_enough(
 mod tests {
     use super::super::tests::{lines, run};
     use super::shallow_enough;
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
 
     #[test]
     fn ranges_are_told_with_their_places_in_one_another() {

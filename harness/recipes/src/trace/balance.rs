@@ -146,7 +146,7 @@ impl Balance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
 
     type Row = (Lack, i64, i64, String, u64);
 

@@ -1,9 +1,11 @@
 //! Groups of rows by one value or by several: each row gets the number of its group, each group its values.
 
 use super::Strings;
-use crate::figures::NO_GROUP;
 use std::borrow::Cow;
 use std::collections::HashMap;
+
+/// The group of a row that belongs to none.
+pub const NO_GROUP: u32 = u32::MAX;
 
 /// One thing by which rows are told apart: of each row the number of its value, and the values.
 pub struct Part<L> {

@@ -221,9 +221,9 @@ impl Spans {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Made, PROCESS};
     use super::*;
     use crate::tables::KERNEL;
+    use crate::testing::{Made, PROCESS};
 
     fn launches(made: &Made) -> Result<Vec<(u32, u32)>, ExportError> {
         let trace = made.trace();

@@ -17,13 +17,11 @@ pub mod projection;
 mod recorded;
 mod session;
 #[cfg(test)]
-pub mod testing;
-#[cfg(test)]
 mod tests;
 
 pub use again::Again;
 pub use filter::{BadFilter, Filter, RangeFilter, TimeFilter};
-pub use keys::{Keys, Part};
+pub use keys::{Keys, NO_GROUP, Part};
 pub use names::Strings;
 pub use nics::{Nic, nics};
 pub use process::{pid_of, process_of, tid_of};
@@ -194,7 +192,7 @@ impl Durations {
         if self.backwards {
             for (row, group) in groups.iter_mut().enumerate() {
                 if ends(row).is_none_or(|end| end < starts[row]) {
-                    *group = crate::figures::NO_GROUP;
+                    *group = NO_GROUP;
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! Ranges of small reports: their names and domains, and which of them are none.
 
 use super::nvtx::*;
-use super::testing::{Made, OTHER_PROCESS, PROCESS};
 use super::{Filter, RangeFilter, Trace};
+use crate::testing::{Made, OTHER_PROCESS, PROCESS};
 
 fn labels(trace: &Trace) -> Vec<String> {
     let ranges = Ranges::read(trace).expect("read").expect("ranges");

@@ -63,7 +63,7 @@ impl Trace {
 #[cfg(test)]
 mod tests {
     use crate::tables::{GPU_METRICS, KERNEL};
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
 
     #[test]
     fn a_report_was_recorded_from_its_first_to_its_last_event_of_any_kind() {

@@ -1,9 +1,9 @@
 //! Groups, windows and names over small reports.
 
-use super::testing::Made;
 use super::*;
-use crate::figures::NO_GROUP;
 use crate::tables::KERNEL;
+use crate::testing::Made;
+use crate::trace::NO_GROUP;
 
 #[test]
 fn rows_are_told_apart_by_several_things_at_once() {

@@ -5,7 +5,7 @@ use super::*;
 use crate::tables::{
     NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS, NVTX_PAYLOAD_SCHEMA_ENTRIES, NVTX_PAYLOAD_SCHEMAS,
 };
-use crate::trace::testing::Made;
+use crate::testing::Made;
 use rusqlite::types::Value as Sql;
 
 /// Numbers of layouts and enumerations begin here.

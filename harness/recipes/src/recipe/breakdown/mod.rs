@@ -4,9 +4,9 @@
 #[cfg(test)]
 mod tests;
 
-use super::cuda_gpu_kern_sum::loss;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::busy::{Busy, Kind, Sets};
+use crate::loss::loss;
 use crate::metric::{Blames, Dim, Dims, MetricSpec};
 use crate::source::nsys_export::ExportError;
 use crate::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, META_DATA_EXPORT, STRING_IDS};

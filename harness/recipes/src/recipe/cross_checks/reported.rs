@@ -1,7 +1,7 @@
 //! What the report of one rank tells of its calls of NCCL, and of the kernels that they launched.
 
 use super::super::InputFile;
-use super::super::cuda_gpu_kern_sum::loss;
+use crate::loss::loss;
 use crate::nccl::{Function, NcclCalls};
 use crate::source::nsys_export::ExportError;
 use crate::trace::Trace;

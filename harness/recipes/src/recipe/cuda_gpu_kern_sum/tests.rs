@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::op::Op;
-use crate::source::nsys_export::testing::{self, Kernel};
+use crate::testing::exports::{self as testing, Kernel};
 use std::path::{Path, PathBuf};
 
 const NCCL: &str = "ncclDevKernel_SendRecv";

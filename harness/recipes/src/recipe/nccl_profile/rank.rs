@@ -2,8 +2,8 @@
 //! each took.
 
 use super::super::InputFile;
-use super::super::cuda_gpu_kern_sum::loss;
 use super::printed::Printed;
+use crate::loss::loss;
 use crate::nccl::NcclCalls;
 use crate::nccl::sequence::{Difference, Part, Place, Placement, assign};
 use crate::trace::Trace;

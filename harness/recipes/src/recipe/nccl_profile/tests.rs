@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::metric::Metric;
-use crate::nccl::testing::{call, communicator, domain, json, range};
 use crate::op::Op;
 use crate::recipe::testing::{PRINTED, job};
-use crate::trace::testing::Made;
+use crate::testing::Made;
+use crate::testing::nccl::{call, communicator, domain, json, range};
 use std::path::{Path, PathBuf};
 
 const MIB: u64 = 1 << 20;

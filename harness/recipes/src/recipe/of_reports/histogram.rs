@@ -201,7 +201,7 @@ mod tests {
     use crate::picture::{Axis, Figure, Scale};
     use crate::recipe::of_reports::Outcome;
     use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table};
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
 
     /// Kernels with these durations, one behind the other: gemm, and from a thousand on another.
     fn rank(durations: &[i64]) -> Made {

@@ -214,7 +214,7 @@ fn rows(reports: &[Of<&Taken>]) -> Sheet {
 #[cfg(test)]
 mod tests {
     use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
 
     /// Communication from 0 to 10 and from 4 to 12, computation from 5 to 8 and from 20 to 30, a fill from 0 to 12.
     fn made() -> Made {

@@ -42,7 +42,7 @@ mod tests {
     use super::super::{COMPOSITE, LIST, Survey};
     use super::*;
     use crate::source::nsys_export::Decoded;
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
 
     /// Kernels with their calls in ranges of steps, those of NCCL too.
     fn made() -> Made {

@@ -2,7 +2,7 @@
 
 use super::tests::{decimals, inputs, integers, surveyed, table, texts};
 use crate::tables::GRAPH_TRACE;
-use crate::trace::testing::{Made, PROCESS};
+use crate::testing::{Made, PROCESS};
 
 /// Ranges of these numbers, 1000 ns apart and 900 long, the last one longer.
 fn ranged(numbers: &[i64]) -> Made {

@@ -121,7 +121,7 @@ fn mpi(trace: &Trace) -> Result<Option<Groups>, ExportError> {
         .collect();
     for group in &mut ranges.of_row {
         if of_mpi.get(*group as usize).is_none_or(Option::is_none) {
-            *group = crate::figures::NO_GROUP;
+            *group = crate::trace::NO_GROUP;
         }
     }
     ranges.labels =

@@ -4,9 +4,9 @@
 #[cfg(test)]
 mod tests;
 
-use super::cuda_gpu_kern_sum::loss;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::finding::Finding;
+use crate::loss::loss;
 use crate::metric::{Blames, Dim, Dims, MetricSpec};
 use crate::source::nsys_export::ExportError;
 use crate::steps::{Asked, Figures, Found, figures, of_trace};

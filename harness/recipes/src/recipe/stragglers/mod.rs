@@ -6,9 +6,9 @@ pub(crate) mod taken;
 mod tests;
 
 use self::taken::{Report, Taken};
-use super::cuda_gpu_kern_sum::loss;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::finding::Finding;
+use crate::loss::loss;
 use crate::metric::{Blames, Dim, MetricSpec};
 use crate::stragglers::{Culprit, Evidence, Judgement, Limits, Rounds, Verdict, Who, judge};
 use crate::tables::{DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, RUNTIME, SESSION_START, STRING_IDS, SYSTEM_ENV};

@@ -1,8 +1,8 @@
 //! What is taken of one report to tell stragglers by: of each of its GPUs the kernels of communication with their
 //! communicators, and how long the kernels that compute lasted. It is small beside the report.
 
+use crate::kernel_class::{class_of_both, communicates};
 use crate::nccl::{Call, Function, NcclCalls};
-use crate::recipe::cuda_gpu_kern_sum::{class_of_both, communicates};
 use crate::source::nsys_export::ExportError;
 use crate::stragglers::robust::median;
 use crate::stragglers::{Compute, Evidence, Kind, Rank, Work};

@@ -6,9 +6,9 @@ mod measured;
 mod tests;
 
 use self::measured::{EFA_PER_STEP, EFA_UNKNOWN, REACHED, STEP_TIME, Span, Spans, UNTIMED};
-use super::cuda_gpu_kern_sum::loss;
 use super::{Doubt, FileRole, InputFile, JobInput, LIST, Output, RecipeSpec, Workload};
 use crate::finding::Finding;
+use crate::loss::loss;
 use crate::metric::{Blames, Dim, Dims, MetricSpec};
 use crate::source::nsys_export::ExportError;
 use crate::steps::{Asked as Sought, Source, of_trace, stem};

@@ -182,7 +182,7 @@ const MOST_LOOKS: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::super::tests::lines;
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
 
     #[test]
     fn kernels_are_summed_within_ranges_by_name_style_and_thread() {

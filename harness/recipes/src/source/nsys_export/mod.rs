@@ -12,8 +12,6 @@ mod shared;
 mod sqlite;
 mod sqlite_pages;
 #[cfg(test)]
-pub mod testing;
-#[cfg(test)]
 mod tests;
 
 pub use cleaned::cleaned;

@@ -207,7 +207,7 @@ fn broken(spec: &TableSpec, error: &dyn std::fmt::Display) -> ExportError {
 mod tests {
     use super::super::Export;
     use crate::tables::{KERNEL, NVTX_EVENTS, RUNTIME};
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
     use std::collections::BTreeMap;
 
     fn export(made: &Made, room: usize, readers: &[(&'static str, usize)]) -> Export {

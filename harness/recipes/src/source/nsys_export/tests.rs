@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tables::{KERNEL, STRING_IDS};
+use crate::testing::exports as testing;
 use std::fs;
 
 const KERNELS: [testing::Kernel; 3] = [(0, 10, "a"), (20, 25, "b"), (30, 41, "a")];

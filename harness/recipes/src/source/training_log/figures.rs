@@ -1,7 +1,7 @@
 //! What a row of values tells: how long steps took, how much they differ, how sure that is, and which are odd.
 
-use crate::figures::warmup;
-use crate::steps::{Slope, slope};
+use crate::slope::{Slope, slope};
+use crate::warmup;
 use serde::Serialize;
 
 /// Of the values behind the warm-up.

@@ -3,7 +3,7 @@
 use crate::recipe::of_reports::Outcome;
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
 use crate::tables::{DX12_API, DX12_MEMORY_OPERATION, MEMCPY, MEMSET, PROFILER_OVERHEAD, TableSpec};
-use crate::trace::testing::{Made, OTHER_PROCESS, PROCESS};
+use crate::testing::{Made, OTHER_PROCESS, PROCESS};
 
 fn put(made: &Made, spec: &TableSpec, row: &[(&str, i64)]) {
     let row: Vec<_> = row.iter().map(|(name, value)| (*name, (*value).into())).collect();

@@ -10,7 +10,7 @@ mod tests;
 use super::{Across, Kind, Made, Of, ReportRecipe};
 use crate::busy::{Busy, KernelName, Operation};
 use crate::figures::Stats;
-use crate::recipe::cuda_gpu_kern_sum::CLASSES;
+use crate::kernel_class::CLASSES;
 use crate::report::{self, ArgumentSpec, Arguments, Takes};
 use crate::source::nsys_export::ExportError;
 use crate::spans::Spans;

@@ -3,7 +3,7 @@
 use crate::recipe::of_reports::Outcome;
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
 use crate::tables::MEMCPY;
-use crate::trace::testing::{Made, PROCESS};
+use crate::testing::{Made, PROCESS};
 
 const NAMES: [&str; 7] = [
     "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)",

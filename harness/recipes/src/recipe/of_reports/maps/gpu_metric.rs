@@ -210,7 +210,7 @@ fn picture(name: &'static str, title: &str, rows: &[&Row], window: &Window) -> P
 mod tests {
     use super::*;
     use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
 
     /// A metric by its name, and samples of it: moment, GPU, value.
     fn sampled(made: &Made, id: i64, name: &str, samples: &[(i64, i64, i64)]) {

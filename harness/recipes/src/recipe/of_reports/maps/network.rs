@@ -281,7 +281,7 @@ mod tests {
     use super::*;
     use crate::recipe::of_reports::tests::{decimals, inputs, surveyed, table, texts};
     use crate::tables::TableSpec;
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
 
     fn made() -> Made {
         let made = Made::begin();

@@ -6,8 +6,8 @@ use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, tab
 use crate::recipe::of_reports::{Input, Outcome, Survey, find};
 use crate::report::Arguments;
 use crate::tables::{GRAPH_TRACE, MPI_P2P, SESSION_START, TableSpec, UCP_SUBMIT};
+use crate::testing::{Made, OTHER_PROCESS, PROCESS};
 use crate::trace::Filter;
-use crate::trace::testing::{Made, OTHER_PROCESS, PROCESS};
 use proptest::prelude::*;
 use rusqlite::types::Value;
 

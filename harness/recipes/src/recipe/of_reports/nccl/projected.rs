@@ -1,12 +1,12 @@
 //! Functions of NCCL by what their threads launched within them on the GPUs.
 
-use crate::figures::NO_GROUP;
 use crate::nccl::is_of_nccl;
 use crate::recipe::of_reports::{Kind, ReportRecipe};
 use crate::report::Groups;
 use crate::sheet::Quantity;
 use crate::source::nsys_export::ExportError;
 use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS};
+use crate::trace::NO_GROUP;
 use crate::trace::Trace;
 use crate::trace::nesting::threads;
 use crate::trace::nvtx::Ranges;

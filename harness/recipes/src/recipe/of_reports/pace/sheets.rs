@@ -1,7 +1,8 @@
 //! The tables of a pace: figures of each rank, every instance, and ranks beside each other.
 
 use super::taken::{Series, Taken};
-use crate::figures::{Stats, quantile};
+use crate::figures::Stats;
+use crate::quantile::quantile;
 use crate::recipe::of_reports::{Of, ReportRecipe};
 use crate::sheet::{Column, Quantity, Sheet};
 use std::collections::BTreeMap;

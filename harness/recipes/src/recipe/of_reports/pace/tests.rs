@@ -8,8 +8,8 @@ use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, tab
 use crate::recipe::of_reports::{Outcome, Survey, find};
 use crate::report::Arguments;
 use crate::tables::SESSION_START;
+use crate::testing::{Made, OTHER_PROCESS, PROCESS};
 use crate::trace::Filter;
-use crate::trace::testing::{Made, OTHER_PROCESS, PROCESS};
 
 /// Kernels of two names, whole and short.
 fn named() -> Made {

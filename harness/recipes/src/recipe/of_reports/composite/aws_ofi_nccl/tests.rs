@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::sheet::Values;
+use crate::testing::{Made, PROCESS};
 use crate::trace::nvtx::{DOMAIN, MARK};
-use crate::trace::testing::{Made, PROCESS};
 
 fn domain(made: &Made, id: i64, name: &str) {
     made.event(DOMAIN, 0, &[("domainId", id.into()), ("text", name.to_owned().into())]);

@@ -11,8 +11,8 @@ use crate::tables::{
     GENERIC_EVENT_DATA, GENERIC_EVENT_SOURCES, GENERIC_EVENT_TYPE_FIELDS, GENERIC_EVENT_TYPES,
     GENERIC_EVENTS, SESSION_START, SYSTEM_ENV,
 };
+use crate::testing::Made;
 use crate::trace::Filter;
-use crate::trace::testing::Made;
 
 /// A report of a host: samples of one counter of each device, a hundred milliseconds apart.
 fn report(host: Option<&str>, counter: &str, devices: &[(&str, &[i64])]) -> Made {

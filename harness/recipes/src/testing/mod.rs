@@ -1,10 +1,13 @@
 //! Small exports that tests put together row by row, through the declarations of their tables.
 
-use super::Trace;
 use crate::tables::{self, Kind, TableSpec};
+use crate::trace::{Trace, nvtx};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use tempfile::TempDir;
+
+pub mod exports;
+pub mod nccl;
 
 /// The process of the first thread that tests speak of, and the second process.
 pub const PROCESS: i64 = (1 << 48) | (40 << 24);
@@ -117,7 +120,7 @@ impl Made {
     /// A push/pop range of the default domain, by the thread of this number.
     pub fn range(&self, (start, end): (i64, i64), thread: i64, text: &str) -> &Made {
         let own = [("start", start.into()), ("end", end.into()), ("text", text.to_owned().into())];
-        self.event(super::nvtx::PUSH_POP, thread, &own)
+        self.event(nvtx::PUSH_POP, thread, &own)
     }
 
     /// A range of start/end style that ends on the thread of the second number.
@@ -128,7 +131,7 @@ impl Made {
             ("text", text.to_owned().into()),
             ("endGlobalTid", (PROCESS | threads.1).into()),
         ];
-        self.event(super::nvtx::START_END, threads.0, &own)
+        self.event(nvtx::START_END, threads.0, &own)
     }
 
     /// Any event of the first process; what is not said is domain 0.

@@ -35,7 +35,7 @@ pub fn loss(export: &Export) -> Result<Option<(&'static str, String)>, ExportErr
     Ok(error)
 }
 
-pub(crate) fn tells_of_loss(text: &str) -> bool {
+pub fn tells_of_loss(text: &str) -> bool {
     let small = text.to_lowercase();
     // `0 events were dropped` is good news.
     let none = small.starts_with("0 ") || small.contains(" 0 events") || small.contains("no events were");

@@ -1,6 +1,6 @@
 //! How many of the first instances of something that is done again and again were a warm-up, by what they took.
 
-use super::quantile;
+use crate::quantile::quantile;
 
 /// Fewer instances than this do not tell.
 const LEAST: usize = 8;
@@ -8,7 +8,7 @@ const LEAST: usize = 8;
 /// The first instances that took longer than the later ones usually do: longer than the third quartile of the second half
 /// of them by 1.5 times the range between its quartiles, and by 5 %. The first that did not ends the warm-up, which is
 /// never more than the first half.
-pub(crate) fn found(times: &[u64]) -> Option<usize> {
+pub fn found(times: &[u64]) -> Option<usize> {
     if times.len() < LEAST {
         return None;
     }
