@@ -28,11 +28,11 @@ pub use whole::{CaseSummary, Counts, RunRecord, Summary};
 
 use crate::profile::{Keep, NsysVersion};
 use crate::window::PlannedWindow;
-use recipes::finding::Finding;
-use recipes::metric::Dims;
-use recipes::op::Op;
+use metric::Dims;
+use metric::finding::Finding;
+use metric::op::Op;
+use metric::unit::{Better, Unit};
 use recipes::recipe::{Absent, Doubt, NotComparable, TrainingFacts};
-use recipes::unit::{Better, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

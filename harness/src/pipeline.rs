@@ -16,7 +16,7 @@ use crate::store::{self, Store, StoreError};
 use crate::summary::summarise;
 use crate::tasks::{self, Cluster};
 use crate::{analyze, collect, fingerprint, interrupt, panics};
-use recipes::metric::Metrics;
+use metric::Metrics;
 use recipes::recipe::Kept;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;

@@ -11,7 +11,7 @@ use crate::pipeline::{self, Finished, Seen};
 use crate::reach::Reach;
 use crate::store::{Store, StoreError, Stored};
 use crate::tasks::Cluster;
-use recipes::metric::Metrics;
+use metric::Metrics;
 use recipes::recipe::NotComparable;
 use std::path::Path;
 

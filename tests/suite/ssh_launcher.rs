@@ -7,7 +7,7 @@ use harness::launch::{Launch, Poll};
 use harness::reach::process::ProcessReach;
 use harness::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 use harness::script::{self, FlowMemory, Flows, Gpus, MPIRUN, Run, Sampler, Script, Start, Step, files};
-use recipes::source::efa_counters;
+use logs::efa_counters;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -4,7 +4,7 @@ use crate::artefact::acceptance::{Limit, Observed};
 use crate::artefact::{
     BaselineNumbers, CaseVerdict, Plan, PlannedAssertion, PlannedBaseline, Status, Verdict,
 };
-use recipes::unit::Unit;
+use metric::unit::Unit;
 use std::collections::BTreeMap;
 
 /// A stored run of a stage.

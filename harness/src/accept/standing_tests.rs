@@ -3,8 +3,8 @@
 use super::*;
 use crate::artefact::{PlannedAssertion, PlannedBound};
 use crate::report::fixture;
-use recipes::metric::Dims;
-use recipes::unit::{Better, Unit};
+use metric::Dims;
+use metric::unit::{Better, Unit};
 
 fn assertion(node: &str, job: &str) -> PlannedAssertion {
     PlannedAssertion {

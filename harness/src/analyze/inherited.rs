@@ -4,7 +4,7 @@
 use crate::artefact::{Collected, PlannedJob};
 use crate::fingerprint;
 use crate::script::files;
-use recipes::finding::Finding;
+use metric::finding::Finding;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;

@@ -5,7 +5,7 @@ use crate::artefact::{Collected, FileKind, PlannedJob};
 use crate::profile::audit::{self, RankReport};
 use crate::profile::{account, chatter};
 use crate::window::mark;
-use recipes::finding::Finding;
+use metric::finding::Finding;
 use recipes::recipe::window::Asked;
 use recipes::recipe::{FileRole, InputFile};
 use std::fs::File;

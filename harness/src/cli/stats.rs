@@ -4,8 +4,8 @@ use crate::exit_code;
 use crate::stats::{self, Exporting, Order};
 use crate::suggest::nearest;
 use clap::Parser;
+use nsys::trace::Filter;
 use recipes::sheet::{Headings, Look, TimeUnit};
-use recipes::trace::Filter;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 

@@ -5,7 +5,7 @@ use crate::baseline::propose::floor;
 use crate::bounds::{self, KeySpread, Pool, Spread};
 use crate::history::past::Run;
 use crate::history::series::{Key, Samples, doubt};
-use recipes::unit::{Better, Unit};
+use metric::unit::{Better, Unit};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

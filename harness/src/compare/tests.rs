@@ -6,8 +6,8 @@ use super::*;
 use crate::artefact::{Status, Verdict};
 use crate::bounds::{KeySpread, Pool};
 use crate::history::series::{Key, Samples};
-use recipes::metric::Dims;
-use recipes::unit::{Better, Unit};
+use metric::Dims;
+use metric::unit::{Better, Unit};
 
 fn verdict(status: Status, cause: Option<&str>, observed: Option<f64>) -> Verdict {
     serde_json::from_value(serde_json::json!({

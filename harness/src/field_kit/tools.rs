@@ -6,7 +6,7 @@ use super::{Assumption, Evidence, On, assumption};
 use crate::artefact::Value;
 use crate::inventory::NicTool;
 use crate::probe::compare_versions;
-use recipes::op::Op;
+use metric::op::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
 type Sections = BTreeMap<String, Section>;

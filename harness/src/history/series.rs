@@ -8,8 +8,8 @@ use crate::baseline::propose::floor;
 use crate::bounds::{self, DEVIATIONS_OF_MAD, KeySpread, Spread};
 use crate::fingerprint::{Difference, differences};
 use crate::size;
-use recipes::metric::{Dim, DimValue, Dims, Metric, Query};
-use recipes::unit::{Better, Unit};
+use metric::unit::{Better, Unit};
+use metric::{Dim, DimValue, Dims, Metric, Query};
 use std::collections::BTreeMap;
 use std::fmt;
 

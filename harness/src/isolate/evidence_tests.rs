@@ -53,7 +53,7 @@ fn a_node_that_was_left_over_and_suspects_explain_nothing() {
 
 use crate::artefact::{Probe, ProbedNode, Value};
 use crate::isolate::seen::{Loss, Timeouts};
-use recipes::finding::Finding;
+use metric::finding::Finding;
 
 fn job(kind: WorkKind, nodes: &[&str], metric: &str, failed: bool) -> JobOutcome {
     JobOutcome {

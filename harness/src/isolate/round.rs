@@ -10,8 +10,8 @@ use crate::suite::{
     Assertion, Bound, Case, NcclTests, NicPairs, OnFailure, Per, Place, Placement, Requires, Step, Suite,
     Workload,
 };
-use recipes::metric::{Dim, Metric, Metrics};
-use recipes::op::Op;
+use metric::op::Op;
+use metric::{Dim, Metric, Metrics};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

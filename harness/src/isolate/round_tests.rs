@@ -5,9 +5,9 @@ use super::trial::{Aim, Found, Shape, Trial};
 use crate::artefact::{CaseJobs, Ended, FORMAT, JobRecord};
 use crate::inventory::{Instances, Inventory};
 use crate::suite::{Case, Suite, Workload};
-use recipes::metric::{Dim, Dims, Metric, Metrics};
-use recipes::op::Op;
-use recipes::unit::{Better, Unit};
+use metric::op::Op;
+use metric::unit::{Better, Unit};
+use metric::{Dim, Dims, Metric, Metrics};
 use std::collections::BTreeMap;
 
 const NICS: [&str; 3] = ["a", "b", "c"];

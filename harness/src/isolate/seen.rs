@@ -2,7 +2,7 @@
 //! recipes found odd, what counters counted, what nodes told of themselves. What it proves is decided in `evidence`.
 
 use crate::artefact::{Culprit, JobOutcome, LeftOut, Probe};
-use recipes::finding::Finding;
+use metric::finding::Finding;
 
 #[derive(Debug, Default)]
 pub struct Seen {

@@ -2,7 +2,7 @@
 
 use super::CaseData;
 use crate::artefact::{JobRecord, PlannedAssertion, Verdict};
-use recipes::finding::Finding;
+use metric::finding::Finding;
 
 /// A verdict of a second attempt says so.
 pub fn tell(data: &CaseData, assertion: &PlannedAssertion, verdict: &mut Verdict) {

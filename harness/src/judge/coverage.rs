@@ -3,7 +3,7 @@
 use super::CaseData;
 use super::gate::Gate;
 use crate::artefact::{CoverageSets, WorkloadFacts};
-use recipes::metric::Dim;
+use metric::Dim;
 use std::collections::BTreeMap;
 
 pub fn of(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> CoverageSets {

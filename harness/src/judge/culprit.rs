@@ -7,7 +7,7 @@ use super::{CaseData, Verdict};
 use crate::artefact::{BELOW_FLOOR, Culprit, JobOutcome, LEFT_OUT, PlannedAssertion, Status, WorkKind};
 use crate::isolate::code::Code;
 use crate::isolate::siblings::{self, Devices, Part, Rate};
-use recipes::metric::Blames;
+use metric::Blames;
 use recipes::recipe::{self, training_log::NAN_RANK};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,7 +3,7 @@
 
 use super::{CaseData, subject};
 use crate::artefact::{PlannedAssertion, Status, Verdict};
-use recipes::metric::Dims;
+use metric::Dims;
 use recipes::recipe::Doubt;
 
 /// Whether the assertion's numbers are doubted; the verdict then says why.

@@ -8,10 +8,10 @@ use crate::artefact::{
     PlannedJob, Status, Verdict, WorkKind, WorkloadFacts,
 };
 use crate::profile::audit::CAUSES as REPORT_CAUSES;
-use recipes::finding::Finding;
+use logs::flow_log::Tool;
+use metric::finding::Finding;
 use recipes::recipe::training_log::raised::{EXCEPTION, RENDEZVOUS};
 use recipes::recipe::{self, NOT_READ, efa_traffic};
-use recipes::source::flow_log::Tool;
 use std::collections::BTreeMap;
 
 /// The code of a finding of `efa_traffic`.

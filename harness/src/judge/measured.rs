@@ -3,7 +3,7 @@
 
 use crate::artefact::PlannedAssertion;
 use crate::bounds;
-use recipes::metric::{Dim, Dims, Metric, Metrics, Query};
+use metric::{Dim, Dims, Metric, Metrics, Query};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One number; of several independent runs it is their median.

@@ -29,9 +29,9 @@ use crate::artefact::{
 use gate::Gate;
 pub(crate) use measured::Measured;
 use measured::part_name;
+use metric::finding::Finding;
+use metric::{Dim, Metrics};
 use nic_rate::NicRateCache;
-use recipes::finding::Finding;
-use recipes::metric::{Dim, Metrics};
 use recipes::recipe::{efa_traffic, training_log};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -5,8 +5,8 @@ use super::measured::{Number, without_job};
 use super::{CaseData, JudgedBound, Measured};
 use crate::artefact::{JudgedBy, PlannedAssertion, Status};
 use crate::bounds;
-use recipes::metric::{Dim, Dims, Metric, Query};
-use recipes::unit::Better;
+use metric::unit::Better;
+use metric::{Dim, Dims, Metric, Query};
 use std::collections::BTreeSet;
 
 /// With fewer parts than that, a part that differs may as well be the good one.

@@ -3,7 +3,7 @@
 use super::gate::{self, Gate};
 use super::{CaseData, Measured, subject};
 use crate::artefact::{Kin, PlannedAssertion, PlannedJob, Status, Verdict};
-use recipes::unit::{Better, Unit};
+use metric::unit::{Better, Unit};
 use std::collections::BTreeMap;
 
 /// Whose numbers an assertion is judged by.

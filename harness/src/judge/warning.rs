@@ -2,7 +2,7 @@
 
 use super::subject;
 use crate::artefact::{PlannedAssertion, Status, Verdict};
-use recipes::finding::Finding;
+use metric::finding::Finding;
 
 /// The cause of such a verdict, and the code of its finding.
 pub const WARNING: &str = "warning";

@@ -2,7 +2,7 @@
 //! Pure: text in, blame out. The workload's own account is read by the recipes.
 
 use crate::artefact::WorkloadFailure;
-use recipes::source::stream::Pieces;
+use logs::stream::Pieces;
 use std::collections::BTreeSet;
 use std::io::BufRead;
 

@@ -17,7 +17,7 @@ mod step_end;
 
 use crate::artefact::{Blamed, Ended, Launcher, PlannedJob};
 use crate::reach::{Host, Reach, ReachError, Wait};
-use recipes::finding::Finding;
+use metric::finding::Finding;
 use std::time::Duration;
 
 /// How long one question to a launcher may take: a query without a limit hangs the whole run.

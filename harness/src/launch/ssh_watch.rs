@@ -6,7 +6,7 @@ use super::ssh_node::{self as node, Reason, State};
 use crate::artefact::{Blamed, Ended, PlannedJob};
 use crate::reach::ReachError;
 use crate::script::files;
-use recipes::finding::Finding;
+use metric::finding::Finding;
 use std::time::Duration;
 use tokio::time::Instant;
 

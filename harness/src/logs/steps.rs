@@ -1,10 +1,10 @@
-//! `harness logs steps`: how long the steps of trainings took, as their logs tell it. How logs are read is `recipes::source`'s
+//! `harness logs steps`: how long the steps of trainings took, as their logs tell it. How logs are read is `logs`'s
 //! business.
 
 use super::{open, shown, write_finding, write_json};
 use crate::exit_code;
 use clap::Args;
-use recipes::source::training_log::{
+use logs::training_log::{
     self as source, Dialect, Figures, ITERATIONS, Series, StepLine, TrainingLog, figures,
 };
 use serde::Serialize;

@@ -6,7 +6,7 @@ use crate::baseline::{Baseline, BaselineKey, Baselines, State};
 use crate::bounds;
 use crate::size;
 use crate::toml_reader::quantity;
-use recipes::op::Op;
+use metric::op::Op;
 use std::collections::BTreeMap;
 
 /// Looks every baseline of the plan up again, by its key. Gives the keys whose numbers or state are others now.

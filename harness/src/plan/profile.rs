@@ -8,8 +8,8 @@ use crate::script::{self, Step};
 use crate::suite::training::{Program, Training};
 use crate::suite::{Case, Workload};
 use crate::window::{self, Facts, PlannedWindow, Trigger, Watch, Way};
+use ::nsys::tables::{SESSION_START, SYSTEM_ENV, TableSpec};
 use recipes::recipe;
-use recipes::tables::{SESSION_START, SYSTEM_ENV, TableSpec};
 use std::collections::BTreeSet;
 
 /// Puts the profiler around the ranks of `step`, where the case wants one.

@@ -2,9 +2,9 @@
 
 use super::Report;
 use crate::artefact::*;
-use recipes::finding::Finding;
-use recipes::metric::Dims;
-use recipes::unit::{Better, Unit};
+use metric::Dims;
+use metric::finding::Finding;
+use metric::unit::{Better, Unit};
 use std::collections::BTreeMap;
 
 pub struct Made {

@@ -5,7 +5,7 @@ use super::text::{count, duration, is_red, place, show, subject};
 use super::{Report, SIMULATED};
 use crate::artefact::{CaseVerdict, Counts, Coverage, Status, Summary, Verdict};
 use crate::{exit_code, nodeset, unjudged};
-use recipes::finding::Finding;
+use metric::finding::Finding;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 

@@ -2,7 +2,7 @@
 //! Which of it is said where is decided in each report.
 
 use crate::artefact::{Status, Verdict};
-use recipes::finding::Finding;
+use metric::finding::Finding;
 use std::borrow::Cow;
 use std::fmt::Write;
 

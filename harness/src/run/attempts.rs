@@ -4,7 +4,7 @@
 use super::job::JobState;
 use super::{Event, Runner};
 use crate::artefact::Ended;
-use recipes::finding::Finding;
+use metric::finding::Finding;
 use std::collections::BTreeSet;
 
 impl Runner<'_> {

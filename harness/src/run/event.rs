@@ -2,7 +2,7 @@
 //! needed to go on with a run whose process was ended.
 
 use crate::artefact::{Blamed, Ended};
-use recipes::finding::Finding;
+use metric::finding::Finding;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

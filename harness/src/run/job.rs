@@ -4,7 +4,7 @@
 use super::{Clock, Past, history};
 use crate::artefact::{Blamed, Ended, JobRecord, LeftOut, PlannedJob};
 use crate::store::iso8601;
-use recipes::finding::Finding;
+use metric::finding::Finding;
 use tokio::time::Instant;
 
 pub(super) struct Job<'a> {

@@ -8,7 +8,7 @@ use super::fault::Fault;
 use super::noise;
 use crate::nodeset;
 use crate::probe::Ask;
-use recipes::op::Op;
+use metric::op::Op;
 use std::fmt::Write;
 
 const GIB: u64 = 1 << 30;

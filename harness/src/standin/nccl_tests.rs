@@ -13,7 +13,7 @@ use crate::sim::nccl;
 use crate::sim::nccl_debug;
 use crate::sim::outputs::breaks_off;
 use crate::sim::work::{Table, Work, noise_of};
-use recipes::op::Op;
+use metric::op::Op;
 
 const SPLIT: &str = "NCCL_TESTS_SPLIT_MASK";
 

@@ -12,9 +12,9 @@ pub use request::{Asked, Output, asked};
 
 use crate::suggest::nearest;
 use crate::{exit_code, store};
+use ::nsys::report_file::{self, Mistake, ReportFile};
+use ::nsys::trace::{Filter, Trace};
 use recipes::sheet::{Look, Sheet, visible};
-use recipes::source::report_file::{self, Mistake, ReportFile};
-use recipes::trace::{Filter, Trace};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use target::Target;

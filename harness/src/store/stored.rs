@@ -5,7 +5,7 @@ use super::{StoreError, read_json};
 use crate::artefact::{
     Analyses, Analysis, CaseJobs, CaseOutcomes, CaseVerdict, Collected, Kept, Plan, RunRecord, Summary,
 };
-use recipes::metric::Metrics;
+use metric::Metrics;
 use serde::de::DeserializeOwned;
 use std::fs;
 use std::io;

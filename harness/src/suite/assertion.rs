@@ -5,8 +5,8 @@ use crate::size;
 use crate::suggest::nearest;
 use crate::toml_reader::quantity::{quantity_of, share_of, size_of};
 use crate::toml_reader::{Table, Value};
+use metric::{Dim, MetricSpec};
 use recipes::kernel_class::CLASSES;
-use recipes::metric::{Dim, MetricSpec};
 use recipes::recipe::{self, nic_flows::NIC_RATE};
 use std::collections::BTreeMap;
 

@@ -18,8 +18,8 @@ pub use crate::artefact::CaseEnd;
 
 use crate::profile::Profile;
 use crate::sim::fault::NodeFault;
-use recipes::metric::Dim;
-use recipes::op::Op;
+use metric::Dim;
+use metric::op::Op;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,7 @@ use crate::redact::{Reference, reference};
 use crate::script::FlowMemory;
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
-use recipes::op::Op;
+use metric::op::Op;
 use std::collections::BTreeMap;
 
 const DTYPES: [&str; 12] = [

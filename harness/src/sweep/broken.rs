@@ -6,7 +6,7 @@ use crate::artefact::{
 };
 use crate::run::shared_slots;
 use crate::sim::fault::{Fault, NodeFault};
-use recipes::metric::{Dim, Metrics, Query};
+use metric::{Dim, Metrics, Query};
 use recipes::recipe;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -20,7 +20,7 @@ use crate::sim::PretendReach;
 use crate::sim::fault::NodeFault;
 use crate::store::Store;
 use crate::suite::Suite;
-use recipes::metric::Metrics;
+use metric::Metrics;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;

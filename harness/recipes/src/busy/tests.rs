@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::{Made, PROCESS};
-use crate::trace::Filter;
+use nsys::trace::Filter;
 
 fn busy(made: &Made, filter: Option<&str>) -> (Option<Busy>, Vec<String>) {
     let trace = made.trace();

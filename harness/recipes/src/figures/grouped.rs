@@ -66,7 +66,7 @@ impl Grouped {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::NO_GROUP;
+    use nsys::trace::NO_GROUP;
 
     #[test]
     fn rows_come_to_their_groups_and_rows_of_none_are_left_out() {

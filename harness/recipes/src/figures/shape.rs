@@ -1,6 +1,6 @@
 //! What quartiles do not show of many values: whether they lie around one value or around several.
 
-use crate::quantile::quantile;
+use metric::quantile::quantile;
 
 /// Fewer values than this do not tell how they are spread.
 pub const MODES_FROM: usize = 40;

@@ -3,7 +3,7 @@
 
 use super::of_reports::written;
 use super::{InputFile, JobInput};
-use crate::finding::Finding;
+use metric::finding::Finding;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

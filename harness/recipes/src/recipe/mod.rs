@@ -25,11 +25,11 @@ pub mod window;
 
 pub use kept::{Kept, NOT_READ};
 
-use crate::finding::Finding;
-use crate::metric::{Dim, Dims, Metric, MetricSpec};
-use crate::op::Op;
 use crate::registered::Registered;
-use crate::tables::TableSpec;
+use metric::finding::Finding;
+use metric::op::Op;
+use metric::{Dim, Dims, Metric, MetricSpec};
+use nsys::tables::TableSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

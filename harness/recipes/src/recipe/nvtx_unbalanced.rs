@@ -2,13 +2,13 @@
 //! in `trace::balance`.
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
-use crate::loss::loss;
-use crate::metric::{Blames, Dim, MetricSpec};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{DIAGNOSTIC_EVENT, NVTX_EVENTS, STRING_IDS};
-use crate::trace::Trace;
-use crate::trace::balance::{Balance, Lack, Odd};
-use crate::unit::{Better, Unit};
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, MetricSpec};
+use nsys::export::ExportError;
+use nsys::loss::loss;
+use nsys::tables::{DIAGNOSTIC_EVENT, NVTX_EVENTS, STRING_IDS};
+use nsys::trace::Trace;
+use nsys::trace::balance::{Balance, Lack, Odd};
 use std::collections::BTreeMap;
 
 const fn count(name: &'static str, about: &'static str, better: Better) -> MetricSpec {

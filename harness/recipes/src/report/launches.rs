@@ -7,11 +7,11 @@ use super::summary::fitting;
 use super::{Arguments, ReportSpec};
 use crate::figures::{Figure, Gathered, Grouped, Keeps};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::{ExportError, Rows};
-use crate::tables::{KERNEL, RUNTIME, STRING_IDS};
-use crate::trace::NO_GROUP;
-use crate::trace::launches::{Calls, Launch};
-use crate::trace::{Keys, Part, Trace, pid_of, tid_of};
+use nsys::export::{ExportError, Rows};
+use nsys::tables::{KERNEL, RUNTIME, STRING_IDS};
+use nsys::trace::NO_GROUP;
+use nsys::trace::launches::{Calls, Launch};
+use nsys::trace::{Keys, Part, Trace, pid_of, tid_of};
 use std::collections::HashMap;
 use std::sync::Arc;
 

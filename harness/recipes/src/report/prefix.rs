@@ -1,11 +1,11 @@
 //! Puts the ranges within which kernels were launched before the kernels' names.
 
-use crate::source::nsys_export::{ExportError, Rows};
-use crate::trace::launches::Calls;
-use crate::trace::nesting::threads;
-use crate::trace::nvtx::Ranges;
-use crate::trace::projection::innermost;
-use crate::trace::{Keys, Part, Trace};
+use nsys::export::{ExportError, Rows};
+use nsys::trace::launches::Calls;
+use nsys::trace::nesting::threads;
+use nsys::trace::nvtx::Ranges;
+use nsys::trace::projection::innermost;
+use nsys::trace::{Keys, Part, Trace};
 use std::borrow::Cow;
 
 /// Of several calls of one kernel the first one counts.

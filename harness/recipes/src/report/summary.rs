@@ -2,8 +2,8 @@
 
 use crate::figures::{Grouped, Stats};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::trace::NO_GROUP;
+use nsys::export::ExportError;
+use nsys::trace::NO_GROUP;
 
 /// Rows in groups: of each row its group and its value, of each group the words that name it.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use super::Step;
 use crate::figures::Stats;
-use crate::slope::{Slope, slope};
+use metric::slope::{Slope, slope};
 use serde::{Deserialize, Serialize};
 
 /// Times of whole steps, in nanoseconds.

@@ -3,7 +3,7 @@
 use crate::history::series::Asked;
 use crate::suggest;
 use crate::toml_reader::quantity;
-use recipes::metric::{Dim, DimValue};
+use metric::{Dim, DimValue};
 use recipes::recipe;
 
 /// The words that are no dimension, and the short one for a size.

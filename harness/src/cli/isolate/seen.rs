@@ -5,7 +5,7 @@ use crate::history::blameless;
 use crate::isolate::seen::{Loss, Seen, Timeouts};
 use crate::nodeset;
 use crate::store::{self, Stored};
-use recipes::metric::Dim;
+use metric::Dim;
 use std::collections::BTreeMap;
 
 pub fn of(stored: &Stored, summary: &Summary) -> Result<Seen, String> {

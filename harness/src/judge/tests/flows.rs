@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::artefact::Culprit;
-use recipes::source::flow_log::GapKind;
+use logs::flow_log::GapKind;
 
 const RATE: f64 = 12.0;
 

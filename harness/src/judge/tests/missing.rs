@@ -79,7 +79,7 @@ fn every_kind_of_broken_output_is_a_reason_and_other_findings_are_none() {
         ("clock-jump", "not-measured"),
     ] {
         let mut world = World::new(at_least(1.0));
-        world.analysis().findings.push(recipes::finding::Finding::new(code, "seen"));
+        world.analysis().findings.push(metric::finding::Finding::new(code, "seen"));
         assert_eq!(world.one().cause.as_deref(), Some(cause), "{code}");
     }
 }

@@ -21,10 +21,10 @@ use crate::artefact::{
     BaselineNumbers, CollectedFile, FileKind, JobAnalysis, JobRecord, MissingFile, PlannedBaseline,
     PlannedBound, PlannedJob, WorkloadFacts, WorkloadFailure,
 };
-use recipes::metric::{Dims, Metric};
-use recipes::op::Op;
+use metric::op::Op;
+use metric::unit::{Better, Unit};
+use metric::{Dims, Metric};
 use recipes::recipe::NotComparable;
-use recipes::unit::{Better, Unit};
 use std::sync::Arc;
 
 /// A case of two nodes and one job, whose parts a test changes as it needs.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::artefact::Culprit;
-use recipes::finding::Finding;
+use metric::finding::Finding;
 
 /// A rank of one of two nodes is late.
 fn late(metric: &str) -> World {

@@ -4,7 +4,7 @@
 use super::account::{self, Account};
 use crate::artefact::{Collected, CollectedFile, FileKind, PlannedJob, PlannedProfile, ProfiledRank};
 use crate::window::mark;
-use recipes::finding::Finding;
+use metric::finding::Finding;
 use recipes::recipe::NOT_READ;
 use std::collections::BTreeMap;
 

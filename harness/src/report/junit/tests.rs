@@ -4,7 +4,7 @@ use super::read_back::{Document, Read, read};
 use super::*;
 use crate::artefact::Evidence;
 use crate::report::fixture::{self, Made};
-use recipes::finding::Finding;
+use metric::finding::Finding;
 
 /// The counters that the document states at both levels, held against what it holds.
 fn check_counters(document: &Document) {

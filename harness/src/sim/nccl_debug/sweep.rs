@@ -9,7 +9,7 @@ use crate::sim::nccl;
 use crate::sim::options::Options;
 use crate::sim::rounds::{Kind, Round};
 use crate::sim::work::{Table, noise_of};
-use recipes::op::Op;
+use metric::op::Op;
 
 /// A program's job as its log needs it.
 struct Told<'a> {

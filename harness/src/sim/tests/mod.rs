@@ -23,7 +23,7 @@ use crate::reach::{Answer, Command, Host, Reach, ReachError};
 use crate::script::{
     self, Directives, FlowMemory, Flows, GpuRequest, Gpus, Run, Sampler, Script, Start, Step, files,
 };
-use recipes::source::efa_counters::{self, Capture, Phase};
+use logs::efa_counters::{self, Capture, Phase};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use crate::sim::cluster::Cluster;
 use crate::sim::model::Group;
 use crate::sim::options::Options;
 use crate::sim::work::{World, noise_of, table};
-use recipes::op::Op;
+use metric::op::Op;
 
 fn cluster(world: WorldSettings, seed: u64) -> Cluster {
     let inventory = crate::inventory::Inventory { world, ..inventory("p5", "p5-[001-400]") };

@@ -4,8 +4,8 @@ use super::*;
 use crate::profile::nsys::Words;
 use crate::profile::{NsysVersion, Ranks};
 use crate::script::Profile;
-use recipes::source::nsys_export::{Export, Rows};
-use recipes::tables;
+use nsys::export::{Export, Rows};
+use nsys::tables;
 use std::io::Write;
 
 pub const PAIR: &str = "p5-[001-002]";

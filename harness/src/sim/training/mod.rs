@@ -22,8 +22,8 @@ use super::traffic::Crossing;
 use super::work::{Work, slowest_nic};
 use crate::script::Run;
 use crate::window::Steps;
+use metric::op::Op;
 use program::{Asked, Model};
-use recipes::op::Op;
 
 pub struct Training {
     pub program: Program,

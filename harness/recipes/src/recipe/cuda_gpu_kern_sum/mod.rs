@@ -9,13 +9,13 @@ pub use trace::{Kernels, durations};
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload};
 use crate::figures::Stats;
-use crate::finding::Finding;
 use crate::kernel_class::{CLASSES, checks_buffers, class_of};
-use crate::loss::loss;
-use crate::metric::{Blames, Dim, MetricSpec};
-use crate::source::nsys_export::{Export, KNOWN_MAJOR, WrittenBy};
-use crate::tables::{DIAGNOSTIC_EVENT, KERNEL, META_DATA_EXPORT, STRING_IDS};
-use crate::unit::{Better, Unit};
+use metric::finding::Finding;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, MetricSpec};
+use nsys::export::{Export, KNOWN_MAJOR, WrittenBy};
+use nsys::loss::loss;
+use nsys::tables::{DIAGNOSTIC_EVENT, KERNEL, META_DATA_EXPORT, STRING_IDS};
 use std::collections::BTreeMap;
 
 const SHARE: MetricSpec = MetricSpec {

@@ -1,7 +1,7 @@
 //! What the log of the counter sampler says where the sampler ended before the workload began.
 
 use super::{FileRole, JobInput};
-use crate::finding::Finding;
+use metric::finding::Finding;
 use std::io::Read;
 
 /// The line that a job's script writes then; the exit status stands behind it.

@@ -6,9 +6,9 @@ use crate::figures::{Edges, Tally};
 use crate::picture::{Axis, Bins, Figure, Histogram, Picture};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{KERNEL, STRING_IDS};
-use crate::trace::{Part, Trace};
+use nsys::export::ExportError;
+use nsys::tables::{KERNEL, STRING_IDS};
+use nsys::trace::{Part, Trace};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -49,9 +49,9 @@ pub(crate) use together::{Share, Taken};
 use crate::registered::Registered;
 use crate::report::{ArgumentSpec, Arguments, Groups};
 use crate::sheet::{Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::tables::TableSpec;
-use crate::trace::Trace;
+use nsys::export::ExportError;
+use nsys::tables::TableSpec;
+use nsys::trace::Trace;
 use std::sync::{Mutex, PoisonError};
 
 /// Every built-in recipe over reports, by the name under which it is asked for.

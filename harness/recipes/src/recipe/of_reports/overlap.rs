@@ -6,10 +6,10 @@ use crate::busy::{self, Busy, Operation};
 use crate::picture::{Axis, Bar, Bars, Figure, Picture};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
 use crate::spans::Spans;
-use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, STRING_IDS};
-use crate::trace::Trace;
+use nsys::export::ExportError;
+use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, STRING_IDS};
+use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use super::tests::inputs;
 use super::*;
 use crate::testing::Made as Report;
-use crate::trace::Filter;
+use nsys::trace::Filter;
 use std::collections::BTreeMap;
 
 /// What a survey gives, once it is known that the same comes of two processes, each with every other report.

@@ -183,7 +183,7 @@ fn calls_stand_beside_what_they_launched() {
     made.string(1, "cudaLaunchKernel_v7000").string(2, "gemm").string(3, "cudaMemset_v3020");
     made.call((0, 10), 7, 100, 1).call((20, 30), 7, 101, 3).call((40, 50), 7, 102, 1);
     made.put(
-        &crate::tables::KERNEL,
+        &nsys::tables::KERNEL,
         &[
             ("start", 12.into()),
             ("end", 18.into()),
@@ -196,7 +196,7 @@ fn calls_stand_beside_what_they_launched() {
         ],
     );
     made.put(
-        &crate::tables::MEMSET,
+        &nsys::tables::MEMSET,
         &[
             ("start", 32.into()),
             ("end", 33.into()),
@@ -228,7 +228,7 @@ fn metrics_of_gpus_as_older_reports_have_them_are_read_from_their_json() {
         (2, "no json"),
     ] {
         let row = [("timestamp", at.into()), ("typeId", 0x0102i64.into()), ("data", text.to_owned().into())];
-        made.put(&crate::tables::GENERIC_EVENTS, &row);
+        made.put(&nsys::tables::GENERIC_EVENTS, &row);
     }
     let outcome = surveyed("nvlink_sum", &[], &inputs(vec![made.path()]));
     let rows = table(&outcome, "rows");
@@ -248,7 +248,7 @@ fn gpus_that_were_sampled_without_nvlink_are_an_answer() {
     use crate::testing::Made;
     let made = Made::begin();
     let row = [("timestamp", 0.into()), ("typeId", 1.into()), ("metricId", 5.into()), ("value", 7.into())];
-    made.put(&crate::tables::GPU_METRICS, &row);
+    made.put(&nsys::tables::GPU_METRICS, &row);
     let outcome = surveyed("nvlink_sum", &[], &inputs(vec![made.path()]));
     assert_eq!(table(&outcome, "rows").height(), 0);
     assert!(
@@ -259,12 +259,12 @@ fn gpus_that_were_sampled_without_nvlink_are_an_answer() {
 #[test]
 fn mpi_as_a_domain_of_ranges_is_read_where_there_are_no_tables_of_it() {
     use crate::testing::Made;
-    use crate::trace::nvtx::DOMAIN;
+    use nsys::trace::nvtx::DOMAIN;
     let made = Made::begin();
     made.event(DOMAIN, 7, &[("domainId", 4.into()), ("text", "MPI".to_owned().into())]);
     made.range((0, 9), 7, "step");
     made.event(
-        crate::trace::nvtx::PUSH_POP,
+        nsys::trace::nvtx::PUSH_POP,
         7,
         &[
             ("start", 1.into()),

@@ -2,8 +2,8 @@
 
 use super::{Kind, ReportRecipe};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::tables::{NVTX_EVENTS, STRING_IDS};
-use crate::trace::balance::Balance;
+use nsys::tables::{NVTX_EVENTS, STRING_IDS};
+use nsys::trace::balance::Balance;
 
 pub(super) const NVTX_UNBALANCED: ReportRecipe = ReportRecipe {
     name: "nvtx_unbalanced",

@@ -8,9 +8,9 @@ use crate::recipe::of_reports::{self, Input, Outcome, Survey};
 use crate::report::Arguments;
 use crate::sheet::{Sheet, Values};
 use crate::stragglers::Kind;
-use crate::tables;
 use crate::testing::Made;
 use crate::testing::nccl as testing;
+use nsys::tables;
 use std::path::PathBuf;
 
 const MS: i64 = 1_000_000;

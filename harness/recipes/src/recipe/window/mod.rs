@@ -7,15 +7,15 @@ mod tests;
 
 use self::measured::{EFA_PER_STEP, EFA_UNKNOWN, REACHED, STEP_TIME, Span, Spans, UNTIMED};
 use super::{Doubt, FileRole, InputFile, JobInput, LIST, Output, RecipeSpec, Workload};
-use crate::finding::Finding;
-use crate::loss::loss;
-use crate::metric::{Blames, Dim, Dims, MetricSpec};
-use crate::source::nsys_export::ExportError;
 use crate::steps::{Asked as Sought, Source, of_trace, stem};
-use crate::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
-use crate::trace::Trace;
-use crate::trace::nvtx::Ranges;
-use crate::unit::{Better, Unit};
+use metric::finding::Finding;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, Dims, MetricSpec};
+use nsys::export::ExportError;
+use nsys::loss::loss;
+use nsys::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
+use nsys::trace::Trace;
+use nsys::trace::nvtx::Ranges;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 

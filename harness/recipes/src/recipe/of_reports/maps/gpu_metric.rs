@@ -9,8 +9,8 @@ use crate::recipe::of_reports::together::Share;
 use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::tables::{GENERIC_EVENTS, GPU_METRICS, TARGET_INFO_GPU_METRICS};
-use crate::trace::Trace;
+use nsys::tables::{GENERIC_EVENTS, GPU_METRICS, TARGET_INFO_GPU_METRICS};
+use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 

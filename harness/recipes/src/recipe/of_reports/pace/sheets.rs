@@ -2,9 +2,9 @@
 
 use super::taken::{Series, Taken};
 use crate::figures::Stats;
-use crate::quantile::quantile;
 use crate::recipe::of_reports::{Of, ReportRecipe};
 use crate::sheet::{Column, Quantity, Sheet};
+use metric::quantile::quantile;
 use std::collections::BTreeMap;
 
 const PLAIN: Quantity = Quantity::Plain;
