@@ -3,10 +3,6 @@
 //!
 //! Same bytes in, same bytes out: no clock, no network, no writes.
 
-// What `testing` makes is made for the tests of other crates too, which take the same files.
-#[cfg(test)]
-extern crate self as nsys;
-
 pub mod export;
 pub mod guarded;
 pub mod huge_pages;
@@ -15,6 +11,10 @@ pub mod nccl;
 pub mod report_file;
 pub mod safe_parquet;
 pub mod tables;
+pub mod trace;
+
+// Tests of other crates make the same exports: they take the same files, by path.
+#[cfg(test)]
+extern crate self as nsys;
 #[cfg(test)]
 pub mod testing;
-pub mod trace;
