@@ -1,7 +1,7 @@
 //! Parse, call, exit code, and where the program's memory comes from; nothing else.
 
 #[global_allocator]
-static ALLOCATOR: recipes::huge_pages::HugePages = recipes::huge_pages::HugePages;
+static ALLOCATOR: nsys::huge_pages::HugePages = nsys::huge_pages::HugePages;
 
 fn main() {
     let program = || harness::cli::main(std::env::args_os().collect());

@@ -3,7 +3,7 @@
 
 use model::exit_code;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use recipes::huge_pages;
+use nsys::huge_pages;
 use std::sync::OnceLock;
 use std::time::Duration;
 use std::{process, thread};

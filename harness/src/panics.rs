@@ -12,7 +12,7 @@ const PROVOKE: &str = "HARNESS_TEST_PANIC_AT";
 pub fn at_the_top(program: impl FnOnce() -> i32) -> i32 {
     panic::set_hook(Box::new(|panic| {
         // Who reads damaged files expects it, and says which file it was.
-        if recipes::guarded::is_reading() {
+        if nsys::guarded::is_reading() {
             return;
         }
         let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));

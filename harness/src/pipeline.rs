@@ -12,11 +12,11 @@ use cluster::launch::folder::Folders;
 use cluster::reach::Reach;
 use cluster::reach::redacted::Redacted;
 use cluster::run::{Clock, Event, History, Runner, quarantine};
+use metric::Metrics;
 use model::artefact::{
     Analysis, CaseJobs, CaseVerdict, Collected, Culprit, FORMAT, JobOutcome, LEFT_OUT, LeftOut, Plan,
     PlannedCase, RunRecord, Status, Summary, Unfit, Verdict,
 };
-use recipes::metric::Metrics;
 use recipes::recipe::Kept;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;

@@ -5,12 +5,12 @@ use crate::pipeline::{self, Finished, Seen};
 use crate::tasks::Cluster;
 use cluster::collect;
 use cluster::reach::Reach;
+use metric::Metrics;
+use metric::lacks::NotComparable;
 use model::artefact::{
     Analysis, CaseJobs, Collected, Ended, FORMAT, JobAnalysis, JobRecord, MissingFile, Plan, PlannedCase,
     RunRecord,
 };
-use recipes::metric::Metrics;
-use recipes::recipe::NotComparable;
 use std::path::Path;
 use store::{Store, StoreError, Stored};
 use verdict::judge::Judged;

@@ -1,8 +1,8 @@
 //! Figures of nccl-tests that follow from others, computed once more and apart from the reader's own check: time and size
 //! give algbw, algbw and the number of ranks give busbw, and all busbw give the average.
 
-use recipes::op::Op;
-use recipes::source::nccl_tests::{Half, NcclRun};
+use logs::nccl_tests::{Half, NcclRun};
+use metric::op::Op;
 
 /// Why a run that was read without a finding contradicts itself.
 pub fn contradiction(run: &NcclRun) -> Option<String> {

@@ -8,7 +8,7 @@ use cluster::probe::answer;
 use config::baseline::Baselines;
 use config::inventory::{Instances, Inventory};
 use config::suite::Suite;
-use recipes::source::{efa_counters, flow_log, mpi_log, nccl_debug, nccl_tests, training_log};
+use logs::{efa_counters, flow_log, mpi_log, nccl_debug, nccl_tests, training_log};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::LazyLock;

@@ -36,7 +36,7 @@ pub fn assert_found_nowhere(run: &Path, core: &str) {
             };
             // What only begins like a table is looked at as it is.
             let table = fs::File::open(file).expect("opened");
-            let _ = recipes::source::nsys_export::cleaned(&table, &look);
+            let _ = nsys::export::cleaned(&table, &look);
             bytes.extend(all.into_inner());
         }
         let text = String::from_utf8_lossy(&bytes);

@@ -2,8 +2,8 @@
 
 use crate::corpus;
 use crate::fact::Fact;
+use logs::efa_counters::{read_exporter, read_listing};
 use recipes::recipe::efa_traffic::analysis::{Residual, residual};
-use recipes::source::efa_counters::{read_exporter, read_listing};
 use std::fs;
 
 pub const FACTS: &[Fact] = &[

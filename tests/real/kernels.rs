@@ -3,11 +3,12 @@
 
 use crate::corpus::export;
 use crate::fact::Fact;
+use nsys::export::Export;
+use nsys::trace::Trace;
 use recipes::figures::Stats;
-use recipes::recipe::cuda_gpu_kern_sum::{CLASSES, class_of, durations};
-use recipes::source::nsys_export::Export;
+use recipes::kernel_class::{CLASSES, class_of};
+use recipes::recipe::cuda_gpu_kern_sum::durations;
 use recipes::steps::{Asked, Source, of_trace};
-use recipes::trace::Trace;
 use std::collections::BTreeSet;
 
 pub const FACTS: &[Fact] = &[

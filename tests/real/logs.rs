@@ -3,7 +3,7 @@
 use crate::corpus;
 use crate::fact::Fact;
 use cluster::reach::slurm_state::{JobState, StateSet};
-use recipes::source::{efa_counters, training_log};
+use logs::{efa_counters, training_log};
 use std::collections::BTreeMap;
 use std::fs;
 

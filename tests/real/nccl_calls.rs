@@ -2,8 +2,8 @@
 //! tables: which launch lies in which end of a group is asked row by row, and no code of the recipes is used for it.
 
 use crate::fact::Fact;
-use recipes::nccl::{Function, NcclCalls};
-use recipes::trace::Trace;
+use nsys::nccl::{Function, NcclCalls};
+use nsys::trace::Trace;
 use rusqlite::{Connection, OpenFlags};
 use std::path::PathBuf;
 

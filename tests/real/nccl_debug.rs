@@ -2,7 +2,7 @@
 
 use crate::corpus;
 use crate::fact::Fact;
-use recipes::source::nccl_debug::{EDGES, Operation, read};
+use logs::nccl_debug::{EDGES, Operation, read};
 use std::io::BufReader;
 
 pub const FACTS: &[Fact] =

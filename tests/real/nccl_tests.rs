@@ -2,7 +2,7 @@
 
 use crate::corpus;
 use crate::fact::Fact;
-use recipes::source::nccl_tests::{read, recompute};
+use logs::nccl_tests::{read, recompute};
 
 pub const FACTS: &[Fact] =
     &[("real_logs_are_read_or_refused_with_a_reason", real_logs_are_read_or_refused_with_a_reason)];

@@ -3,9 +3,9 @@
 
 use crate::corpus;
 use crate::fact::Fact;
+use nsys::trace::Trace;
 use recipes::report::{Arguments, find};
 use recipes::sheet::{Headings, List, Quantity, Sheet, TimeUnit, Values};
-use recipes::trace::Trace;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

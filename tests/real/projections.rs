@@ -4,12 +4,12 @@
 
 use crate::fact::Fact;
 use lzma_rust2::XzReader;
+use nsys::export::Export;
+use nsys::tables::{ColumnSpec, Kind, TableSpec};
+use nsys::trace::Trace;
 use recipes::recipe::of_reports::{self, Input, Survey};
 use recipes::report::{Arguments, find};
 use recipes::sheet::{Sheet, Values};
-use recipes::source::nsys_export::Export;
-use recipes::tables::{ColumnSpec, Kind, TableSpec};
-use recipes::trace::Trace;
 use rusqlite::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

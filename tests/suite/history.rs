@@ -2,7 +2,7 @@
 
 use crate::little::pairs;
 use crate::project::Project;
-use recipes::metric::Metrics;
+use metric::Metrics;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

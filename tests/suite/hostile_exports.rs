@@ -121,7 +121,7 @@ fn panicking(whole: &[u8]) -> Vec<u8> {
     let is_panic = |bytes: &Vec<u8>| {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(bytes).expect("written");
-        let look = || recipes::source::nsys_export::cleaned(&file, &|_| None);
+        let look = || nsys::export::cleaned(&file, &|_| None);
         // Where nobody meets with the panic, it comes through to here.
         match catch_unwind(AssertUnwindSafe(look)) {
             Ok(read) => read.is_err_and(|why| why.contains("damaged Parquet")),
@@ -189,7 +189,7 @@ fn a_table_that_needs_more_memory_than_there_is_ends_the_verbs_with_one_error_an
     let export = table(&project, "StringIds.parquet").parent().expect("a folder").to_owned();
     let text = "a kernel of no use ".repeat(2 << 10);
     let rows: Vec<(i64, String)> = (0..6_000).map(|id| (id, format!("{id}{text}"))).collect();
-    fs::write(export.join("StringIds.parquet"), recipes::tables::write::strings(&rows).expect("made"))
+    fs::write(export.join("StringIds.parquet"), nsys::tables::write::strings(&rows).expect("made"))
         .expect("written");
     let export = export.display().to_string();
     for verb in [["recipe", "cuda_gpu_kern_sum", "--input"], ["stats", "--report", "cuda_gpu_kern_sum"]] {

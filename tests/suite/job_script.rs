@@ -2,7 +2,7 @@
 //! sampler reads real files while the workload runs, and what comes home is what the recipes read.
 
 use job::script::{Directives, GpuRequest, Run, Sampler, Script, Start, Step, files, render};
-use recipes::source::efa_counters;
+use logs::efa_counters;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -44,7 +44,7 @@ fn contents(folder: &Path, into: &mut Vec<(String, Vec<u8>)>) {
                 None
             };
             let table = fs::File::open(&path).expect("opened");
-            recipes::source::nsys_export::cleaned(&table, &look).expect("a table");
+            nsys::export::cleaned(&table, &look).expect("a table");
             into.push((format!("the texts of {shown}"), all.into_inner()));
         }
         if bytes.starts_with(&[0x1f, 0x8b]) {

@@ -3,8 +3,8 @@
 
 use crate::project::{Project, root};
 use config::baseline::{Baseline, BaselineKey, Baselines, State};
-use recipes::op::Op;
-use recipes::unit::{Better, Unit};
+use metric::op::Op;
+use metric::unit::{Better, Unit};
 use std::collections::BTreeMap;
 use std::fs;
 

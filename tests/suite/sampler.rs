@@ -1,11 +1,11 @@
 //! The counter sampler as a real shell runs it, against a folder that is written like a node's; what it wrote is read
 //! by the very reader that captures from a cluster meet. How captures are judged is tested with the analysis.
 
+use logs::efa_counters::{Capture, Phase, Reason, read, render};
 use nix::fcntl::OFlag;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use recipes::recipe::efa_traffic::analysis::{DirectionMap, ExpectedNode, analyze};
-use recipes::source::efa_counters::{Capture, Phase, Reason, read, render};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;

@@ -1,7 +1,7 @@
 //! Small exports of reports that tests write, in a folder of their own, and `harness stats` run in it.
 
 use crate::project::{HARNESS, Ran, ran};
-use recipes::tables::{KernelRow, write};
+use nsys::tables::{KernelRow, write};
 use rusqlite::{Connection, params};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 //! trains, nvidia-smi and the GPUs that it lists.
 
 use crate::bed::{StandIns, codes};
-use recipes::source::nccl_tests;
+use logs::nccl_tests;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 //! and what is said to one that is not there, or twice, is refused.
 
 use crate::bed::StandIns;
-use recipes::trace::Trace;
-use recipes::trace::nvtx::Ranges;
+use nsys::trace::Trace;
+use nsys::trace::nvtx::Ranges;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

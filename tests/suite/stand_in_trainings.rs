@@ -2,7 +2,7 @@
 //! it.
 
 use crate::bed::{StandIns, codes};
-use recipes::source::training_log::{Dialect, TrainingLog, read};
+use logs::training_log::{Dialect, TrainingLog, read};
 use std::fs;
 use std::path::Path;
 

@@ -1,6 +1,7 @@
 //! The house rules that a machine can keep.
 
 use crate::project::root;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -44,9 +45,15 @@ fn no_file_has_grown_a_second_idea() {
     }
 }
 
+/// What reads must give the same for the same bytes.
+const READERS: &[&str] = &["std::net", "std::process", "std::time::", "tokio"];
+
 /// What a room may not use: the arrow runs the other way.
 const FORBIDDEN: &[(&str, &[&str])] = &[
-    ("harness/recipes/src", &["std::net", "std::process", "std::time::", "tokio"]),
+    ("harness/metric/src", READERS),
+    ("harness/logs/src", READERS),
+    ("harness/nsys/src", READERS),
+    ("harness/recipes/src", READERS),
     (
         "harness/src/judge",
         &[
@@ -135,6 +142,38 @@ fn imports_run_one_way() {
             }
         }
     }
+}
+
+/// The names of all packages that a package of `Cargo.lock` needs, whatever for.
+fn needed_by(package: &str) -> BTreeSet<String> {
+    let lock = fs::read_to_string(root().join("Cargo.lock")).expect("Cargo.lock");
+    let lock: toml::Table = lock.parse().expect("TOML");
+    let packages = lock["package"].as_array().expect("packages");
+    let (mut needed, mut open) = (BTreeSet::new(), vec![package.to_owned()]);
+    while let Some(name) = open.pop() {
+        let of_name = packages.iter().filter(|one| one["name"].as_str() == Some(name.as_str()));
+        assert!(of_name.clone().next().is_some(), "Cargo.lock has no `{name}`");
+        for dependency in of_name.filter_map(|one| one.get("dependencies")?.as_array()).flatten() {
+            // A version stands behind the name where there are several.
+            let dependency = dependency.as_str().and_then(|text| text.split(' ').next()).expect("a name");
+            if needed.insert(dependency.to_owned()) {
+                open.push(dependency.to_owned());
+            }
+        }
+    }
+    needed
+}
+
+#[test]
+fn metric_and_logs_need_no_engine_of_tables() {
+    let heavy = |name: &&String| {
+        ["polars", "arrow-", "rusqlite", "sqlparser"].iter().any(|engine| name.starts_with(engine))
+    };
+    for package in ["metric", "logs"] {
+        let needed = needed_by(package);
+        assert_eq!(needed.iter().find(heavy), None, "`{package}` needs it");
+    }
+    assert!(needed_by("nsys").contains("polars"), "what needs it is seen to need it");
 }
 
 #[test]

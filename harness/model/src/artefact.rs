@@ -28,11 +28,12 @@ pub use whole::{CaseSummary, Counts, RunRecord, Summary};
 
 use job::profile::{Keep, NsysVersion};
 use job::window::PlannedWindow;
-use recipes::finding::Finding;
-use recipes::metric::Dims;
-use recipes::op::Op;
-use recipes::recipe::{Absent, Doubt, NotComparable, TrainingFacts};
-use recipes::unit::{Better, Unit};
+use metric::Dims;
+use metric::TrainingFacts;
+use metric::finding::Finding;
+use metric::lacks::{Absent, Doubt, NotComparable};
+use metric::op::Op;
+use metric::unit::{Better, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

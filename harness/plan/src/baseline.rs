@@ -5,8 +5,8 @@ use base::size;
 use config::baseline::{Baseline, BaselineKey, Baselines, State};
 use config::bounds;
 use config::toml_reader::quantity;
+use metric::op::Op;
 use model::artefact::{BaselineNumbers, Plan, PlannedBaseline, PlannedCase};
-use recipes::op::Op;
 use std::collections::BTreeMap;
 
 /// Looks every baseline of the plan up again, by its key. Gives the keys whose numbers or state are others now.

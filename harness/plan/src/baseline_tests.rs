@@ -1,7 +1,7 @@
 //! Which numbers a plan takes from a file of baselines, and how it widens them.
 
 use super::*;
-use recipes::op::Op;
+use metric::op::Op;
 
 const TWO_SIZES: &str = r#"
 instance = "p5"

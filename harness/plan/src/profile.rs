@@ -1,6 +1,7 @@
 //! The profiler of a job: around which ranks it goes, in which words, and which reports it must leave. What the words
 //! are in a release of nsys is told in `job::profile`.
 
+use ::nsys::tables::{SESSION_START, SYSTEM_ENV, TableSpec};
 use config::inventory::Inventory;
 use config::suite::training::{Program, Training};
 use config::suite::{Case, Workload};
@@ -9,7 +10,6 @@ use job::script::{self, Step};
 use job::window::{self, Facts, PlannedWindow, Trigger, Watch, Way};
 use model::artefact::{PlannedProfile, ProfiledRank};
 use recipes::recipe;
-use recipes::tables::{SESSION_START, SYSTEM_ENV, TableSpec};
 use std::collections::BTreeSet;
 
 /// Puts the profiler around the ranks of `step`, where the case wants one.

@@ -7,8 +7,8 @@ use base::nodeset;
 use config::inventory::{Inventory, ReachBy};
 use config::suite::training::{Nemo, NemoForm, Program, Training, Within};
 use job::script::{Container, Run};
+use metric::TrainingFacts;
 use model::artefact::WorkloadFacts;
-use recipes::recipe::TrainingFacts;
 
 /// Where the training runs.
 pub struct Site<'a> {

@@ -9,16 +9,16 @@
 //!
 //! `CALLS=N` takes another number of calls than a million.
 
-use recipes::nccl::NcclCalls;
+use nsys::nccl::NcclCalls;
+use nsys::trace::Trace;
 use recipes::recipe::of_reports::{Input, Survey, find, survey};
 use recipes::report::Arguments;
-use recipes::trace::Trace;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 #[global_allocator]
-static ALLOCATOR: recipes::huge_pages::HugePages = recipes::huge_pages::HugePages;
+static ALLOCATOR: nsys::huge_pages::HugePages = nsys::huge_pages::HugePages;
 
 const PROCESS: i64 = (1 << 48) | (4000 << 24);
 const DOMAIN: i64 = 1;

@@ -10,15 +10,15 @@
 #[path = "made/mod.rs"]
 mod made;
 
+use nsys::trace::Trace;
 use recipes::report::{self, Arguments};
-use recipes::trace::Trace;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 #[global_allocator]
-static ALLOCATOR: recipes::huge_pages::HugePages = recipes::huge_pages::HugePages;
+static ALLOCATOR: nsys::huge_pages::HugePages = nsys::huge_pages::HugePages;
 
 const REPORTS: [&str; 3] = ["nvtx_gpu_proj_sum", "nvtx_gpu_proj_trace", "nvtx_kern_sum"];
 

@@ -10,8 +10,8 @@
 #[path = "made/mod.rs"]
 mod made;
 
+use nsys::trace::Trace;
 use recipes::report::{self, Arguments};
-use recipes::trace::Trace;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 #[global_allocator]
-static ALLOCATOR: recipes::huge_pages::HugePages = recipes::huge_pages::HugePages;
+static ALLOCATOR: nsys::huge_pages::HugePages = nsys::huge_pages::HugePages;
 
 const REPORTS: [&str; 3] = ["cuda_gpu_kern_sum", "cuda_api_sum", "cuda_kern_exec_sum"];
 

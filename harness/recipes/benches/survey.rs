@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 #[global_allocator]
-static ALLOCATOR: recipes::huge_pages::HugePages = recipes::huge_pages::HugePages;
+static ALLOCATOR: nsys::huge_pages::HugePages = nsys::huge_pages::HugePages;
 
 const ROWS: usize = 100_000;
 const DIFFERENT: usize = 16;

@@ -1,27 +1,22 @@
-//! What a measurement means: readers of logs and counters (`source`), the recipes that turn them into numbers
-//! (`recipe`), and the table of metrics. It knows no cluster, no launcher and no verdict, and it alone knows polars.
+//! What a measurement means: the recipes that turn logs, counters and reports into numbers (`recipe`) and tables
+//! (`report`). It knows no cluster, no launcher and no verdict.
 //!
 //! Same bytes in, same bytes out: no clock, no network, no writes but the metrics file that the caller names.
 
 pub mod busy;
 pub mod figures;
-pub mod finding;
-pub mod guarded;
-pub mod huge_pages;
+pub mod kernel_class;
 mod known;
-pub mod metric;
-pub mod nccl;
-pub mod op;
 pub mod own;
 pub mod parquet;
 pub mod picture;
 pub mod recipe;
+mod registered;
 pub mod report;
 pub mod sheet;
-pub mod source;
 pub mod spans;
 pub mod steps;
 pub mod stragglers;
-pub mod tables;
-pub mod trace;
-pub mod unit;
+#[cfg(test)]
+#[path = "../../nsys/src/testing/mod.rs"]
+pub mod testing;

@@ -1,8 +1,8 @@
 //! The table of metrics as a Parquet file: one column per dimension, so that any tool can ask it.
 
-use crate::metric::{Dim, DimValue, Dims, Metric, Metrics};
-use crate::source::safe_parquet::{self, UNPACKED, check_columns, check_texts, guarded};
-use crate::unit::{Better, Unit};
+use metric::unit::{Better, Unit};
+use metric::{Dim, DimValue, Dims, Metric, Metrics};
+use nsys::safe_parquet::{self, UNPACKED, check_columns, check_texts, guarded};
 use polars::prelude::*;
 use std::fmt;
 use std::io::Cursor;

@@ -11,7 +11,7 @@ use super::noise;
 use super::slurm::{How, Over};
 use super::timeline::{NicCourse, nic_courses};
 use job::script::{COUNTERS_SH, Sampler};
-use recipes::source::efa_counters::{Capture, Clock, Device, End, MissingCounter, Phase, Reading, Reason};
+use logs::efa_counters::{Capture, Clock, Device, End, MissingCounter, Phase, Reading, Reason};
 
 /// The capture of one of the job's nodes; nothing where the job had no sampler, or ended before it began.
 pub fn capture(cluster: &Cluster, epoch_s: f64, over: &Over, node: usize) -> Option<Capture> {

@@ -15,7 +15,7 @@ use super::training::{self, Training, WATCHDOG_S};
 use super::work::{self, Table, Work, World, noise_of};
 use super::{commands, flows};
 use job::script::{Gpus, Profile, Run, SAMPLER_ENDED, Sampler, Script, Start, Step};
-use recipes::op::Op;
+use metric::op::Op;
 use std::collections::BTreeMap;
 
 pub struct Course {

@@ -4,7 +4,7 @@ use super::World;
 use super::cluster::Cluster;
 use cluster::field_kit::NodeRequest;
 use cluster::reach::Answer;
-use recipes::op::Op;
+use metric::op::Op;
 use std::fmt::Write;
 
 /// Nothing where it is no command of a field kit.

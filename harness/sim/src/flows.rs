@@ -3,7 +3,7 @@
 use super::cluster::Cluster;
 use super::work::FlowCourse;
 use job::script::{EXIT_NO_TOOL, EXIT_TOOL_REFUSED, FlowMemory, Flows};
-use recipes::source::flow_log::{self, Flow, FlowPath, Tool};
+use logs::flow_log::{self, Flow, FlowPath, Tool};
 
 /// Why no flow runs at all: the line that stands in every output, and the script's exit code.
 pub fn refused(cluster: &Cluster, flows: &Flows) -> Option<(String, i32)> {

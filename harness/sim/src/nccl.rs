@@ -5,7 +5,7 @@ use super::cluster::Cluster;
 use super::noise::Noise;
 use super::options::{Options, Step};
 use super::work::{Row, Table};
-use recipes::op::Op;
+use metric::op::Op;
 use std::fmt::Write;
 
 /// The text of a table after so many of its rows; with all of them also its foot.

@@ -12,7 +12,7 @@ use super::training::{self, Training};
 use super::work::{Table, Work, noise_of};
 use super::{counters, flows, nccl, nccl_debug, nsys, said};
 use job::script::files;
-use recipes::source::efa_counters;
+use logs::efa_counters;
 
 /// The file of that name, if the job left one.
 pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<Vec<u8>> {

@@ -7,8 +7,8 @@ use super::cluster::Cluster;
 use super::noise;
 use base::nodeset;
 use cluster::probe::Ask;
+use metric::op::Op;
 use model::fault::Fault;
-use recipes::op::Op;
 use std::fmt::Write;
 
 const GIB: u64 = 1 << 30;

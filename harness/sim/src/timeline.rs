@@ -7,7 +7,7 @@ use super::flows::directions;
 use super::slurm::Over;
 use super::traffic::Crossing;
 use super::work::{self, Table, Work};
-use recipes::op::Op;
+use metric::op::Op;
 
 /// One NIC over one job: its totals, and which part of them it has moved at a moment.
 #[derive(Debug, Clone, Default)]

@@ -3,7 +3,7 @@
 
 use super::model::Group;
 use super::noise;
-use recipes::op::Op;
+use metric::op::Op;
 
 /// Who sends and who receives among the nodes of a job, in units of equal size, so that all that is sent is received
 /// to the byte.

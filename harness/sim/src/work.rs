@@ -9,8 +9,8 @@ use super::noise::{self, Noise};
 use super::options::Options;
 use super::traffic::{Crossing, shares};
 use job::script::Flows;
-use recipes::op::Op;
-use recipes::source::flow_log::FlowPath;
+use logs::flow_log::FlowPath;
+use metric::op::Op;
 use std::ops::Range;
 
 pub enum Work {

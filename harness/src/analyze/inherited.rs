@@ -2,8 +2,8 @@
 //! knows nothing of it. The job's script wrote down what matters, before it set its own.
 
 use job::script::files;
+use metric::finding::Finding;
 use model::artefact::{Collected, PlannedJob};
-use recipes::finding::Finding;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;

@@ -7,14 +7,15 @@ mod reports;
 use crate::panics;
 use cluster::launch::chatter;
 use job::script::files;
+use metric::finding::Finding;
+use metric::lacks::NotComparable;
+use metric::{Dim, Dims, Metric, Metrics};
 use model::artefact::{
     Analysis, CaseJobs, Change, Collected, Ended, FORMAT, FileKind, INTERNAL_ERROR, InstanceFacts,
     JobAnalysis, JobRecord, PlannedCase, PlannedJob, Unfit, WorkloadFacts, WorkloadFailure,
 };
-use recipes::finding::Finding;
-use recipes::metric::{Dim, Dims, Metric, Metrics};
 use recipes::recipe::training_log::raised::EXCEPTION;
-use recipes::recipe::{self, FileRole, InputFile, JobInput, Kept, NotComparable, Workload, nic_flows};
+use recipes::recipe::{self, FileRole, InputFile, JobInput, Kept, Workload, nic_flows};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;

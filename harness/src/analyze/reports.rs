@@ -3,8 +3,8 @@
 
 use job::profile::{account, chatter};
 use job::window::mark;
+use metric::finding::Finding;
 use model::artefact::{Collected, FileKind, PlannedJob};
-use recipes::finding::Finding;
 use recipes::recipe::window::Asked;
 use recipes::recipe::{FileRole, InputFile};
 use std::fs::File;

@@ -8,7 +8,6 @@ use cluster::reach::{Command, Host, Reach, ReachError};
 use futures::stream::{self, StreamExt};
 use model::artefact::{LeftOut, Plan};
 use std::time::Duration;
-use store;
 
 /// How long a host may take to run nothing.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -10,7 +10,6 @@ use cluster::reach::redacted::Redacted;
 use cluster::reach::slurm_calls::{self, SlurmCalls};
 use config::inventory::{Inventory, ReachBy};
 use sim::PretendReach;
-use store;
 
 pub enum Reached {
     Processes(ProcessReach),

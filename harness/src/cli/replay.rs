@@ -8,7 +8,6 @@ use crate::replay::{self, From};
 use crate::tasks::Cluster;
 use cluster::reach::process::ProcessReach;
 use model::artefact::{Launcher, Plan, Source};
-use plan;
 use store::{self, Home, Store, is_foreign};
 
 pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {

@@ -24,7 +24,6 @@ use model::artefact::{Plan, Summary};
 use model::exit_code;
 use model::fault::NodeFault;
 use plan::{self, Request, Selection};
-use sim;
 use sim::PretendReach;
 use sim::journal::Entry;
 use std::collections::BTreeMap;

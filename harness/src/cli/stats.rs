@@ -5,8 +5,8 @@ use crate::stats::{self, Exporting, Order};
 use base::suggest::nearest;
 use clap::Parser;
 use model::exit_code;
+use nsys::trace::Filter;
 use recipes::sheet::{Headings, Look, TimeUnit};
-use recipes::trace::Filter;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
 //! The verb `harness logs`: shows a person, or a program, what was read from files of measurements. How they are read is
-//! `recipes::source`'s business; nothing is judged here.
+//! `logs`'s business; nothing is judged here.
 
 pub mod mpi;
 pub mod nccl;
@@ -10,8 +10,8 @@ pub mod steps;
 mod testing;
 
 use flate2::read::MultiGzDecoder;
-use recipes::finding::Finding;
-use recipes::source::encoding;
+use logs::encoding;
+use metric::finding::Finding;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};

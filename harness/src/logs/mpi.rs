@@ -1,11 +1,11 @@
-//! `harness logs mpi`: what logs of MPI messages tell of calls and ranks. How logs are read is `recipes::source`'s business.
+//! `harness logs mpi`: what logs of MPI messages tell of calls and ranks. How logs are read is `logs`'s business.
 
 use super::nccl::edge;
 use super::{open, shown, write_finding, write_json};
 use clap::Args;
+use logs::mpi_log::{MpiLog, Reader};
+use logs::nccl_debug::EDGES;
 use model::exit_code;
-use recipes::source::mpi_log::{MpiLog, Reader};
-use recipes::source::nccl_debug::EDGES;
 use std::io::{self, Write};
 use std::path::PathBuf;
 

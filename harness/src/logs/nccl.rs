@@ -1,11 +1,11 @@
-//! `harness logs nccl`: what logs of NCCL tell of calls, communicators and networks. How logs are read is `recipes::source`'s
+//! `harness logs nccl`: what logs of NCCL tell of calls, communicators and networks. How logs are read is `logs`'s
 //! business, how tables look `nccl_shown`'s.
 
 use super::nccl_shown::write;
 use super::{open, shown, write_json};
 use clap::{Args, ValueEnum};
+use logs::nccl_debug::{Compat, EDGES, Explain, NcclLog, Reader, Script, Wrong};
 use model::exit_code;
-use recipes::source::nccl_debug::{Compat, EDGES, Explain, NcclLog, Reader, Script, Wrong};
 use serde::Serialize;
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
-//! What `harness logs nccl` prints for a person. What is read is told by `recipes::source`, what is asked in `nccl`.
+//! What `harness logs nccl` prints for a person. What is read is told by `logs`, what is asked in `nccl`.
 
 use super::{shown, write_finding};
-use recipes::source::nccl_debug::{NcclLog, Wrong, type_name};
+use logs::nccl_debug::{NcclLog, Wrong, type_name};
 use std::io::{self, Write};
 
 /// Of longer tables the rest is left to `--json`.

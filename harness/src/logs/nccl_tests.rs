@@ -1,8 +1,8 @@
-//! `harness logs nccl-tests`: what was read from the output of nccl-tests. How it is read is `recipes::source`'s business.
+//! `harness logs nccl-tests`: what was read from the output of nccl-tests. How it is read is `logs`'s business.
 
 use super::{open, shown, write_finding, write_json};
+use logs::nccl_tests::{self as source, Half, NcclRun, NcclTests, Wrong};
 use model::exit_code;
-use recipes::source::nccl_tests::{self as source, Half, NcclRun, NcclTests, Wrong};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -1,12 +1,12 @@
-//! `harness logs steps`: how long the steps of trainings took, as their logs tell it. How logs are read is `recipes::source`'s
+//! `harness logs steps`: how long the steps of trainings took, as their logs tell it. How logs are read is `logs`'s
 //! business.
 
 use super::{open, shown, write_finding, write_json};
 use clap::Args;
-use model::exit_code;
-use recipes::source::training_log::{
+use logs::training_log::{
     self as source, Dialect, Figures, ITERATIONS, Series, StepLine, TrainingLog, figures,
 };
+use model::exit_code;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -3,10 +3,10 @@
 
 use super::manual::{FIGURES, gives, value};
 use super::sets::SETS;
+use metric::unit::Better;
+use nsys::tables::TableSpec;
 use recipes::recipe::of_reports::{self, GROUPS, ReportRecipe};
 use recipes::recipe::{LIST, RecipeSpec};
-use recipes::tables::TableSpec;
-use recipes::unit::Better;
 use std::collections::BTreeMap;
 
 /// Every page, by the name of its file.

@@ -14,6 +14,8 @@ mod words;
 
 pub use asked::{Asked, asked};
 pub use manual::{list, manual};
+use nsys::report_file;
+use nsys::trace::Filter;
 pub use pages::index;
 
 use crate::stats::{Chosen, Exporting, choose};
@@ -24,11 +26,8 @@ use model::exit_code;
 use progress::Bar;
 use recipes::recipe::of_reports::{Input, Outcome, Survey, survey};
 use recipes::sheet::{FORMS, FormSpec, Look, Sheet, parquet, visible};
-use recipes::source::report_file;
-use recipes::trace::Filter;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use store;
 use summary::Run;
 
 /// All that a person may ask for.

@@ -9,7 +9,6 @@ use recipes::report::Arguments;
 use recipes::sheet::visible;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use store;
 
 /// `NAME.html` in the folder of that recipe's tables.
 pub fn write(

@@ -1,8 +1,8 @@
 //! Names and subjects, as the reports show them.
 
 use base::text::show;
+use metric::finding::Finding;
 use model::artefact::{Status, Verdict};
-use recipes::finding::Finding;
 
 /// What of an assertion's name is its own, after suite and case.
 pub fn own_name<'a>(name: &'a str, suite: &str, case: &str) -> &'a str {

@@ -10,14 +10,13 @@ pub use help::{formats as help_formats, reports as help_reports};
 pub use nsys::{Chosen, Exporting, choose};
 pub use request::{Asked, Output, asked};
 
+use ::nsys::report_file::{self, Mistake, ReportFile};
+use ::nsys::trace::{Filter, Trace};
 use base::suggest::nearest;
 use model::exit_code;
 use recipes::sheet::{Look, Sheet, visible};
-use recipes::source::report_file::{self, Mistake, ReportFile};
-use recipes::trace::{Filter, Trace};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use store;
 use target::Target;
 
 /// All that a person may ask for.

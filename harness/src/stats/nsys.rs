@@ -1,7 +1,7 @@
 //! A report that nobody has exported, or whose export is stale: what is done about it, by the nsys that its user has. None
 //! ships here, and nothing of it is needed where exports lie beside their reports.
 
-use recipes::source::report_file::{ReportFile, Standing};
+use nsys::report_file::{ReportFile, Standing};
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::io;

@@ -2,8 +2,8 @@
 
 use super::Order;
 use super::request::{Asked, Output};
+use nsys::report_file::ReportFile;
 use recipes::sheet::{FORMS, Form, find_form};
-use recipes::source::report_file::ReportFile;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 

@@ -2,11 +2,11 @@
 //! had: a green verdict needs its measurements, and there are measurements that those faults make impossible.
 
 use cluster::run::shared_slots;
+use metric::{Dim, Metrics, Query};
 use model::artefact::{
     CaseVerdict, Plan, PlannedAssertion, PlannedCase, PlannedProfile, Status, Summary, Verdict,
 };
 use model::fault::{Fault, NodeFault};
-use recipes::metric::{Dim, Metrics, Query};
 use recipes::recipe;
 use serde_json::Value;
 use std::collections::BTreeSet;

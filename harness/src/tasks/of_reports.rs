@@ -1,9 +1,10 @@
 //! The work of tasks where a person names reports: recipes with their arguments, and which reports there are.
 
 use base::digest::sha256;
+use nsys::trace::Filter;
+use nsys::trace::Trace;
 use recipes::recipe::of_reports::{Input, Part, ReportRecipe, Survey, find, part};
 use recipes::report::Arguments;
-use recipes::trace::{Filter, Trace};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -99,8 +100,8 @@ pub fn nodes(survey: &Survey) -> Vec<Option<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nsys::tables::{KernelRow, write};
     use recipes::recipe::of_reports::{join, survey};
-    use recipes::tables::{KernelRow, write};
     use std::collections::BTreeMap;
     use std::fs;
 

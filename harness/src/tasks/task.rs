@@ -8,7 +8,6 @@ use base::digest::sha256;
 use model::exit_code;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use store;
 
 /// The verb by which the program starts itself; no person types it.
 pub const VERB: &str = "analyze-part";

@@ -32,7 +32,7 @@ use job::script::SIMULATED as MARK;
 pub use setup::set_up;
 pub use state::STATE;
 
-use recipes::op::Op;
+use metric::op::Op;
 use state::State;
 use std::fmt::Display;
 use std::io::Write;

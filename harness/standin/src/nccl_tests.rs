@@ -8,7 +8,7 @@ use super::rank::{self, Part};
 use super::state::State;
 use super::world;
 use job::script::{Gpus, Run, Step};
-use recipes::op::Op;
+use metric::op::Op;
 use sim::mpi_start;
 use sim::nccl;
 use sim::nccl_debug;

@@ -2,10 +2,10 @@
 //! the file's name, and never taken for absent.
 
 use super::{StoreError, read_json};
+use metric::Metrics;
 use model::artefact::{
     Analyses, Analysis, CaseJobs, CaseOutcomes, CaseVerdict, Collected, Kept, Plan, RunRecord, Summary,
 };
-use recipes::metric::Metrics;
 use serde::de::DeserializeOwned;
 use std::fs;
 use std::io;

@@ -236,7 +236,7 @@ fn values(one: &Value, two: &Value, path: &str, fields: &mut BTreeSet<String>) {
 fn metrics(one: &[u8], two: &[u8], fields: &mut BTreeSet<String>) {
     let rows = |bytes: &[u8]| {
         let metrics = from_parquet(bytes).expect("metrics");
-        let row = |row: &recipes::metric::Metric| {
+        let row = |row: &metric::Metric| {
             let dims: Vec<String> =
                 row.dims.iter().map(|(dim, value)| format!("{}={value}", dim.name())).collect();
             ((row.name.to_string(), of_any_step(&dims.join(" "))), row.value.to_bits())

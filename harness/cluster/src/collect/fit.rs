@@ -2,9 +2,9 @@
 //! it was must not be read as if the run had measured it.
 
 use base::digest::sha256_of_file;
+use metric::lacks::NotComparable;
 use model::artefact::Collected;
 use model::artefact::Unfit;
-use recipes::recipe::NotComparable;
 use std::collections::BTreeMap;
 use std::path::Path;
 

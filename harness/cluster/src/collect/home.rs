@@ -5,7 +5,7 @@ use crate::reach::sink::{CHUNK, Sink};
 use base::digest::Sum;
 use base::redact::{HEAD, How, Redacted, Stream};
 use model::artefact::{CollectedFile, ExpectedFile, PlannedCase, PlannedJob};
-use recipes::source::nsys_export;
+use nsys::export;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -193,7 +193,7 @@ fn cleaned(raw: &File, store: &Store) -> Result<Option<Redacted>, String> {
         let Redacted { bytes, count } = store.redactor().bytes(text);
         (count > 0).then_some(bytes)
     };
-    let cleaned = nsys_export::cleaned(raw, &clean)?;
+    let cleaned = export::cleaned(raw, &clean)?;
     Ok(cleaned.map(|(bytes, count)| Redacted { bytes, count }))
 }
 
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_table_is_written_without_its_secrets_and_kept_as_it_is_where_it_has_none() {
-        use recipes::tables::write::strings;
+        use nsys::tables::write::strings;
         let folder = tempfile::tempdir().expect("a folder");
         let store = Store::create_in(folder.path(), "run").expect("a store");
         let file = |bytes: &[u8]| {
@@ -240,7 +240,7 @@ mod tests {
         let found = cleaned(&table("HF_TOKEN=abc"), &store).expect("read").expect("a secret");
         assert_eq!(found.count, 1);
         let whole = file(&found.bytes);
-        let finds = |text: &[u8]| nsys_export::cleaned(&whole, &|seen| (seen == text).then(Vec::new));
+        let finds = |text: &[u8]| export::cleaned(&whole, &|seen| (seen == text).then(Vec::new));
         assert_eq!(finds(b"HF_TOKEN=abc"), Ok(None));
         assert!(finds(b"HF_TOKEN=[redacted]").is_ok_and(|found| found.is_some()));
         assert_eq!(cleaned(&table("a"), &store), Ok(None));

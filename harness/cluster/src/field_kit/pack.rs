@@ -8,7 +8,6 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
 use std::path::Path;
-use store;
 use tar::{Builder, Header};
 use verdict::accept::pseudonyms::Pseudonyms;
 use verdict::accept::site_names;

@@ -5,8 +5,8 @@ use super::evidence::{Section, help, section};
 use super::{Assumption, Evidence, On, assumption};
 use config::facts::compare_versions;
 use config::inventory::NicTool;
+use metric::op::Op;
 use model::artefact::Value;
-use recipes::op::Op;
 use std::collections::{BTreeMap, BTreeSet};
 
 type Sections = BTreeMap<String, Section>;

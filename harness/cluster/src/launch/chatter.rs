@@ -1,8 +1,8 @@
 //! What srun, slurmstepd, mpirun and shells say of a node in a job's stderr: the node that they blame, in their words.
 //! Pure: text in, blame out. The workload's own account is read by the recipes.
 
+use logs::stream::Pieces;
 use model::artefact::WorkloadFailure;
-use recipes::source::stream::Pieces;
 use std::collections::BTreeSet;
 use std::io::BufRead;
 

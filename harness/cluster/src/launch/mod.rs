@@ -16,8 +16,8 @@ mod ssh_watch;
 mod step_end;
 
 use crate::reach::{Host, Reach, ReachError, Wait};
+use metric::finding::Finding;
 use model::artefact::{Blamed, Ended, Launcher, PlannedJob};
-use recipes::finding::Finding;
 use std::time::Duration;
 
 /// How long one question to a launcher may take: a query without a limit hangs the whole run.

@@ -5,8 +5,8 @@ use super::Poll;
 use super::ssh_node::{self as node, Reason, State};
 use crate::reach::ReachError;
 use job::script::files;
+use metric::finding::Finding;
 use model::artefact::{Blamed, Ended, PlannedJob};
-use recipes::finding::Finding;
 use std::time::Duration;
 use tokio::time::Instant;
 

@@ -3,8 +3,8 @@
 
 use super::job::JobState;
 use super::{Event, Runner};
+use metric::finding::Finding;
 use model::artefact::Ended;
-use recipes::finding::Finding;
 use std::collections::BTreeSet;
 
 impl Runner<'_> {

@@ -1,8 +1,8 @@
 //! What a run tells of itself while it goes on, one line each, in the order in which it happened. They are all that is
 //! needed to go on with a run whose process was ended.
 
+use metric::finding::Finding;
 use model::artefact::{Blamed, Ended};
-use recipes::finding::Finding;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! What a run had done when its process was ended, read from the events that it left.
 
+use metric::finding::Finding;
 use model::artefact::{Blamed, Ended};
-use recipes::finding::Finding;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -2,8 +2,8 @@
 //! own file.
 
 use super::{Clock, Past, history};
+use metric::finding::Finding;
 use model::artefact::{Blamed, Ended, JobRecord, LeftOut, PlannedJob};
-use recipes::finding::Finding;
 use store::iso8601;
 use tokio::time::Instant;
 

@@ -4,7 +4,7 @@
 use super::{Baselines, State};
 use crate::bounds::{self, DEVIATIONS_OF_MAD};
 use crate::mistake::Mistake;
-use recipes::unit::Better;
+use metric::unit::Better;
 
 /// Bounds nearer than so many deviations are left by healthy numbers every other day.
 const NEAREST: f64 = 2.0;

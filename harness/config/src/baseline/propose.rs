@@ -3,7 +3,7 @@
 
 use super::{Baseline, BaselineKey, FEWEST_ACCEPTED, SpreadSaid, State};
 use crate::bounds::{self, KeySpread, Measured, Pool, Sorted};
-use recipes::unit::{Better, Unit};
+use metric::unit::{Better, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What one independent run measured.

@@ -1,7 +1,7 @@
 //! What is proposed of runs whose numbers are known.
 
 use super::*;
-use recipes::op::Op;
+use metric::op::Op;
 
 fn number(subject: &str, size: u64, value: f64) -> Number {
     Number {

@@ -5,10 +5,10 @@ use crate::mistake::Mistakes;
 use crate::suite::PLACEMENTS;
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{self, Table, Value};
-use recipes::metric::{Dim, MetricSpec};
-use recipes::op::Op;
+use metric::op::Op;
+use metric::unit::{Better, Unit};
+use metric::{Dim, MetricSpec};
 use recipes::recipe;
-use recipes::unit::{Better, Unit};
 use std::collections::BTreeMap;
 
 pub fn baselines(text: &str, file: &str) -> Result<Baselines, Mistakes> {

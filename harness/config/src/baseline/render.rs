@@ -2,7 +2,7 @@
 
 use super::{Baseline, Baselines};
 use base::size;
-use recipes::unit::Better;
+use metric::unit::Better;
 use std::fmt::Write;
 
 pub fn render(baselines: &Baselines) -> String {

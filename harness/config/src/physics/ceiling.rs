@@ -7,7 +7,7 @@
 
 use crate::inventory::Instance;
 use crate::suite::Algorithm;
-use recipes::op::Op;
+use metric::op::Op;
 
 /// The loosest where the algorithm is unknown. One rank moves nothing between ranks: zero where the factor is zero,
 /// without limit where nccl-tests still prints the copy in the rank's own memory.

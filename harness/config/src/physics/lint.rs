@@ -7,8 +7,8 @@ use crate::mistake::Mistake;
 use crate::suite::{Algorithm, Assertion, Case, NcclTests, Placement, Suite, Workload};
 use base::size;
 use base::suggest::nearest;
-use recipes::op::Op;
-use recipes::unit::Unit;
+use metric::op::Op;
+use metric::unit::Unit;
 use std::collections::BTreeMap;
 
 /// What in a suite this instance makes impossible; and in `baselines`, where they are given.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::inventory::Instances;
 use crate::suite::{Algorithm, Suite};
-use recipes::op::Op;
+use metric::op::Op;
 use std::path::Path;
 
 const MIB: u64 = 1 << 20;

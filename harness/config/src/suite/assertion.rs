@@ -5,8 +5,9 @@ use crate::toml_reader::quantity::{quantity_of, share_of, size_of};
 use crate::toml_reader::{Table, Value};
 use base::size;
 use base::suggest::nearest;
-use recipes::metric::{Dim, MetricSpec};
-use recipes::recipe::{self, cuda_gpu_kern_sum::CLASSES, nic_flows::NIC_RATE};
+use metric::{Dim, MetricSpec};
+use recipes::kernel_class::CLASSES;
+use recipes::recipe::{self, nic_flows::NIC_RATE};
 use std::collections::BTreeMap;
 
 /// `known` tells whether workload and placement could be read; without them only the rest is looked at.

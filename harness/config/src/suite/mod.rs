@@ -19,8 +19,8 @@ pub use ::model::artefact::CaseEnd;
 
 use ::model::fault::NodeFault;
 use job::profile::Profile;
-use recipes::metric::Dim;
-use recipes::op::Op;
+use metric::Dim;
+use metric::op::Op;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, PartialEq)]

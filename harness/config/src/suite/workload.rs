@@ -7,7 +7,7 @@ use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
 use base::redact::{Reference, reference};
 use job::script::FlowMemory;
-use recipes::op::Op;
+use metric::op::Op;
 use std::collections::BTreeMap;
 
 const DTYPES: [&str; 12] = [

@@ -2,7 +2,7 @@
 
 use super::Value;
 use super::value::Scalar;
-use recipes::unit::Unit;
+use metric::unit::Unit;
 
 /// Bytes. Units are binary as in nccl-tests, where `1G` is 2^30.
 pub fn size(text: &str) -> Result<u64, String> {

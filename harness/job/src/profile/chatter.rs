@@ -1,8 +1,8 @@
 //! What nsys prints among a workload's own lines: which mean success, which mean that a report is not there or holds
 //! less than it should, and what to do about it.
 
-use recipes::finding::Finding;
-use recipes::source::stream::{Piece, Pieces};
+use logs::stream::{Piece, Pieces};
+use metric::finding::Finding;
 use std::io::BufRead;
 
 /// A line of nsys that is worth a finding.

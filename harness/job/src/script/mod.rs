@@ -286,7 +286,7 @@ pub struct Container {
 pub const SIMULATED: &str = "# SIMULATED:";
 
 /// The line that a script writes where its sampler has ended before the workload began; the exit status stands behind it.
-pub const SAMPLER_ENDED: &str = recipes::recipe::efa_traffic::SAMPLER_ENDED;
+pub const SAMPLER_ENDED: &str = logs::efa_counters::SAMPLER_ENDED;
 
 /// With this `flows.sh` says that its tool is not on the node.
 pub const EXIT_NO_TOOL: i32 = 3;

@@ -2,7 +2,7 @@
 //! is no report had none.
 
 use super::{PlannedWindow, Way};
-pub use recipes::recipe::window::Mark;
+pub use logs::window_mark::Mark;
 
 /// Reads a mark: one line of JSON.
 pub fn read(text: &str) -> Result<Mark, String> {

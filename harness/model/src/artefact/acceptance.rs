@@ -1,7 +1,7 @@
 //! The certificate of a delivery of nodes: who is accepted, who is not and why, by which limits, and what was not looked
 //! at. How it came about is `accept`'s business.
 
-use recipes::unit::Unit;
+use metric::unit::Unit;
 use serde::{Deserialize, Serialize};
 
 /// `acceptance.json`.

@@ -1,7 +1,7 @@
 //! The artefacts of a run as a whole: how it went, and what it came to. What each case came to is told beside them.
 
 use super::{CaseEnd, CommonFailure, Coverage, Culprit, Isolated, LeftOut};
-use recipes::finding::Finding;
+use metric::finding::Finding;
 use serde::{Deserialize, Serialize};
 
 /// `run.json`: how the run went; written when it begins, and again when it is over.

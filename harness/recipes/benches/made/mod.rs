@@ -1,6 +1,6 @@
 //! Reports as large as a benchmark needs them, the same from the same seed; and how much memory a child takes.
 
-use recipes::tables::{KernelRow, write};
+use nsys::tables::{KernelRow, write};
 use std::fs;
 use std::path::Path;
 

@@ -7,11 +7,11 @@ mod tests;
 
 pub use partition::{Sets, Shares};
 
-use crate::figures::NO_GROUP;
-use crate::recipe::cuda_gpu_kern_sum::{class_of_both, communicates};
-use crate::source::nsys_export::{ExportError, MaybeInts, Rows};
-use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, TableSpec};
-use crate::trace::{Keys, Part, Trace, pid_of};
+use crate::kernel_class::{class_of_both, communicates};
+use nsys::export::{ExportError, MaybeInts, Rows};
+use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, TableSpec};
+use nsys::trace::NO_GROUP;
+use nsys::trace::{Keys, Part, Trace, pid_of};
 use std::collections::BTreeMap;
 
 /// The tables that it is read from.

@@ -1,8 +1,8 @@
 //! Operations of small exports by GPU, cut to a filter, with and without what cannot be told.
 
 use super::*;
-use crate::trace::Filter;
-use crate::trace::testing::{Made, PROCESS};
+use crate::testing::{Made, PROCESS};
+use nsys::trace::Filter;
 
 fn busy(made: &Made, filter: Option<&str>) -> (Option<Busy>, Vec<String>) {
     let trace = made.trace();

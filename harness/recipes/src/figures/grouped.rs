@@ -3,9 +3,6 @@
 use super::{Keeps, Stats};
 use rayon::prelude::*;
 
-/// The group of a row that belongs to none.
-pub const NO_GROUP: u32 = u32::MAX;
-
 pub struct Grouped {
     values: Vec<u64>,
     /// Where each group ends; it begins where the one before ends.
@@ -69,6 +66,7 @@ impl Grouped {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nsys::trace::NO_GROUP;
 
     #[test]
     fn rows_come_to_their_groups_and_rows_of_none_are_left_out() {

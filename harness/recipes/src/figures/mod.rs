@@ -6,12 +6,11 @@ mod gathered;
 mod grouped;
 mod shape;
 mod tally;
-pub(crate) mod warmup;
 
 pub use bins::{Edges, MOST_BINS};
 pub use gathered::{Figure, Gathered, Keeps, Told};
-pub use grouped::{Grouped, NO_GROUP};
-pub use shape::{MODES_FROM, modes, quantile};
+pub use grouped::Grouped;
+pub use shape::{MODES_FROM, modes};
 pub use tally::Tally;
 
 use rayon::prelude::*;

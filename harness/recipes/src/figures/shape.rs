@@ -1,12 +1,6 @@
-//! What quartiles do not tell of many values: any quantile, and whether they lie around one value or around several.
+//! What quartiles do not show of many values: whether they lie around one value or around several.
 
-/// Of sorted values the one at `(n - 1) * part`, between two of them by linear interpolation. Nothing of no values.
-pub fn quantile(sorted: &[u64], part: f64) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
-    let at = last as f64 * part.clamp(0.0, 1.0);
-    let (low, high) = (*sorted.get(at.floor() as usize)?, *sorted.get((at.ceil() as usize).min(last))?);
-    Some(low as f64 + (high - low) as f64 * at.fract())
-}
+use metric::quantile::quantile;
 
 /// Fewer values than this do not tell how they are spread.
 pub const MODES_FROM: usize = 40;
@@ -140,14 +134,6 @@ mod tests {
     fn modes_of(mut values: Vec<f64>) -> Vec<f64> {
         values.sort_by(f64::total_cmp);
         modes(&values.iter().map(|value| *value as u64).collect::<Vec<_>>()).expect("enough")
-    }
-
-    #[test]
-    fn quantiles_lie_between_values() {
-        assert_eq!(quantile(&[10, 20, 30, 40, 50], 0.5), Some(30.0));
-        assert_eq!(quantile(&[10, 20], 0.25), Some(12.5));
-        assert_eq!(quantile(&[7], 0.99), Some(7.0));
-        assert_eq!(quantile(&[], 0.5), None);
     }
 
     #[test]

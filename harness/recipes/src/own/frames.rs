@@ -2,8 +2,8 @@
 
 use super::Columns;
 use crate::sheet::{Column as SheetColumn, Quantity, Sheet, Values};
-use crate::source::nsys_export::type_of;
-use crate::tables::Kind;
+use nsys::export::type_of;
+use nsys::tables::Kind;
 use polars::prelude::*;
 use serde::de::{self, Deserialize, Deserializer};
 use serde::ser::{Error, Serialize, Serializer};

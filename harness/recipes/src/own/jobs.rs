@@ -4,12 +4,12 @@
 use super::frames::Handed;
 use super::reports::{across, all_specs, of_report};
 use super::{Declaration, Engine, Literal, MetricColumn, RANK, ROWS, frames};
-use crate::finding::Finding;
-use crate::metric::{Dim, DimValue, Dims, MetricSpec};
-use crate::recipe::cuda_gpu_kern_sum::loss;
 use crate::recipe::{FileRole, InputFile, JobInput, Output, RecipeSpec, Run};
-use crate::tables::{DIAGNOSTIC_EVENT, TableSpec};
-use crate::trace::Trace;
+use metric::finding::Finding;
+use metric::{Dim, DimValue, Dims, MetricSpec};
+use nsys::loss::loss;
+use nsys::tables::{DIAGNOSTIC_EVENT, TableSpec};
+use nsys::trace::Trace;
 use polars::prelude::{AnyValue, DataFrame};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -22,10 +22,10 @@ pub use sql::{Parsed, Wrong, expression, parse};
 pub use steps::Steps;
 pub use tables::{columns_of, names};
 
-use crate::metric::{Blames, Dim};
 use crate::sheet::Quantity;
-use crate::tables::Kind;
-use crate::unit::{Better, Unit};
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim};
+use nsys::tables::Kind;
 
 /// Names of columns with what they hold, in order.
 pub type Columns = Vec<(String, Kind)>;

@@ -48,6 +48,8 @@ pub fn register(declaration: Declaration, engine: &'static dyn Engine) -> Result
         of_reports: Box::leak(Box::new(reports::recipe(declaration, engine))),
         of_jobs: Box::leak(Box::new(jobs::recipe(declaration, engine))),
     };
+    recipe::OF_USERS.add(own.of_jobs);
+    of_reports::OF_USERS.add(own.of_reports);
     all.push(Box::leak(Box::new(own)));
     all.sort_by(|a, b| a.declaration.name.cmp(&b.declaration.name));
     Ok(())

@@ -7,9 +7,9 @@ use crate::picture::Picture;
 use crate::recipe::of_reports::{Kind, Made, Of, ReportRecipe, Share, Taken, Together};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::Sheet;
-use crate::source::nsys_export::ExportError;
-use crate::tables::TableSpec;
-use crate::trace::Trace;
+use nsys::export::ExportError;
+use nsys::tables::TableSpec;
+use nsys::trace::Trace;
 use polars::prelude::DataFrame;
 use std::sync::Mutex;
 

@@ -3,9 +3,9 @@
 
 use super::{Columns, frames};
 use crate::recipe::of_reports::{self, ReportRecipe};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{self, Kind, TableSpec};
-use crate::trace::Trace;
+use nsys::export::ExportError;
+use nsys::tables::{self, Kind, TableSpec};
+use nsys::trace::Trace;
 use polars::prelude::DataFrame;
 use std::collections::BTreeSet;
 

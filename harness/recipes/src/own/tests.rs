@@ -5,15 +5,15 @@ use super::{
     Quantity, RANK, ROWS, Shape, Source, Steps, Unit, Wrong, check, columns_of, expression, find, names,
     parse, register, registry, seen_across, tables,
 };
-use crate::metric::DimValue;
 use crate::picture::{Figure, Scale};
 use crate::recipe::of_reports::{self, Kind, Of};
 use crate::recipe::testing::job;
 use crate::recipe::{RecipeSpec, Workload};
 use crate::report::Arguments;
 use crate::sheet::{Sheet, Values};
-use crate::tables::{KERNEL, Kind as Holds, LIST};
-use crate::trace::testing::{Made, OTHER_PROCESS};
+use crate::testing::{Made, OTHER_PROCESS};
+use metric::DimValue;
+use nsys::tables::{KERNEL, Kind as Holds, LIST};
 use std::collections::BTreeSet;
 
 fn known() -> Vec<(String, Columns)> {
@@ -399,7 +399,7 @@ fn a_report_without_data_and_one_that_lost_events_are_findings_and_no_numbers() 
     );
     let lossy = report(1);
     lossy.put(
-        &crate::tables::DIAGNOSTIC_EVENT,
+        &nsys::tables::DIAGNOSTIC_EVENT,
         &[("text", "4096 events were dropped".to_owned().into()), ("severity", 3.into())],
     );
     let (metrics, findings) = ran(own.of_jobs, &[lossy], 1);
@@ -457,11 +457,11 @@ fn composite_tables_have_the_columns_that_queries_are_checked_against() {
     made.call((0, 5), 3, 1, 1).call((6, 9), 3, 2, 1);
     made.range((0, 50), 3, "step");
     made.event(
-        crate::trace::nvtx::DOMAIN,
+        nsys::trace::nvtx::DOMAIN,
         3,
         &[("domainId", 5.into()), ("text", "aws-ofi-nccl dev 2_0".to_owned().into())],
     );
-    made.event(crate::trace::nvtx::DOMAIN, 3, &[("domainId", 6.into()), ("text", "NCCL".to_owned().into())]);
+    made.event(nsys::trace::nvtx::DOMAIN, 3, &[("domainId", 6.into()), ("text", "NCCL".to_owned().into())]);
     for (domain, text) in [(5, "Send_write_seg"), (6, "ncclAllReduce")] {
         let own = [
             ("start", 10.into()),
@@ -469,7 +469,7 @@ fn composite_tables_have_the_columns_that_queries_are_checked_against() {
             ("domainId", domain.into()),
             ("text", text.to_owned().into()),
         ];
-        made.event(crate::trace::nvtx::PUSH_POP, 3, &own);
+        made.event(nsys::trace::nvtx::PUSH_POP, 3, &own);
     }
     let trace = made.trace();
     let mut seen = 0;

@@ -1,8 +1,8 @@
 //! Any program: how it ended, and how long it took.
 
 use super::{JobInput, Output, RecipeSpec};
-use crate::metric::{Blames, MetricSpec};
-use crate::unit::{Better, Unit};
+use metric::unit::{Better, Unit};
+use metric::{Blames, MetricSpec};
 
 const EXIT_CODE: MetricSpec = MetricSpec {
     name: "command.exit_code",

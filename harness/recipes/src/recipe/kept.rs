@@ -3,7 +3,8 @@
 
 use super::of_reports::written;
 use super::{InputFile, JobInput};
-use crate::finding::Finding;
+use metric::finding::Finding;
+use metric::lacks::NOT_READ;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -72,16 +73,13 @@ impl JobInput {
     }
 }
 
-/// A report that nobody read: no number comes of it, and it says nothing about its node.
-pub const NOT_READ: &str = "report-not-read";
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::job;
     use super::super::window::Asked;
     use super::super::{FileRole, LIST, Output, Workload};
     use super::*;
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
     use std::sync::Arc;
 
     fn made(rank: i64) -> Made {

@@ -23,13 +23,15 @@ pub(crate) mod testing;
 pub mod training_log;
 pub mod window;
 
-pub use kept::{Kept, NOT_READ};
+pub use kept::Kept;
 
-use crate::finding::Finding;
-use crate::metric::{Dim, Dims, Metric, MetricSpec};
-use crate::op::Op;
-use crate::own;
-use crate::tables::TableSpec;
+use crate::registered::Registered;
+pub(crate) use metric::TrainingFacts;
+use metric::finding::Finding;
+pub(crate) use metric::lacks::{Absent, Doubt, NotComparable};
+use metric::op::Op;
+use metric::{Dim, Dims, Metric, MetricSpec};
+use nsys::tables::TableSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -71,9 +73,12 @@ pub struct RecipeSpec {
 
 pub type Run = &'static (dyn Fn(&JobInput) -> Output + Sync);
 
+/// Those that users wrote, as far as they were made known.
+pub(crate) static OF_USERS: Registered<RecipeSpec> = Registered::by(|recipe| recipe.name);
+
 /// Every recipe: those of `LIST`, and behind them those that users wrote, as far as they were made known.
 pub fn all() -> impl Iterator<Item = &'static RecipeSpec> {
-    LIST.iter().chain(own::all().into_iter().map(|own| own.of_jobs))
+    LIST.iter().chain(OF_USERS.all())
 }
 
 pub fn find(name: &str) -> Option<&'static RecipeSpec> {
@@ -117,27 +122,6 @@ pub enum Workload {
     NicPairs { tool: String, op: String },
     Command,
     Training { facts: TrainingFacts, ranks: u32 },
-}
-
-/// What is stated of a training beforehand. What is not stated is not made up.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct TrainingFacts {
-    /// How many it is to run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub steps: Option<u32>,
-    /// Samples of a step: of each rank, or of all together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub samples_per_rank: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub samples: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens_per_sample: Option<u64>,
-    /// Floating point operations, forward and backward.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flops_per_token: Option<f64>,
-    /// Of one GPU, at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peak_tflops: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -213,37 +197,6 @@ pub struct Output {
     pub versions: BTreeMap<String, BTreeSet<String>>,
     /// The workload itself says that its data came out wrong.
     pub data_wrong: bool,
-}
-
-/// Numbers that stand there, and still say nothing: of other ranks than declared, of a table that is cut, or such as
-/// contradict each other.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotComparable {
-    /// In a word.
-    pub cause: String,
-    pub why: String,
-}
-
-/// Some numbers of a job that cannot be held against anything, as long as two accounts of the same thing contradict each
-/// other: its other numbers stand.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Doubt {
-    /// The names of their metrics.
-    pub metrics: Vec<String>,
-    /// Of which rows, as far as it is not about all.
-    pub dims: Dims,
-    /// In a word.
-    pub cause: String,
-    /// With both numbers.
-    pub why: String,
-}
-
-/// Metrics of a node that no part of it can give, since what they are read from came with a later release.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Absent {
-    pub metrics: Vec<String>,
-    pub node: String,
-    pub why: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]

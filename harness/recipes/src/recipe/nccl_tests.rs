@@ -1,14 +1,14 @@
 //! Bandwidth, time and correctness of a collective, from what nccl-tests printed.
-//! How its output is read in all its forms is `source::nccl_tests`'s business.
+//! How its output is read in all its forms is `logs::nccl_tests`'s business.
 
 use super::{
     Failure, FileRole, InputFile, JobInput, NotComparable, Output, RecipeSpec, Workload, read_stream,
 };
-use crate::finding::Finding;
-use crate::metric::{Blames, Dim, Dims, MetricSpec};
-use crate::op::Op;
-use crate::source::nccl_tests::{self as source, FailureClass, Half, NcclRun, Wrong};
-use crate::unit::{Better, Unit};
+use logs::nccl_tests::{self as source, FailureClass, Half, NcclRun, Wrong};
+use metric::finding::Finding;
+use metric::op::Op;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, Dims, MetricSpec};
 
 const ROW: &[Dim] = &[Dim::Op, Dim::SizeBytes, Dim::Place];
 

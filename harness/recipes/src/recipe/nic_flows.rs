@@ -2,10 +2,10 @@
 //! Which NIC a slow flow speaks against is `nic_rate.rs`'s business, once all rounds are known.
 
 use super::{FileRole, JobInput, Output, RecipeSpec, Workload, bytes_of};
-use crate::finding::Finding;
-use crate::metric::{Blames, Dim, MetricSpec};
-use crate::source::flow_log::{self, FlowGap, FlowPath};
-use crate::unit::{Better, Unit};
+use logs::flow_log::{self, FlowGap, FlowPath};
+use metric::finding::Finding;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, MetricSpec};
 
 /// One row per flow and end: `tx` at the node that data leaves, `rx` at the node where it arrives. `gpu` is the one whose
 /// memory the flow moved; flows of the host's memory have none.

@@ -1,14 +1,14 @@
 //! Ranges of NVTX that were pushed and never popped, or the other way round, of each rank of a job. How they are found is told
 //! in `trace::balance`.
 
-use super::cuda_gpu_kern_sum::loss;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
-use crate::metric::{Blames, Dim, MetricSpec};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{DIAGNOSTIC_EVENT, NVTX_EVENTS, STRING_IDS};
-use crate::trace::Trace;
-use crate::trace::balance::{Balance, Lack, Odd};
-use crate::unit::{Better, Unit};
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, MetricSpec};
+use nsys::export::ExportError;
+use nsys::loss::loss;
+use nsys::tables::{DIAGNOSTIC_EVENT, NVTX_EVENTS, STRING_IDS};
+use nsys::trace::Trace;
+use nsys::trace::balance::{Balance, Lack, Odd};
 use std::collections::BTreeMap;
 
 const fn count(name: &'static str, about: &'static str, better: Better) -> MetricSpec {
@@ -149,7 +149,7 @@ fn words(lack: Lack) -> (&'static str, &'static str, &'static str) {
 mod tests {
     use super::*;
     use crate::recipe::Workload;
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
     use std::path::PathBuf;
 
     fn output(reports: &[&Made]) -> Output {

@@ -3,9 +3,9 @@
 use super::ReportSpec;
 use super::summary::{Groups, Summary};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{RUNTIME, STRING_IDS, THREAD_NAMES};
-use crate::trace::{Part, Trace, pid_of, tid_of};
+use nsys::export::ExportError;
+use nsys::tables::{RUNTIME, STRING_IDS, THREAD_NAMES};
+use nsys::trace::{Part, Trace, pid_of, tid_of};
 use std::collections::HashMap;
 
 pub(super) const CUDA_API_SUM: ReportSpec = ReportSpec {

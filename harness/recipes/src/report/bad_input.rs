@@ -3,10 +3,10 @@
 
 use super::{Arguments, find};
 use crate::sheet::{Sheet, Values};
-use crate::source::nsys_export::ExportError;
-use crate::tables;
-use crate::trace::Trace;
-use crate::trace::testing::Made;
+use crate::testing::Made;
+use nsys::export::ExportError;
+use nsys::tables;
+use nsys::trace::Trace;
 use rusqlite::types::Value;
 
 fn run(name: &str, trace: &Trace) -> Result<Option<Sheet>, ExportError> {
@@ -121,7 +121,7 @@ fn a_gpu_is_named_by_the_number_that_cuda_gives_it() {
 fn ranges_still_open_are_left_out_and_counted() {
     let made = Made::begin();
     made.range((0, 10), 7, "closed");
-    made.event(crate::trace::nvtx::PUSH_POP, 7, &[("start", 5.into()), ("text", "open".to_owned().into())]);
+    made.event(nsys::trace::nvtx::PUSH_POP, 7, &[("start", 5.into()), ("text", "open".to_owned().into())]);
     let trace = made.trace();
     assert_eq!(texts(&sheet("nvtx_sum", &trace), "Range"), [":closed"]);
     assert_eq!(trace.notes(), ["NVTX: ranges without an end, left out: 1"]);

@@ -4,9 +4,9 @@ use super::ReportSpec;
 use super::kernels::{BASE, MANGLED, name_column, names};
 use super::memory::copy_labels;
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::{ExportError, Rows};
-use crate::tables::{KERNEL, MEM_KIND, MEMCPY, MEMCPY_OPER, MEMSET, STRING_IDS, TARGET_INFO_GPU};
-use crate::trace::Trace;
+use nsys::export::{ExportError, Rows};
+use nsys::tables::{KERNEL, MEM_KIND, MEMCPY, MEMCPY_OPER, MEMSET, STRING_IDS, TARGET_INFO_GPU};
+use nsys::trace::Trace;
 use std::collections::HashMap;
 
 pub(super) const CUDA_GPU_TRACE: ReportSpec = ReportSpec {

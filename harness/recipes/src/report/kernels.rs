@@ -2,9 +2,9 @@
 
 use super::summary::{Groups, Summary};
 use super::{ArgumentSpec, Arguments, ReportSpec, Takes, prefix};
-use crate::source::nsys_export::{ExportError, Rows};
-use crate::tables::{KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
-use crate::trace::{Keys, Part, Trace};
+use nsys::export::{ExportError, Rows};
+use nsys::tables::{KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
+use nsys::trace::{Keys, Part, Trace};
 
 pub(crate) const BASE: ArgumentSpec =
     ArgumentSpec { name: "base", about: "short names", takes: Takes::Nothing, choice: Some("name") };

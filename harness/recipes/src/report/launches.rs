@@ -5,12 +5,13 @@ use super::kernels::{BASE, MANGLED, name_column, names};
 use super::measured::{Group, Shows, Word, columns, sort};
 use super::summary::fitting;
 use super::{Arguments, ReportSpec};
-use crate::figures::{Figure, Gathered, Grouped, Keeps, NO_GROUP};
+use crate::figures::{Figure, Gathered, Grouped, Keeps};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::{ExportError, Rows};
-use crate::tables::{KERNEL, RUNTIME, STRING_IDS};
-use crate::trace::launches::{Calls, Launch};
-use crate::trace::{Keys, Part, Trace, pid_of, tid_of};
+use nsys::export::{ExportError, Rows};
+use nsys::tables::{KERNEL, RUNTIME, STRING_IDS};
+use nsys::trace::NO_GROUP;
+use nsys::trace::launches::{Calls, Launch};
+use nsys::trace::{Keys, Part, Trace, pid_of, tid_of};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -260,7 +261,7 @@ fn each(launches: &Launches) -> Result<Sheet, ExportError> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{lines, run};
-    use crate::trace::testing::{Made, OTHER_PROCESS};
+    use crate::testing::{Made, OTHER_PROCESS};
 
     fn made() -> Made {
         let made = Made::begin();

@@ -2,11 +2,11 @@
 
 use super::ReportSpec;
 use super::summary::{Groups, Summary};
-use crate::figures::NO_GROUP;
 use crate::sheet::{Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{MEMCPY, MEMCPY_OPER, MEMSET};
-use crate::trace::Trace;
+use nsys::export::ExportError;
+use nsys::tables::{MEMCPY, MEMCPY_OPER, MEMSET};
+use nsys::trace::NO_GROUP;
+use nsys::trace::Trace;
 use std::collections::HashMap;
 
 /// The memory operations of a report.

@@ -42,9 +42,9 @@ pub(crate) use projection::{PROJECTED_SHOWS, projected_by_name};
 pub(crate) use range_kernels::{RANGE_SHOWS, kernels_by_range};
 
 use crate::sheet::Sheet;
-use crate::source::nsys_export::ExportError;
-use crate::tables::TableSpec;
-use crate::trace::Trace;
+use nsys::export::ExportError;
+use nsys::tables::TableSpec;
+use nsys::trace::Trace;
 
 /// Every report, by the name under which it is asked for.
 pub const LIST: &[ReportSpec] = &[

@@ -2,11 +2,11 @@
 
 use super::ReportSpec;
 use super::summary::{Groups, Summary};
-use crate::figures::NO_GROUP;
 use crate::sheet::{Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{MPI_COLLECTIVES, MPI_OTHER, MPI_P2P, MPI_START_WAIT, STRING_IDS, TableSpec};
-use crate::trace::{Part, Trace};
+use nsys::export::ExportError;
+use nsys::tables::{MPI_COLLECTIVES, MPI_OTHER, MPI_P2P, MPI_START_WAIT, STRING_IDS, TableSpec};
+use nsys::trace::NO_GROUP;
+use nsys::trace::{Part, Trace};
 
 /// Each table with what the column `Source` calls it.
 pub(crate) const SOURCES: [(&str, &TableSpec); 4] = [
@@ -33,11 +33,7 @@ impl Groups {
     }
 }
 
-fn names(
-    trace: &Trace,
-    ids: &crate::source::nsys_export::MaybeInts,
-    rows: usize,
-) -> Result<Part<String>, ExportError> {
+fn names(trace: &Trace, ids: &nsys::export::MaybeInts, rows: usize) -> Result<Part<String>, ExportError> {
     // A call without a name keeps its place, under the number that no string has.
     let ids = (0..rows).map(|row| ids.get(row).unwrap_or(NO_STRING));
     Ok(Part::named(ids, trace.strings()?, |name| name))

@@ -3,9 +3,9 @@
 use super::ReportSpec;
 use super::mpi::SOURCES;
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{MPI_COLLECTIVES, MPI_OTHER, MPI_P2P, MPI_RANKS, MPI_START_WAIT, STRING_IDS};
-use crate::trace::{Trace, pid_of, process_of, tid_of};
+use nsys::export::ExportError;
+use nsys::tables::{MPI_COLLECTIVES, MPI_OTHER, MPI_P2P, MPI_RANKS, MPI_START_WAIT, STRING_IDS};
+use nsys::trace::{Trace, pid_of, process_of, tid_of};
 use std::collections::HashMap;
 
 pub(super) const MPI_EVENT_TRACE: ReportSpec = ReportSpec {

@@ -2,9 +2,9 @@
 
 use super::{ArgumentSpec, ReportSpec, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{NET_NIC_METRIC, NIC_ID_MAP, TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO};
-use crate::trace::{Trace, nics};
+use nsys::export::ExportError;
+use nsys::tables::{NET_NIC_METRIC, NIC_ID_MAP, TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO};
+use nsys::trace::{Trace, nics};
 use std::collections::HashSet;
 
 const THRESHOLD: ArgumentSpec = ArgumentSpec {

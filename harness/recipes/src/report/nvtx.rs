@@ -2,12 +2,12 @@
 
 use super::ReportSpec;
 use super::summary::{Groups, Summary};
-use crate::figures::NO_GROUP;
 use crate::sheet::Sheet;
-use crate::source::nsys_export::ExportError;
-use crate::tables::{NVTX_EVENTS, STRING_IDS};
-use crate::trace::nvtx::{Ranges, Style};
-use crate::trace::{Keys, Part, Trace};
+use nsys::export::ExportError;
+use nsys::tables::{NVTX_EVENTS, STRING_IDS};
+use nsys::trace::NO_GROUP;
+use nsys::trace::nvtx::{Ranges, Style};
+use nsys::trace::{Keys, Part, Trace};
 
 const DATA: &str = "NV Tools Extension (NVTX)";
 

@@ -2,10 +2,10 @@
 
 use super::ReportSpec;
 use super::summary::{Groups, Summary};
-use crate::figures::NO_GROUP;
-use crate::source::nsys_export::ExportError;
-use crate::tables::{OSRT_API, STRING_IDS};
-use crate::trace::{Part, Trace};
+use nsys::export::ExportError;
+use nsys::tables::{OSRT_API, STRING_IDS};
+use nsys::trace::NO_GROUP;
+use nsys::trace::{Part, Trace};
 
 /// The class of a call that was seen to begin and to end.
 const WHOLE_CALL: i64 = 27;

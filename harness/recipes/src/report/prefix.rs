@@ -1,11 +1,11 @@
 //! Puts the ranges within which kernels were launched before the kernels' names.
 
-use crate::source::nsys_export::{ExportError, Rows};
-use crate::trace::launches::Calls;
-use crate::trace::nesting::threads;
-use crate::trace::nvtx::Ranges;
-use crate::trace::projection::innermost;
-use crate::trace::{Keys, Part, Trace};
+use nsys::export::{ExportError, Rows};
+use nsys::trace::launches::Calls;
+use nsys::trace::nesting::threads;
+use nsys::trace::nvtx::Ranges;
+use nsys::trace::projection::innermost;
+use nsys::trace::{Keys, Part, Trace};
 use std::borrow::Cow;
 
 /// Of several calls of one kernel the first one counts.
@@ -46,7 +46,7 @@ pub(super) fn put_before(
 #[cfg(test)]
 mod tests {
     use super::super::tests::lines;
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
 
     #[test]
     fn kernels_are_named_behind_the_innermost_range_of_their_calls() {

@@ -5,10 +5,10 @@ use super::projection::Projected;
 use super::pushpop::shallow_enough;
 use super::summary::fitting;
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::trace::nesting::{Place, ids, path};
-use crate::trace::projection::Work;
-use crate::trace::{Trace, pid_of, tid_of};
+use nsys::export::ExportError;
+use nsys::trace::nesting::{Place, ids, path};
+use nsys::trace::projection::Work;
+use nsys::trace::{Trace, pid_of, tid_of};
 
 const NAME: &str = "nvtx_gpu_proj_trace";
 const TITLE: &str = "NVTX GPU Projection Trace";

@@ -7,12 +7,12 @@ use super::projected_rows;
 use super::summary::fitting;
 use crate::figures::{Figure, Gathered, Grouped, Keeps};
 use crate::sheet::Sheet;
-use crate::source::nsys_export::ExportError;
-use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS, TableSpec};
-use crate::trace::nesting::{Place, Thread, places, threads};
-use crate::trace::nvtx::{Ranges, Style};
-use crate::trace::projection::{Launched, Work};
-use crate::trace::{Keys, Part, Trace};
+use nsys::export::ExportError;
+use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS, TableSpec};
+use nsys::trace::nesting::{Place, Thread, places, threads};
+use nsys::trace::nvtx::{Ranges, Style};
+use nsys::trace::projection::{Launched, Work};
+use nsys::trace::{Keys, Part, Trace};
 use std::cmp::Reverse;
 
 const TABLES: &[&TableSpec] = &[&NVTX_EVENTS, &STRING_IDS, &RUNTIME, &KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE];
@@ -150,8 +150,8 @@ pub(crate) const PROJECTED_SHOWS: &[Shows] = &[
 #[cfg(test)]
 mod tests {
     use super::super::tests::{lines, run};
-    use crate::trace::testing::{Made, OTHER_PROCESS, PROCESS};
-    use crate::trace::{Filter, RangeFilter};
+    use crate::testing::{Made, OTHER_PROCESS, PROCESS};
+    use nsys::trace::{Filter, RangeFilter};
 
     /// Two steps with a part each, kernels of both and a fill, and a range that launches nothing.
     fn made() -> Made {

@@ -3,11 +3,11 @@
 use super::ReportSpec;
 use super::summary::fitting;
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{NVTX_EVENTS, STRING_IDS};
-use crate::trace::nesting::{Place, path, places, threads};
-use crate::trace::nvtx::{Ranges, Style};
-use crate::trace::{pid_of, tid_of};
+use nsys::export::ExportError;
+use nsys::tables::{NVTX_EVENTS, STRING_IDS};
+use nsys::trace::nesting::{Place, path, places, threads};
+use nsys::trace::nvtx::{Ranges, Style};
+use nsys::trace::{pid_of, tid_of};
 
 pub(super) const NVTX_PUSHPOP_TRACE: ReportSpec = ReportSpec {
     name: "nvtx_pushpop_trace",
@@ -105,7 +105,7 @@ pub(super) fn shallow_enough(
 mod tests {
     use super::super::tests::{lines, run};
     use super::shallow_enough;
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
 
     #[test]
     fn ranges_are_told_with_their_places_in_one_another() {
@@ -144,7 +144,7 @@ mod tests {
         made.started((0, 10), (3, 3), "a");
         assert!(lines(&made.trace(), "nvtx_pushpop_trace").is_empty());
         let own = [("end", 5i64.into()), ("endGlobalTid", 77i64.into())];
-        made.event(crate::trace::nvtx::PUSH_POP, 3, &own).range((0, 1), 3, "b");
+        made.event(nsys::trace::nvtx::PUSH_POP, 3, &own).range((0, 1), 3, "b");
         let trace = made.trace();
         assert_eq!(lines(&trace, "nvtx_pushpop_trace").len(), 2);
         assert_eq!(trace.notes(), ["NVTX: push/pop ranges that end on another thread, left out: 1"]);

@@ -1,8 +1,9 @@
 //! The columns that all summaries of times have in common, over groups of rows: the largest first.
 
-use crate::figures::{Grouped, NO_GROUP, Stats};
+use crate::figures::{Grouped, Stats};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
+use nsys::export::ExportError;
+use nsys::trace::NO_GROUP;
 
 /// Rows in groups: of each row its group and its value, of each group the words that name it.
 #[derive(Debug, Default)]

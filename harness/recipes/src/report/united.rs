@@ -4,11 +4,11 @@ use super::api::api_name;
 use super::kernels::{BASE, MANGLED, name_column, names};
 use super::summary::{Groups, Summary};
 use super::{Arguments, ReportSpec, memory};
-use crate::figures::NO_GROUP;
 use crate::sheet::Sheet;
-use crate::source::nsys_export::ExportError;
-use crate::tables::{KERNEL, MEMCPY, MEMCPY_OPER, MEMSET, RUNTIME, STRING_IDS};
-use crate::trace::{Part, Trace};
+use nsys::export::ExportError;
+use nsys::tables::{KERNEL, MEMCPY, MEMCPY_OPER, MEMSET, RUNTIME, STRING_IDS};
+use nsys::trace::NO_GROUP;
+use nsys::trace::{Part, Trace};
 
 pub(super) const CUDA_GPU_SUM: ReportSpec = ReportSpec {
     name: "cuda_gpu_sum",

@@ -1,7 +1,8 @@
 //! How long steps took, and how much they differ.
 
-use super::{Slope, Step, slope};
+use super::Step;
 use crate::figures::Stats;
+use metric::slope::{Slope, slope};
 use serde::{Deserialize, Serialize};
 
 /// Times of whole steps, in nanoseconds.

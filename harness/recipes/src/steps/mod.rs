@@ -9,7 +9,6 @@ mod figures;
 mod kernels;
 mod name;
 mod ranges;
-mod slope;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -20,7 +19,6 @@ pub use figures::{Figures, figures, quantile};
 pub use kernels::{Ran, of_kernels};
 pub use name::{Stem, stem};
 pub use ranges::{Span, asked_for, repeated};
-pub use slope::{Slope, slope};
 pub use trace::{Asked, of_trace};
 pub use window::{Window, window};
 

@@ -2,10 +2,10 @@
 //! where there are several; then kernels of the busiest stream.
 
 use super::{Found, Ran, Source, Span, asked_for, of_capture, of_kernels, repeated};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{GRAPH_TRACE, KERNEL, RUNTIME};
-use crate::trace::nvtx::Ranges;
-use crate::trace::{Part, Trace};
+use nsys::export::ExportError;
+use nsys::tables::{GRAPH_TRACE, KERNEL, RUNTIME};
+use nsys::trace::nvtx::Ranges;
+use nsys::trace::{Part, Trace};
 use std::collections::BTreeMap;
 
 /// What a person wants to know.

@@ -24,7 +24,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use recipes::op::Op;
+use metric::op::Op;
 use tables::{KIB, Points};
 
 /// A healthy NIC carries this fraction of its line rate, by itself and in a collective.

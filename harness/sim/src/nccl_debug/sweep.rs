@@ -9,7 +9,7 @@ use crate::nccl;
 use crate::options::Options;
 use crate::rounds::{Kind, Round};
 use crate::work::{Table, noise_of};
-use recipes::op::Op;
+use metric::op::Op;
 
 /// A program's job as its log needs it.
 struct Told<'a> {

@@ -3,7 +3,7 @@
 
 use super::payload::{Of, Payload, Reduction};
 use crate::options::Options;
-use recipes::op::Op;
+use metric::op::Op;
 
 /// What becomes one kernel on the rank's GPU.
 pub struct Part {

@@ -3,8 +3,8 @@
 
 use super::events::Events;
 use super::payload::{Field, OPERATIONS, Payload, REDUCTIONS, layout};
-use recipes::tables::write::Columns;
-use recipes::tables::{
+use nsys::tables::write::Columns;
+use nsys::tables::{
     NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS, NVTX_PAYLOAD_SCHEMA_ENTRIES, NVTX_PAYLOAD_SCHEMAS,
 };
 use std::collections::BTreeMap;

@@ -7,8 +7,8 @@ use super::layouts::Layouts;
 use super::seen::Seen;
 use crate::ailments::Report as Ailing;
 use crate::noise;
-use recipes::tables::write::{self, Columns};
-use recipes::tables::{self, TableSpec};
+use nsys::tables::write::{self, Columns};
+use nsys::tables::{self, TableSpec};
 use std::collections::BTreeMap;
 
 /// A table of a report, by the name of its file.

@@ -9,7 +9,7 @@ use crate::clock::HostClock;
 use crate::training::{DRAWS, Placed, Training, Who};
 use crate::work::{Table, Work, noise_of};
 use crate::{nccl, noise};
-use recipes::recipe::window::MARKS;
+use logs::window_mark::MARKS;
 
 pub struct Seen {
     /// In nanoseconds since the session's start.

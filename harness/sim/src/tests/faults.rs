@@ -1,7 +1,7 @@
 //! What each fault shows in a job over two nodes, and in the other kinds of jobs.
 
 use super::*;
-use recipes::source::flow_log::{self, GapKind};
+use logs::flow_log::{self, GapKind};
 
 const PAIR: &str = "p5-[001-002]";
 

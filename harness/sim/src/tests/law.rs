@@ -190,7 +190,7 @@ fn flows_of_host_memory_take_turns_at_their_switchs_link_to_the_cpu() {
             let turn = format!("path host {}/4 the case asks for it\n", at % 4 + 1);
             assert!(text.starts_with(turn.as_bytes()), "{device}: {}", String::from_utf8_lossy(&text));
             // Alone on a link of 14.2 GB/s a NIC of 12.5 reaches its own rate.
-            let flow = recipes::source::flow_log::read(&text, device).expect("a rate");
+            let flow = logs::flow_log::read(&text, device).expect("a rate");
             assert!((flow.rate_gb_s / (12.5 * 0.955) - 1.0).abs() < 0.006, "{device}: {flow:?}");
         }
         let sent = growth(&bench.capture("c", "j", "p5-001").await, "rdma_write_bytes");
@@ -210,7 +210,7 @@ fn flows_are_independent_and_a_slow_nic_slows_its_own_alone_both_ways() {
             assert_eq!(bench.run("c", job, nodes, bench.flows(client, server, "write")).await, "COMPLETED");
             for device in nodeset::expand(P5_NICS).expect("names") {
                 let text = bench.get("c", job, &files::flow_out(&device)).await.expect("output");
-                let flow = recipes::source::flow_log::read(&text, &device).expect("a rate");
+                let flow = logs::flow_log::read(&text, &device).expect("a rate");
                 let left = if device == "rdmap113s0" { 0.35 } else { 1.0 };
                 assert!((flow.rate_gb_s / (12.5 * 0.955 * left) - 1.0).abs() < 0.006, "{device}: {flow:?}");
             }

@@ -22,8 +22,8 @@ use config::inventory::{
 use job::script::{
     self, Directives, FlowMemory, Flows, GpuRequest, Gpus, Run, Sampler, Script, Start, Step, files,
 };
+use logs::efa_counters::{self, Capture, Phase};
 use model::fault::NodeFault;
-use recipes::source::efa_counters::{self, Capture, Phase};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

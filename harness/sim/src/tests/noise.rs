@@ -7,7 +7,7 @@ use crate::model::Group;
 use crate::options::Options;
 use crate::work::{World, noise_of, table};
 use config::inventory::WorldSettings;
-use recipes::op::Op;
+use metric::op::Op;
 
 fn cluster(world: WorldSettings, seed: u64) -> Cluster {
     let inventory = config::inventory::Inventory { world, ..inventory("p5", "p5-[001-400]") };

@@ -2,8 +2,8 @@
 
 use super::seen::{PAIR, Report, profiled};
 use super::*;
-use recipes::nccl::{Call, Function, NcclCalls};
-use recipes::trace::Trace;
+use nsys::nccl::{Call, Function, NcclCalls};
+use nsys::trace::Trace;
 
 /// What the third of four ranks left, two on each node.
 async fn calls(line: &str, seed: u64) -> NcclCalls {

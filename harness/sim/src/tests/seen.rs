@@ -4,8 +4,8 @@ use super::*;
 use job::profile::nsys::Words;
 use job::profile::{NsysVersion, Ranks};
 use job::script::Profile;
-use recipes::source::nsys_export::{Export, Rows};
-use recipes::tables;
+use nsys::export::{Export, Rows};
+use nsys::tables;
 use std::io::Write;
 
 pub const PAIR: &str = "p5-[001-002]";

@@ -8,6 +8,7 @@ mod program;
 mod schedule;
 mod stopped;
 
+use metric::op::Op;
 pub use program::{Program, is_script};
 pub use schedule::{Collective, Compute, Doing, Placed, Who};
 pub use stopped::{WATCHDOG_S, waited};
@@ -23,7 +24,6 @@ use super::work::{Work, slowest_nic};
 use job::script::Run;
 use job::window::Steps;
 use program::{Asked, Model};
-use recipes::op::Op;
 
 pub struct Training {
     pub program: Program,

@@ -10,7 +10,6 @@ use cluster::interrupt;
 use config::inventory::Inventory;
 use model::artefact::acceptance::RunOfStage;
 use model::artefact::{CaseVerdict, Plan, Summary};
-use plan;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};

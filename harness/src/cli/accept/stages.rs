@@ -12,7 +12,6 @@ use model::artefact::acceptance::StageRecord;
 use model::artefact::{Plan, PlannedRecipe, Probe, Source};
 use plan::{self, Request};
 use std::collections::BTreeMap;
-use store;
 use verdict::accept::course::{Course, Open, Seen, line};
 use verdict::accept::placing::Had;
 use verdict::accept::stages::Stage;

@@ -8,7 +8,6 @@ use config::baseline::review::{name, shown};
 use config::baseline::{Baselines, PENDING};
 use model::artefact::{Plan, PlannedBaseline, Status, Verdict};
 use model::exit_code;
-use plan;
 use std::collections::{BTreeMap, BTreeSet};
 use store::{Home, Stored};
 use verdict::fingerprint::{COMPARABLE, VARIABLES, variables};

@@ -2,7 +2,7 @@
 
 use base::suggest;
 use config::toml_reader::quantity;
-use recipes::metric::{Dim, DimValue};
+use metric::{Dim, DimValue};
 use recipes::recipe;
 use verdict::history::series::Asked;
 

@@ -1,8 +1,8 @@
 //! What a stored run holds for `isolate::evidence`, read from its folder.
 
 use base::nodeset;
+use metric::Dim;
 use model::artefact::{Probe, Status, Summary, Verdict};
-use recipes::metric::Dim;
 use std::collections::BTreeMap;
 use store::{self, Stored};
 use verdict::history::blameless;

@@ -2,12 +2,13 @@
 
 use base::suggest::nearest;
 use config::toml_reader::{Table, Value};
-use recipes::metric::{Blames, Dim};
+use metric::unit::Better;
+use metric::unit::Unit;
+use metric::{Blames, Dim};
+use nsys::tables::Kind;
 use recipes::own::{ACROSS, Columns, MetricColumn, PictureSpec, ROWS, Shape};
 use recipes::recipe;
 use recipes::sheet::Quantity;
-use recipes::tables::Kind;
-use recipes::unit::{Better, Unit};
 
 /// The results that there are, with their columns; nothing where a result could not be read.
 pub struct Results {

@@ -4,8 +4,8 @@ use super::read_back::{Document, Read, read};
 use super::*;
 use crate::report::fixture::Reported as _;
 use crate::report::fixture::{self, Made};
+use metric::finding::Finding;
 use model::artefact::Evidence;
-use recipes::finding::Finding;
 
 /// The counters that the document states at both levels, held against what it holds.
 fn check_counters(document: &Document) {

@@ -1,10 +1,10 @@
 //! Every limit that nodes were held against, with its source and its state, and what was held against it.
 
+use metric::unit::Unit;
 use model::artefact::acceptance::{Limit, Observed};
 use model::artefact::{
     BaselineNumbers, CaseVerdict, Plan, PlannedAssertion, PlannedBaseline, Status, Verdict,
 };
-use recipes::unit::Unit;
 use std::collections::BTreeMap;
 
 /// A stored run of a stage.

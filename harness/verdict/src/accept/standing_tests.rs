@@ -1,9 +1,9 @@
 //! What a run says of a node: passed only where each assertion that was planned for it has a verdict, and that is a pass.
 
 use super::*;
+use metric::Dims;
+use metric::unit::{Better, Unit};
 use model::artefact::{PlannedAssertion, PlannedBound};
-use recipes::metric::Dims;
-use recipes::unit::{Better, Unit};
 
 fn assertion(node: &str, job: &str) -> PlannedAssertion {
     PlannedAssertion {

@@ -5,7 +5,7 @@ use crate::history::past::Run;
 use crate::history::series::{Key, Samples, doubt};
 use config::baseline::propose::floor;
 use config::bounds::{self, KeySpread, Pool, Spread};
-use recipes::unit::{Better, Unit};
+use metric::unit::{Better, Unit};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

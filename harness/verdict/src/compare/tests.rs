@@ -5,9 +5,9 @@ use super::verdicts::{Changed as Turn, turned};
 use super::*;
 use crate::history::series::{Key, Samples};
 use config::bounds::{KeySpread, Pool};
+use metric::Dims;
+use metric::unit::{Better, Unit};
 use model::artefact::{Status, Verdict};
-use recipes::metric::Dims;
-use recipes::unit::{Better, Unit};
 
 fn verdict(status: Status, cause: Option<&str>, observed: Option<f64>) -> Verdict {
     serde_json::from_value(serde_json::json!({

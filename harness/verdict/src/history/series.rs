@@ -7,9 +7,9 @@ use crate::fingerprint::{Difference, differences};
 use base::size;
 use config::baseline::propose::floor;
 use config::bounds::{self, DEVIATIONS_OF_MAD, KeySpread, Spread};
+use metric::unit::{Better, Unit};
+use metric::{Dim, DimValue, Dims, Metric, Query};
 use model::artefact::{PlannedAssertion, PlannedBaseline, PlannedCase, Status};
-use recipes::metric::{Dim, DimValue, Dims, Metric, Query};
-use recipes::unit::{Better, Unit};
 use std::collections::BTreeMap;
 use std::fmt;
 

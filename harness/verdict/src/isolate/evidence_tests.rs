@@ -52,8 +52,8 @@ fn a_node_that_was_left_over_and_suspects_explain_nothing() {
 }
 
 use crate::isolate::seen::{Loss, Timeouts};
+use metric::finding::Finding;
 use model::artefact::{Probe, ProbedNode, Value};
-use recipes::finding::Finding;
 
 fn job(kind: WorkKind, nodes: &[&str], metric: &str, failed: bool) -> JobOutcome {
     JobOutcome {

@@ -8,10 +8,10 @@ use config::suite::{
     Assertion, Bound, Case, NcclTests, NicPairs, OnFailure, Per, Place, Placement, Requires, Step, Suite,
     Workload,
 };
+use metric::op::Op;
+use metric::{Dim, Metric, Metrics};
 use model::artefact::{CaseJobs, Ended};
 use plan::Placed;
-use recipes::metric::{Dim, Metric, Metrics};
-use recipes::op::Op;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

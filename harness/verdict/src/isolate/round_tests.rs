@@ -4,10 +4,10 @@ use super::round::{OfCase, Probes, Tried, answers};
 use super::trial::{Aim, Found, Shape, Trial};
 use config::inventory::{Instances, Inventory};
 use config::suite::{Case, Suite, Workload};
+use metric::op::Op;
+use metric::unit::{Better, Unit};
+use metric::{Dim, Dims, Metric, Metrics};
 use model::artefact::{CaseJobs, Ended, FORMAT, JobRecord};
-use recipes::metric::{Dim, Dims, Metric, Metrics};
-use recipes::op::Op;
-use recipes::unit::{Better, Unit};
 use std::collections::BTreeMap;
 
 const NICS: [&str; 3] = ["a", "b", "c"];

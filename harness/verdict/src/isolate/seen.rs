@@ -1,8 +1,8 @@
 //! What a stored run holds that may name a part by itself, beside its own culprits: what was measured of its jobs, what
 //! recipes found odd, what counters counted, what nodes told of themselves. What it proves is decided in `evidence`.
 
+use metric::finding::Finding;
 use model::artefact::{Culprit, JobOutcome, LeftOut, Probe};
-use recipes::finding::Finding;
 
 #[derive(Debug, Default)]
 pub struct Seen {

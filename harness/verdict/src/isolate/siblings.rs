@@ -1,7 +1,7 @@
 //! Parts of one kind on one node: where all or nearly all of them are bad alike, one thing that they share is at fault, and
 //! it is named once instead of each of them.
 
-use recipes::unit::Unit;
+use metric::unit::Unit;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So large a share of a node's NICs, or of its GPUs, has one cause; and never fewer than two of them.

@@ -3,8 +3,8 @@
 
 use super::{CaseData, Measured, subject};
 use base::nodeset;
+use metric::lacks::Absent;
 use model::artefact::{PlannedAssertion, Status, Verdict};
-use recipes::recipe::Absent;
 use std::collections::BTreeSet;
 
 /// The cause of such a verdict.

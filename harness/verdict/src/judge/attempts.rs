@@ -1,8 +1,8 @@
 //! Second attempts, told wherever their numbers are: that there was a first, how it ended, and on which node.
 
 use super::CaseData;
+use metric::finding::Finding;
 use model::artefact::{JobRecord, PlannedAssertion, Verdict};
-use recipes::finding::Finding;
 
 /// A verdict of a second attempt says so.
 pub fn tell(data: &CaseData, assertion: &PlannedAssertion, verdict: &mut Verdict) {

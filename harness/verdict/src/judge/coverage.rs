@@ -2,8 +2,8 @@
 
 use super::CaseData;
 use super::gate::Gate;
+use metric::Dim;
 use model::artefact::{CoverageSets, WorkloadFacts};
-use recipes::metric::Dim;
 use std::collections::BTreeMap;
 
 pub fn of(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> CoverageSets {

@@ -6,8 +6,8 @@ use super::nic_rate::NicRateCache;
 use super::{CaseData, Verdict};
 use crate::isolate::code::Code;
 use crate::isolate::siblings::{self, Devices, Part, Rate};
+use metric::Blames;
 use model::artefact::{BELOW_FLOOR, Culprit, JobOutcome, LEFT_OUT, PlannedAssertion, Status, WorkKind};
-use recipes::metric::Blames;
 use recipes::recipe::{self, training_log::NAN_RANK};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,9 +2,9 @@
 //! inconclusive, with both numbers.
 
 use super::{CaseData, subject};
+use metric::Dims;
+use metric::lacks::Doubt;
 use model::artefact::{PlannedAssertion, Status, Verdict};
-use recipes::metric::Dims;
-use recipes::recipe::Doubt;
 
 /// Whether the assertion's numbers are doubted; the verdict then says why.
 pub fn judge(data: &CaseData, assertion: &PlannedAssertion, verdict: &mut Verdict) -> bool {

@@ -3,15 +3,16 @@
 
 use super::CaseData;
 use crate::profile_audit::CAUSES as REPORT_CAUSES;
+use logs::flow_log::Tool;
+use metric::finding::Finding;
+use metric::lacks::NOT_READ;
 use model::artefact::INTERNAL_ERROR;
 use model::artefact::{
     BELOW_FLOOR, Bad, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, JudgedBy, PlannedAssertion,
     PlannedJob, Status, Verdict, WorkKind, WorkloadFacts,
 };
-use recipes::finding::Finding;
 use recipes::recipe::training_log::raised::{EXCEPTION, RENDEZVOUS};
-use recipes::recipe::{self, NOT_READ, efa_traffic};
-use recipes::source::flow_log::Tool;
+use recipes::recipe::{self, efa_traffic};
 use std::collections::BTreeMap;
 
 /// The code of a finding of `efa_traffic`.

@@ -2,8 +2,8 @@
 //! is told elsewhere.
 
 use config::bounds;
+use metric::{Dim, Dims, Metric, Metrics, Query};
 use model::artefact::PlannedAssertion;
-use recipes::metric::{Dim, Dims, Metric, Metrics, Query};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One number; of several independent runs it is their median.

@@ -25,13 +25,14 @@ mod warning;
 use gate::Gate;
 pub use measured::Measured;
 use measured::part_name;
+use metric::Dim;
+use metric::Metrics;
+use metric::finding::Finding;
 use model::artefact::{
     Analysis, CaseEnd, CaseJobs, CaseOutcomes, CaseVerdict, Collected, CollectedFile, Ended, Evidence,
     FORMAT, InstanceFacts, JudgedBy, LEFT_OUT, PlannedAssertion, PlannedCase, Status, Verdict,
 };
 use nic_rate::NicRateCache;
-use recipes::finding::Finding;
-use recipes::metric::{Dim, Metrics};
 use recipes::recipe::{efa_traffic, training_log};
 use std::collections::{BTreeMap, BTreeSet};
 

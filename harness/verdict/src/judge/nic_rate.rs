@@ -3,11 +3,12 @@
 
 use super::CaseData;
 use crate::isolate::siblings::{Part, Rate};
+use logs::flow_log::GapKind;
+use logs::flow_log::Tool;
+use metric::{Dim, Query};
 use model::artefact::{Culprit, JudgedBy, PlannedAssertion, PlannedBaseline, Status, Verdict, WorkloadFacts};
-use recipes::metric::{Dim, Query};
 use recipes::recipe::nic_flows::{FLOW_RATE, HOST_MEMORY};
 use recipes::recipe::nic_rate::{self, Blame, Direction, FlowResult, NicRates, NicVerdict};
-use recipes::source::flow_log::{GapKind, Tool};
 use std::collections::BTreeMap;
 
 /// Judging the ring looks at all flows of the case at once, so it is done once per floor and not once per NIC.
@@ -138,7 +139,7 @@ fn path(data: &CaseData, assertion: &PlannedAssertion) -> Option<&'static str> {
     if findings.any(|finding| finding.code == HOST_MEMORY) {
         return Some("through host memory in turns");
     }
-    let mut dims = recipes::metric::Dims::new();
+    let mut dims = metric::Dims::new();
     if let Some(node) = assertion.node.as_deref() {
         dims.set(Dim::Node, node);
     }
@@ -220,7 +221,7 @@ fn flows(data: &CaseData) -> Vec<FlowResult> {
         }
         let query = Query {
             metric: FLOW_RATE.name.to_owned(),
-            dims: recipes::metric::Dims::new()
+            dims: metric::Dims::new()
                 .with(Dim::Node, from.as_str())
                 .with(Dim::Direction, "tx")
                 .with(Dim::Job, job.name.as_str()),

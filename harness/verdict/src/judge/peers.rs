@@ -4,9 +4,9 @@
 use super::measured::{Number, without_job};
 use super::{CaseData, JudgedBound, Measured};
 use config::bounds;
+use metric::unit::Better;
+use metric::{Dim, Dims, Metric, Query};
 use model::artefact::{JudgedBy, PlannedAssertion, Status};
-use recipes::metric::{Dim, Dims, Metric, Query};
-use recipes::unit::Better;
 use std::collections::BTreeSet;
 
 /// With fewer parts than that, a part that differs may as well be the good one.

@@ -2,8 +2,8 @@
 
 use super::gate::{self, Gate};
 use super::{CaseData, Measured, subject};
+use metric::unit::{Better, Unit};
 use model::artefact::{Kin, PlannedAssertion, PlannedJob, Status, Verdict};
-use recipes::unit::{Better, Unit};
 use std::collections::BTreeMap;
 
 /// Whose numbers an assertion is judged by.

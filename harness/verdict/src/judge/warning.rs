@@ -1,8 +1,8 @@
 //! Assertions that only warn: a number out of bounds is reported, and neither fails nor passes.
 
 use super::subject;
+use metric::finding::Finding;
 use model::artefact::{PlannedAssertion, Status, Verdict};
-use recipes::finding::Finding;
 
 /// The cause of such a verdict, and the code of its finding.
 pub const WARNING: &str = "warning";

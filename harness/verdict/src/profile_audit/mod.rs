@@ -3,9 +3,9 @@
 
 use job::profile::account::{self, Account};
 use job::window::mark;
+use metric::finding::Finding;
+use metric::lacks::NOT_READ;
 use model::artefact::{Collected, CollectedFile, FileKind, PlannedJob, PlannedProfile, ProfiledRank};
-use recipes::finding::Finding;
-use recipes::recipe::NOT_READ;
 use std::collections::BTreeMap;
 
 /// Every cause for which a rank's report says nothing. The judge takes them for the cause of a missing number.

@@ -4,14 +4,14 @@
 #[cfg(test)]
 mod tests;
 
-use super::cuda_gpu_kern_sum::loss;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::busy::{Busy, Kind, Sets};
-use crate::metric::{Blames, Dim, Dims, MetricSpec};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, META_DATA_EXPORT, STRING_IDS};
-use crate::trace::Trace;
-use crate::unit::{Better, Unit};
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, Dims, MetricSpec};
+use nsys::export::ExportError;
+use nsys::loss::loss;
+use nsys::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, META_DATA_EXPORT, STRING_IDS};
+use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 
 const fn share(name: &'static str, about: &'static str, better: Better, dims: &'static [Dim]) -> MetricSpec {

@@ -1,10 +1,10 @@
 //! Parts of the time of small exports, and every way in which there are none.
 
 use super::*;
-use crate::op::Op;
 use crate::recipe::Workload;
-use crate::source::nsys_export::testing::{self, Kernel};
-use crate::trace::testing::{Made, PROCESS};
+use crate::testing::exports::{self as testing, Kernel};
+use crate::testing::{Made, PROCESS};
+use metric::op::Op;
 use std::path::{Path, PathBuf};
 
 const NCCL: &str = "ncclDevKernel_SendRecv";

@@ -1,8 +1,8 @@
 //! The least that the logged calls must move between nodes, by the algorithm that the log names.
 
 use super::logged::{Communicator, Log, Logged, Member};
-use crate::nccl::Function;
-use crate::source::nccl_debug::Operation;
+use logs::nccl_debug::Operation;
+use nsys::nccl::Function;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! What NCCL's log of a job tells of each rank's calls, in their order, and of which rank is where.
 
 use super::super::{FileRole, InputFile, JobInput};
-use crate::nccl::Function;
-use crate::source::nccl_debug::each::{Event, each};
-use crate::source::nccl_debug::{Operation, type_bytes};
+use logs::nccl_debug::each::{Event, each};
+use logs::nccl_debug::{Operation, type_bytes};
+use nsys::nccl::Function;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;

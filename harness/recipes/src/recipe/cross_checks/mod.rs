@@ -12,11 +12,11 @@ mod tests;
 use super::efa_traffic::analysis::{self, DirectionMap, ExpectedNode};
 use super::nccl_profile::printed::Printed;
 use super::{FileRole, JobInput, Output, RecipeSpec, Workload};
-use crate::finding::Finding;
-use crate::metric::{Blames, Dim, Dims, MetricSpec};
-use crate::source::efa_counters;
-use crate::unit::{Better, Unit};
 use logged::{Log, Logged, Process};
+use logs::efa_counters;
+use metric::finding::Finding;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, Dims, MetricSpec};
 use reported::Reported;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -82,7 +82,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     name: "cross_checks",
     about: "accounts of one job held against each other: NCCL's log, reports, what nccl-tests printed, counters of EFA",
     metrics: &[ACCOUNTS, COMPARED, DISAGREE, WITHOUT_CALLS, WITHOUT_KERNELS, OF_ANOTHER, EFA, LEAST, SHARE],
-    tables: crate::nccl::TABLES_AND_DIAGNOSTICS,
+    tables: nsys::nccl::TABLES_AND_DIAGNOSTICS,
     causes: &[
         "events-dropped",
         "target-error",

@@ -1,10 +1,10 @@
 //! What the report of one rank tells of its calls of NCCL, and of the kernels that they launched.
 
 use super::super::InputFile;
-use super::super::cuda_gpu_kern_sum::loss;
-use crate::nccl::{Function, NcclCalls};
-use crate::source::nsys_export::ExportError;
-use crate::trace::Trace;
+use nsys::export::ExportError;
+use nsys::loss::loss;
+use nsys::nccl::{Function, NcclCalls};
+use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

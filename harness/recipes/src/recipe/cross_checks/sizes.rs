@@ -1,8 +1,8 @@
 //! Two accounts of one rank's calls held against each other, call by call.
 
 use super::super::nccl_profile::printed::Printed;
-use crate::nccl::Function;
-use crate::nccl::sequence::{Difference, assign};
+use nsys::nccl::Function;
+use nsys::nccl::sequence::{Difference, assign};
 
 /// A call by its function and its bytes, as far as they are told.
 pub type Told = (Function, Option<u64>);

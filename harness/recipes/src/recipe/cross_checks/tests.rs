@@ -2,12 +2,12 @@
 //! two of them do not.
 
 use super::*;
-use crate::nccl::testing::{communicator, domain, json, range};
-use crate::op::Op;
 use crate::recipe::InputFile;
 use crate::recipe::testing::{PRINTED, job};
-use crate::source::efa_counters::{Capture, Clock, Device, End, Phase, Reading, Reason, render};
-use crate::trace::testing::Made;
+use crate::testing::Made;
+use crate::testing::nccl::{communicator, domain, json, range};
+use logs::efa_counters::{Capture, Clock, Device, End, Phase, Reading, Reason, render};
+use metric::op::Op;
 use tempfile::TempDir;
 
 const MIB: u64 = 1 << 20;

@@ -1,23 +1,21 @@
 //! Where the GPUs' time went: kernels by name and by class, of each rank and of all ranks together. Shares are of the
 //! sum of kernel times, not of wall time: kernels side by side count each.
 
-mod classes;
-mod loss;
 #[cfg(test)]
 mod tests;
 mod trace;
 
-pub use classes::{CLASSES, class_of, class_of_both, communicates};
-pub(crate) use loss::{loss, tells_of_loss};
 pub use trace::{Kernels, durations};
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload};
 use crate::figures::Stats;
-use crate::finding::Finding;
-use crate::metric::{Blames, Dim, MetricSpec};
-use crate::source::nsys_export::{Export, KNOWN_MAJOR, WrittenBy};
-use crate::tables::{DIAGNOSTIC_EVENT, KERNEL, META_DATA_EXPORT, STRING_IDS};
-use crate::unit::{Better, Unit};
+use crate::kernel_class::{CLASSES, checks_buffers, class_of};
+use metric::finding::Finding;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, MetricSpec};
+use nsys::export::{Export, KNOWN_MAJOR, WrittenBy};
+use nsys::loss::loss;
+use nsys::tables::{DIAGNOSTIC_EVENT, KERNEL, META_DATA_EXPORT, STRING_IDS};
 use std::collections::BTreeMap;
 
 const SHARE: MetricSpec = MetricSpec {
@@ -134,7 +132,7 @@ fn of_rank(job: &JobInput, file: &InputFile, output: &mut Output) -> Option<Kern
         }
     };
     if matches!(job.workload, Workload::NcclTests { .. }) {
-        kernels.retain(|name, _| !classes::checks_buffers(name));
+        kernels.retain(|name, _| !checks_buffers(name));
     }
     // Kernels that all last no time have nothing to share.
     if kernels.values().flatten().all(|ns| *ns == 0) {

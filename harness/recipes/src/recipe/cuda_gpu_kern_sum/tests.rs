@@ -1,8 +1,8 @@
 //! Shares of small exports: of one rank, of several, and every way in which there are none.
 
 use super::*;
-use crate::op::Op;
-use crate::source::nsys_export::testing::{self, Kernel};
+use crate::testing::exports::{self as testing, Kernel};
+use metric::op::Op;
 use std::path::{Path, PathBuf};
 
 const NCCL: &str = "ncclDevKernel_SendRecv";

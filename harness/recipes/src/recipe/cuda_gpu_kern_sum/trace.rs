@@ -1,7 +1,7 @@
 //! The runs of each kernel in one export, by its short name.
 
-use crate::source::nsys_export::{Export, ExportError};
-use crate::tables::{KERNEL, STRING_IDS};
+use nsys::export::{Export, ExportError};
+use nsys::tables::{KERNEL, STRING_IDS};
 use std::collections::{BTreeMap, HashMap};
 
 /// Each kernel's durations in nanoseconds.

@@ -6,13 +6,12 @@ mod sampler_log;
 mod transport;
 
 use self::analysis::{DirectionMap, ExpectedNode, NicTraffic, SINCE_DRIVER, Traffic};
-pub use self::sampler_log::SAMPLER_ENDED;
 pub use self::transport::{PROTOCOL, SOCKETS};
 use super::{Absent, FileRole, JobInput, Output, RecipeSpec, Workload, read_stream};
-use crate::finding::Finding;
-use crate::metric::{Blames, Dim, Dims, MetricSpec};
-use crate::source::efa_counters;
-use crate::unit::{Better, Unit};
+use logs::efa_counters;
+use metric::finding::Finding;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, Dims, MetricSpec};
 use std::collections::BTreeMap;
 
 const NIC: &[Dim] = &[Dim::Node, Dim::Nic];

@@ -1,11 +1,9 @@
 //! What the log of the counter sampler says where the sampler ended before the workload began.
 
 use super::{FileRole, JobInput};
-use crate::finding::Finding;
+use logs::efa_counters::SAMPLER_ENDED;
+use metric::finding::Finding;
 use std::io::Read;
-
-/// The line that a job's script writes then; the exit status stands behind it.
-pub const SAMPLER_ENDED: &str = "harness: the sampler ended before the workload, exit status";
 
 /// The finding's code.
 const CODE: &str = "sampler-ended";

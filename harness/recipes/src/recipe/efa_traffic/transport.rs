@@ -3,8 +3,8 @@
 
 use super::analysis::Traffic;
 use super::{FileRole, JobInput, Workload};
-use crate::finding::Finding;
-use crate::source::nccl_tests;
+use logs::nccl_tests;
+use metric::finding::Finding;
 use std::fs::File;
 use std::io::BufReader;
 

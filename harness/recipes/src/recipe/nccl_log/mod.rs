@@ -1,14 +1,14 @@
 //! What NCCL's own log of a job tells: calls and their bytes, which network carries them, and whether all ranks did the same. How the
-//! log is read is `source::nccl_debug`'s business; that it is written, the plan's.
+//! log is read is `logs::nccl_debug`'s business; that it is written, the plan's.
 
 #[cfg(test)]
 mod tests;
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
-use crate::finding::Finding;
-use crate::metric::{Blames, Dim, MetricSpec};
-use crate::source::nccl_debug::{NcclLog, OfNvls, Reader};
-use crate::unit::{Better, Unit};
+use logs::nccl_debug::{NcclLog, OfNvls, Reader};
+use metric::finding::Finding;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, MetricSpec};
 use std::fs::File;
 use std::io::BufReader;
 

@@ -66,7 +66,7 @@ fn value(output: &Output, metric: &str) -> Option<f64> {
 }
 
 fn of_node(output: &Output, metric: &str, node: &str) -> Option<f64> {
-    let is = |row: &&crate::metric::Metric| &*row.name == metric && row.dims.word(Dim::Node) == Some(node);
+    let is = |row: &&metric::Metric| &*row.name == metric && row.dims.word(Dim::Node) == Some(node);
     output.metrics.iter().find(is).map(|row| row.value)
 }
 

@@ -4,9 +4,9 @@ use super::super::{Doubt, InputFile, JobInput, Output};
 use super::printed::{Printed, Row};
 use super::rank::{OfRank, Timed};
 use super::{BUSBW, RATIO, TIME, WAIT, dims};
-use crate::finding::Finding;
-use crate::metric::{Dim, Dims};
-use crate::nccl::sequence::Placement;
+use metric::finding::Finding;
+use metric::{Dim, Dims};
+use nsys::nccl::sequence::Placement;
 
 /// The two times may lie this far apart: a part of the printed one, and so much per operation for the way from the end of
 /// the last kernel to the program's clock.

@@ -9,9 +9,9 @@ mod rank;
 mod tests;
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload};
-use crate::finding::Finding;
-use crate::metric::{Blames, Dim, MetricSpec};
-use crate::unit::{Better, Unit};
+use metric::finding::Finding;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, MetricSpec};
 use printed::Printed;
 use rank::{OfRank, Unread};
 
@@ -63,7 +63,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     name: "nccl_profile",
     about: "what nccl-tests printed, held against the reports of nsys",
     metrics: &[TIME, RATIO, BUSBW, RANKS, WAIT],
-    tables: crate::nccl::TABLES_AND_DIAGNOSTICS,
+    tables: nsys::nccl::TABLES_AND_DIAGNOSTICS,
     causes: &[
         "events-dropped",
         "target-error",
@@ -120,7 +120,7 @@ fn run(job: &JobInput) -> Output {
 }
 
 /// Dimensions of one row.
-fn dims(job: &JobInput, printed: &Printed, row: &printed::Row) -> crate::metric::Dims {
+fn dims(job: &JobInput, printed: &Printed, row: &printed::Row) -> metric::Dims {
     job.dims()
         .with(Dim::Op, printed.op.name())
         .with(Dim::SizeBytes, row.size_bytes)

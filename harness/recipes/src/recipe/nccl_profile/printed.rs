@@ -2,9 +2,9 @@
 
 use super::super::nccl_tests::declared_size;
 use super::super::{FileRole, JobInput, Workload};
-use crate::nccl::sequence::{Plan, doubled};
-use crate::op::Op;
-use crate::source::nccl_tests::{self as source, NcclRun, element_bytes};
+use logs::nccl_tests::{self as source, NcclRun, element_bytes};
+use metric::op::Op;
+use nsys::nccl::sequence::{Plan, doubled};
 use std::fs::File;
 use std::io::BufReader;
 

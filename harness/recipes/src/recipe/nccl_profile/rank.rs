@@ -2,11 +2,11 @@
 //! each took.
 
 use super::super::InputFile;
-use super::super::cuda_gpu_kern_sum::loss;
 use super::printed::Printed;
-use crate::nccl::NcclCalls;
-use crate::nccl::sequence::{Difference, Part, Place, Placement, assign};
-use crate::trace::Trace;
+use nsys::loss::loss;
+use nsys::nccl::NcclCalls;
+use nsys::nccl::sequence::{Difference, Part, Place, Placement, assign};
+use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,8 +45,7 @@ struct Unit {
 
 pub fn read(file: &InputFile, printed: &Printed) -> Result<Rows, Unread> {
     let broken = |code, why: String| Unread::Broken { code, why };
-    let unreadable =
-        |error: crate::source::nsys_export::ExportError| broken("report-unreadable", error.to_string());
+    let unreadable = |error: nsys::export::ExportError| broken("report-unreadable", error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;
     if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
         return Err(broken(code, format!("the report says itself: {text}")));

@@ -1,11 +1,11 @@
 //! A table of two ranks and two sizes beside the reports of both, and every way in which they can disagree.
 
 use super::*;
-use crate::metric::Metric;
-use crate::nccl::testing::{call, communicator, domain, json, range};
-use crate::op::Op;
 use crate::recipe::testing::{PRINTED, job};
-use crate::trace::testing::Made;
+use crate::testing::Made;
+use crate::testing::nccl::{call, communicator, domain, json, range};
+use metric::Metric;
+use metric::op::Op;
 use std::path::{Path, PathBuf};
 
 const MIB: u64 = 1 << 20;
@@ -237,7 +237,7 @@ fn of_two(printed: &str, second: Option<&str>) -> Output {
 
 #[test]
 fn every_table_that_is_read_is_asked_for() {
-    for table in crate::nccl::TABLES {
+    for table in nsys::nccl::TABLES {
         assert!(SPEC.tables.iter().any(|asked| asked.name == table.name), "{}", table.name);
     }
 }

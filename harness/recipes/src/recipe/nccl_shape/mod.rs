@@ -6,10 +6,10 @@ pub mod fit;
 mod tests;
 
 use super::{JobInput, Output, RecipeSpec, Workload, nccl_tests};
-use crate::finding::Finding;
-use crate::metric::{Blames, Dim, Dims, Metric, MetricSpec};
-use crate::unit::{Better, Unit};
 use fit::Line;
+use metric::finding::Finding;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, Dims, Metric, MetricSpec};
 use std::collections::BTreeMap;
 
 /// Below this size a time is mostly latency and the choice of a protocol, and its shape says little of the hardware.

@@ -1,8 +1,8 @@
 //! Sweeps as nccl-tests print them, sound and not, and what is made of their shape.
 
 use super::*;
-use crate::op::Op;
 use crate::recipe::{FileRole, InputFile};
+use metric::op::Op;
 use std::fmt::Write;
 
 const RANKS: u32 = 16;

@@ -2,7 +2,7 @@
 //! against, and what each partner reached with somebody else. It blames nobody.
 
 use super::{Direction, FlowResult};
-use crate::source::flow_log::GapKind;
+use logs::flow_log::GapKind;
 use std::collections::HashMap;
 
 pub(super) struct Ends<'a> {

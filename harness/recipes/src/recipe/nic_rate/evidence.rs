@@ -1,7 +1,7 @@
 //! The lines that a person reads: a NIC's rates beside those of its neighbours, and the one line for a whole fleet.
 
 use super::ends::{End, Ends, median_without};
-use crate::source::flow_log::GapKind;
+use logs::flow_log::GapKind;
 
 /// What each NIC is shown beside: all rates of its node, or of its device on all nodes, in one direction, ascending.
 pub(super) struct Others {

@@ -8,7 +8,7 @@ mod ends;
 mod evidence;
 
 use self::ends::{End, Ends};
-use crate::source::flow_log::GapKind;
+use logs::flow_log::GapKind;
 use serde::{Deserialize, Serialize};
 
 /// One flow: `tx_node` is where the data left, whichever end asked for it.

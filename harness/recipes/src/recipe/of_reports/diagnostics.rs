@@ -1,9 +1,9 @@
 //! What a report says of itself: what it lost, what went wrong on the node, and how the capture was asked for.
 
 use super::{Kind, ReportRecipe};
-use crate::recipe::cuda_gpu_kern_sum::tells_of_loss;
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::tables::{DIAGNOSTIC_EVENT, META_DATA_CAPTURE};
+use nsys::loss::tells_of_loss;
+use nsys::tables::{DIAGNOSTIC_EVENT, META_DATA_CAPTURE};
 use std::collections::BTreeMap;
 
 pub(super) const DIAGNOSTICS: ReportRecipe = ReportRecipe {

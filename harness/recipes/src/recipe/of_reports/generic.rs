@@ -1,11 +1,11 @@
 //! Generic events as values with names: what plugins of the profiler write. What the names mean is told by who reads them.
 
-use crate::source::nsys_export::ExportError;
-use crate::tables::{
+use nsys::export::ExportError;
+use nsys::tables::{
     GENERIC_EVENT_DATA, GENERIC_EVENT_SOURCES, GENERIC_EVENT_TYPE_FIELDS, GENERIC_EVENT_TYPES,
     GENERIC_EVENTS, STRING_IDS, TableSpec,
 };
-use crate::trace::Trace;
+use nsys::trace::Trace;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -6,9 +6,9 @@ use crate::figures::{Edges, Tally};
 use crate::picture::{Axis, Bins, Figure, Histogram, Picture};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{KERNEL, STRING_IDS};
-use crate::trace::{Part, Trace};
+use nsys::export::ExportError;
+use nsys::tables::{KERNEL, STRING_IDS};
+use nsys::trace::{Part, Trace};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -201,7 +201,7 @@ mod tests {
     use crate::picture::{Axis, Figure, Scale};
     use crate::recipe::of_reports::Outcome;
     use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table};
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
 
     /// Kernels with these durations, one behind the other: gemm, and from a thousand on another.
     fn rank(durations: &[i64]) -> Made {

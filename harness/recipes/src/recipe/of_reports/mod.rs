@@ -46,12 +46,12 @@ pub use survey::{Input, Outcome, Part, Progress, SUMMARY_PICTURES, Survey, join,
 pub use together::{Across, Made, Of, Together};
 pub(crate) use together::{Share, Taken};
 
-use crate::own;
+use crate::registered::Registered;
 use crate::report::{ArgumentSpec, Arguments, Groups};
 use crate::sheet::{Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::tables::TableSpec;
-use crate::trace::Trace;
+use nsys::export::ExportError;
+use nsys::tables::TableSpec;
+use nsys::trace::Trace;
 use std::sync::{Mutex, PoisonError};
 
 /// Every built-in recipe over reports, by the name under which it is asked for.
@@ -142,9 +142,12 @@ pub enum Kind {
     Diff,
 }
 
+/// Those that users wrote, as far as they were made known.
+pub(crate) static OF_USERS: Registered<ReportRecipe> = Registered::by(|recipe| recipe.name);
+
 /// Every recipe: those of `LIST`, and behind them those that users wrote, as far as they were made known.
 pub fn all() -> impl Iterator<Item = &'static ReportRecipe> {
-    LIST.iter().chain(own::all().into_iter().map(|own| own.of_reports))
+    LIST.iter().chain(OF_USERS.all())
 }
 
 pub fn find(name: &str) -> Option<&'static ReportRecipe> {

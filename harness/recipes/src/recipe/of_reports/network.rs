@@ -3,11 +3,11 @@
 use super::samples::{NetNames, net_samples};
 use super::{Kind, ReportRecipe};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{
+use nsys::export::ExportError;
+use nsys::tables::{
     NET_IB_SWITCH_METRIC, NET_NIC_METRIC, NIC_ID_MAP, TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO,
 };
-use crate::trace::{Trace, nics};
+use nsys::trace::{Trace, nics};
 use std::collections::BTreeMap;
 
 pub(super) const NETWORK_SUM: ReportRecipe = ReportRecipe {

@@ -3,7 +3,7 @@
 use super::samples::{GpuSamples, gpu_of};
 use super::{Kind, ReportRecipe};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::tables::{GENERIC_EVENTS, GPU_METRICS, TARGET_INFO_GPU_METRICS};
+use nsys::tables::{GENERIC_EVENTS, GPU_METRICS, TARGET_INFO_GPU_METRICS};
 use std::collections::BTreeMap;
 
 pub(super) const NVLINK_SUM: ReportRecipe = ReportRecipe {

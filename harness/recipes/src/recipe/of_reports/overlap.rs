@@ -6,10 +6,10 @@ use crate::busy::{self, Busy, Operation};
 use crate::picture::{Axis, Bar, Bars, Figure, Picture};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
 use crate::spans::Spans;
-use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, STRING_IDS};
-use crate::trace::Trace;
+use nsys::export::ExportError;
+use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, STRING_IDS};
+use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -214,7 +214,7 @@ fn rows(reports: &[Of<&Taken>]) -> Sheet {
 #[cfg(test)]
 mod tests {
     use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
 
     /// Communication from 0 to 10 and from 4 to 12, computation from 5 to 8 and from 20 to 30, a fill from 0 to 12.
     fn made() -> Made {

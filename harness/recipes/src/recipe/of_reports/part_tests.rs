@@ -2,8 +2,8 @@
 
 use super::tests::inputs;
 use super::*;
-use crate::trace::Filter;
-use crate::trace::testing::Made as Report;
+use crate::testing::Made as Report;
+use nsys::trace::Filter;
 use std::collections::BTreeMap;
 
 /// What a survey gives, once it is known that the same comes of two processes, each with every other report.

@@ -3,7 +3,7 @@
 use super::Outcome;
 use super::tests::{inputs, surveyed};
 use crate::picture::{Bars, Boxes, Figure, Lines, Picture, Scale};
-use crate::trace::testing::Made;
+use crate::testing::Made;
 
 fn picture<'a>(outcome: &'a Outcome, name: &str) -> &'a Picture {
     let found = outcome.pictures.iter().find(|picture| picture.name == name);

@@ -5,7 +5,7 @@ use super::survey::below_each_other;
 use super::{Across, Kind, Made, ReportRecipe};
 use crate::report::{self, ArgumentSpec, BASE, MANGLED, Takes};
 use crate::sheet::Sheet;
-use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS, TableSpec};
+use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS, TableSpec};
 
 const TABLES: &[&TableSpec] = &[&NVTX_EVENTS, &STRING_IDS, &RUNTIME, &KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE];
 

@@ -2,7 +2,7 @@
 
 use super::tests::{decimals, inputs, integers, surveyed, table, texts};
 use crate::sheet::Values;
-use crate::trace::testing::Made;
+use crate::testing::Made;
 
 /// Two steps, the second one with a part; a kernel outside all ranges on the thread of the ranges and one on another.
 fn one() -> Made {

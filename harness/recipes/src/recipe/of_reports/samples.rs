@@ -1,10 +1,10 @@
 //! Samples of NICs, switches and GPUs as rows with names: what several recipes read.
 
-use crate::source::nsys_export::ExportError;
-use crate::tables::{
+use nsys::export::ExportError;
+use nsys::tables::{
     GENERIC_EVENTS, GPU_METRICS, TARGET_INFO_GPU_METRICS, TARGET_INFO_NETWORK_METRICS, TableSpec,
 };
-use crate::trace::Trace;
+use nsys::trace::Trace;
 use std::collections::{BTreeSet, HashMap};
 
 /// One interval of one counter of one device.

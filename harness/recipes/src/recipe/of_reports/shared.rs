@@ -1,10 +1,10 @@
 //! What several recipes over one report have in common: how much of it may be kept, and who is still to read which table.
-//! How columns are kept is told in `source::nsys_export`.
+//! How columns are kept is told in `nsys::export`.
 
 use super::{PICTURES, ReportRecipe, diff, group_of};
 use crate::report::Arguments;
-use crate::tables::{META_DATA_EXPORT, MPI_RANKS, SESSION_START, STRING_IDS, SYSTEM_ENV};
-use crate::trace::{TIMED, Trace};
+use nsys::tables::{META_DATA_EXPORT, MPI_RANKS, SESSION_START, STRING_IDS, SYSTEM_ENV};
+use nsys::trace::{TIMED, Trace};
 use std::collections::BTreeMap;
 
 /// All open reports together keep no more columns than this.
@@ -41,8 +41,8 @@ mod tests {
     use super::super::tests::inputs;
     use super::super::{COMPOSITE, LIST, Survey};
     use super::*;
-    use crate::source::nsys_export::Decoded;
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
+    use nsys::export::Decoded;
 
     /// Kernels with their calls in ranges of steps, those of NCCL too.
     fn made() -> Made {

@@ -6,7 +6,7 @@ use crate::picture::{Axis, Figure, Line, Lines, Picture};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::steps::{Asked, Figures, Found, Source, Step, Window, figures, of_trace, window};
-use crate::tables::{GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
+use nsys::tables::{GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
 use std::collections::BTreeMap;
 
 pub(super) const STEPS: ReportRecipe = ReportRecipe {

@@ -1,8 +1,8 @@
 //! Steps over several reports: ranges, capture ranges, kernels, graphs, and reports that have none.
 
 use super::tests::{decimals, inputs, integers, surveyed, table, texts};
-use crate::tables::GRAPH_TRACE;
-use crate::trace::testing::{Made, PROCESS};
+use crate::testing::{Made, PROCESS};
+use nsys::tables::GRAPH_TRACE;
 
 /// Ranges of these numbers, 1000 ns apart and 900 long, the last one longer.
 fn ranged(numbers: &[i64]) -> Made {

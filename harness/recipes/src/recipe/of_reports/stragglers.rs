@@ -7,7 +7,7 @@ use crate::recipe::stragglers::taken::{Report, Taken, clock, evidence, shown, ta
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::stragglers::{Evidence, Judgement, Limits, RankResult, Verdict, Who, judge};
-use crate::tables::{
+use nsys::tables::{
     KERNEL, NVTX_EVENTS, NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS, NVTX_PAYLOAD_SCHEMA_ENTRIES,
     NVTX_PAYLOAD_SCHEMAS, RUNTIME, SESSION_START, STRING_IDS, SYSTEM_ENV,
 };

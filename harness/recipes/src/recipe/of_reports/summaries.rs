@@ -3,12 +3,12 @@
 use super::{Kind, ReportRecipe};
 use crate::report::{self, ArgumentSpec, Groups, Takes};
 use crate::sheet::Quantity;
-use crate::source::nsys_export::ExportError;
-use crate::tables::{
+use nsys::export::ExportError;
+use nsys::tables::{
     KERNEL, MEMCPY, MEMCPY_OPER, MEMSET, MPI_COLLECTIVES, MPI_OTHER, MPI_P2P, MPI_START_WAIT, NVTX_EVENTS,
     OSRT_API, RUNTIME, STRING_IDS,
 };
-use crate::trace::Trace;
+use nsys::trace::Trace;
 
 pub(super) const CUDA_API_SUM: ReportRecipe = ReportRecipe {
     name: "cuda_api_sum",
@@ -121,7 +121,7 @@ fn mpi(trace: &Trace) -> Result<Option<Groups>, ExportError> {
         .collect();
     for group in &mut ranges.of_row {
         if of_mpi.get(*group as usize).is_none_or(Option::is_none) {
-            *group = crate::figures::NO_GROUP;
+            *group = nsys::trace::NO_GROUP;
         }
     }
     ranges.labels =

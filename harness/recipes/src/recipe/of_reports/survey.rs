@@ -17,9 +17,9 @@ use crate::figures::{Grouped, Tally};
 use crate::picture::Picture;
 use crate::report::Arguments;
 use crate::sheet::Sheet;
-use crate::source::nsys_export::ExportError;
-use crate::tables::{GENERIC_EVENTS, MPI_RANKS, NVTX_EVENTS};
-use crate::trace::{Filter, Trace};
+use nsys::export::ExportError;
+use nsys::tables::{GENERIC_EVENTS, MPI_RANKS, NVTX_EVENTS};
+use nsys::trace::{Filter, Trace};
 use sheets::files;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -161,10 +161,7 @@ fn taken(survey: &Survey, input: &Input, trace: &mut Trace, of_all: &[OfAll]) ->
 
 /// How often each table of a report was gone through for all of these recipes.
 #[cfg(test)]
-pub(super) fn decoded(
-    survey: &Survey,
-    input: &Input,
-) -> BTreeMap<&'static str, crate::source::nsys_export::Decoded> {
+pub(super) fn decoded(survey: &Survey, input: &Input) -> BTreeMap<&'static str, nsys::export::Decoded> {
     let mut trace = Trace::open_shared(&input.path, shared::ROOM).expect("opens");
     let of_all: Vec<OfAll> = survey.asked.iter().map(|(recipe, _)| OfAll::begin(recipe)).collect();
     taken(survey, input, &mut trace, &of_all);

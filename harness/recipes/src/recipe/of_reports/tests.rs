@@ -3,7 +3,7 @@
 use super::part_tests::both_ways;
 use super::*;
 use crate::sheet::Values;
-use crate::source::nsys_export::testing::{parquet, sqlite};
+use crate::testing::exports::{parquet, sqlite};
 use std::path::PathBuf;
 
 pub(super) fn inputs(paths: Vec<PathBuf>) -> Vec<Input> {
@@ -66,7 +66,7 @@ fn is_declared(recipe: &ReportRecipe, picture: &str) -> bool {
 
 #[test]
 fn recipes_give_the_pictures_that_they_declare() {
-    let made = crate::trace::testing::Made::begin();
+    let made = crate::testing::Made::begin();
     made.string(1, "cudaLaunchKernel_v7000")
         .string(2, "gemm")
         .string(3, "gemm")
@@ -178,12 +178,12 @@ fn what_a_report_lost_comes_first_and_is_marked() {
 
 #[test]
 fn calls_stand_beside_what_they_launched() {
-    use crate::trace::testing::{Made, PROCESS};
+    use crate::testing::{Made, PROCESS};
     let made = Made::begin();
     made.string(1, "cudaLaunchKernel_v7000").string(2, "gemm").string(3, "cudaMemset_v3020");
     made.call((0, 10), 7, 100, 1).call((20, 30), 7, 101, 3).call((40, 50), 7, 102, 1);
     made.put(
-        &crate::tables::KERNEL,
+        &nsys::tables::KERNEL,
         &[
             ("start", 12.into()),
             ("end", 18.into()),
@@ -196,7 +196,7 @@ fn calls_stand_beside_what_they_launched() {
         ],
     );
     made.put(
-        &crate::tables::MEMSET,
+        &nsys::tables::MEMSET,
         &[
             ("start", 32.into()),
             ("end", 33.into()),
@@ -220,7 +220,7 @@ fn calls_stand_beside_what_they_launched() {
 
 #[test]
 fn metrics_of_gpus_as_older_reports_have_them_are_read_from_their_json() {
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
     let made = Made::begin();
     for (at, text) in [
         (0i64, r#"{"NVLink RX Throughput [%]": "10", "SM Active": "50"}"#),
@@ -228,7 +228,7 @@ fn metrics_of_gpus_as_older_reports_have_them_are_read_from_their_json() {
         (2, "no json"),
     ] {
         let row = [("timestamp", at.into()), ("typeId", 0x0102i64.into()), ("data", text.to_owned().into())];
-        made.put(&crate::tables::GENERIC_EVENTS, &row);
+        made.put(&nsys::tables::GENERIC_EVENTS, &row);
     }
     let outcome = surveyed("nvlink_sum", &[], &inputs(vec![made.path()]));
     let rows = table(&outcome, "rows");
@@ -245,10 +245,10 @@ fn metrics_of_gpus_as_older_reports_have_them_are_read_from_their_json() {
 
 #[test]
 fn gpus_that_were_sampled_without_nvlink_are_an_answer() {
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
     let made = Made::begin();
     let row = [("timestamp", 0.into()), ("typeId", 1.into()), ("metricId", 5.into()), ("value", 7.into())];
-    made.put(&crate::tables::GPU_METRICS, &row);
+    made.put(&nsys::tables::GPU_METRICS, &row);
     let outcome = surveyed("nvlink_sum", &[], &inputs(vec![made.path()]));
     assert_eq!(table(&outcome, "rows").height(), 0);
     assert!(
@@ -258,13 +258,13 @@ fn gpus_that_were_sampled_without_nvlink_are_an_answer() {
 
 #[test]
 fn mpi_as_a_domain_of_ranges_is_read_where_there_are_no_tables_of_it() {
-    use crate::trace::nvtx::DOMAIN;
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
+    use nsys::trace::nvtx::DOMAIN;
     let made = Made::begin();
     made.event(DOMAIN, 7, &[("domainId", 4.into()), ("text", "MPI".to_owned().into())]);
     made.range((0, 9), 7, "step");
     made.event(
-        crate::trace::nvtx::PUSH_POP,
+        nsys::trace::nvtx::PUSH_POP,
         7,
         &[
             ("start", 1.into()),

@@ -2,8 +2,8 @@
 
 use super::{Kind, ReportRecipe};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::tables::{NVTX_EVENTS, STRING_IDS};
-use crate::trace::balance::Balance;
+use nsys::tables::{NVTX_EVENTS, STRING_IDS};
+use nsys::trace::balance::Balance;
 
 pub(super) const NVTX_UNBALANCED: ReportRecipe = ReportRecipe {
     name: "nvtx_unbalanced",
@@ -37,7 +37,7 @@ pub(super) const NVTX_UNBALANCED: ReportRecipe = ReportRecipe {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{inputs, integers, surveyed, table, texts};
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
 
     #[test]
     fn each_range_that_lacks_a_half_is_a_row_of_its_report() {

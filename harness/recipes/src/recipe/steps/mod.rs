@@ -4,15 +4,15 @@
 #[cfg(test)]
 mod tests;
 
-use super::cuda_gpu_kern_sum::loss;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
-use crate::finding::Finding;
-use crate::metric::{Blames, Dim, Dims, MetricSpec};
-use crate::source::nsys_export::ExportError;
 use crate::steps::{Asked, Figures, Found, figures, of_trace};
-use crate::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
-use crate::trace::Trace;
-use crate::unit::{Better, Unit};
+use metric::finding::Finding;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, Dims, MetricSpec};
+use nsys::export::ExportError;
+use nsys::loss::loss;
+use nsys::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
+use nsys::trace::Trace;
 use std::collections::BTreeMap;
 
 const OF_RANK: &[Dim] = &[Dim::Rank, Dim::Node];

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::recipe::Workload;
-use crate::trace::testing::Made;
+use crate::testing::Made;
 use std::path::PathBuf;
 
 fn job(paths: &[PathBuf]) -> JobInput {

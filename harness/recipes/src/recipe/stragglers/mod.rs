@@ -6,14 +6,14 @@ pub(crate) mod taken;
 mod tests;
 
 use self::taken::{Report, Taken};
-use super::cuda_gpu_kern_sum::loss;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
-use crate::finding::Finding;
-use crate::metric::{Blames, Dim, MetricSpec};
 use crate::stragglers::{Culprit, Evidence, Judgement, Limits, Rounds, Verdict, Who, judge};
-use crate::tables::{DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, RUNTIME, SESSION_START, STRING_IDS, SYSTEM_ENV};
-use crate::trace::Trace;
-use crate::unit::{Better, Unit};
+use metric::finding::Finding;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, MetricSpec};
+use nsys::loss::loss;
+use nsys::tables::{DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, RUNTIME, SESSION_START, STRING_IDS, SYSTEM_ENV};
+use nsys::trace::Trace;
 
 const LATE: MetricSpec = MetricSpec {
     name: "straggler.late",

@@ -1,13 +1,13 @@
 //! What is taken of one report to tell stragglers by: of each of its GPUs the kernels of communication with their
 //! communicators, and how long the kernels that compute lasted. It is small beside the report.
 
-use crate::nccl::{Call, Function, NcclCalls};
-use crate::recipe::cuda_gpu_kern_sum::{class_of_both, communicates};
-use crate::source::nsys_export::ExportError;
+use crate::kernel_class::{class_of_both, communicates};
 use crate::stragglers::robust::median;
 use crate::stragglers::{Compute, Evidence, Kind, Rank, Work};
-use crate::tables::KERNEL;
-use crate::trace::{Keys, Part, Trace};
+use nsys::export::ExportError;
+use nsys::nccl::{Call, Function, NcclCalls};
+use nsys::tables::KERNEL;
+use nsys::trace::{Keys, Part, Trace};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
@@ -119,7 +119,7 @@ struct Told {
 
 impl Told {
     fn of(calls: &NcclCalls) -> Told {
-        let key = |kernel: &crate::nccl::Kernel| Key {
+        let key = |kernel: &nsys::nccl::Kernel| Key {
             start: kernel.start,
             end: kernel.end,
             device: kernel.device,

@@ -1,7 +1,6 @@
 //! Small reports of four ranks on two hosts, and every way in which nobody can be said to be late.
 
 use super::*;
-use crate::nccl::testing;
 use crate::picture::Figure;
 use crate::recipe::Workload;
 use crate::recipe::of_reports::part_tests::both_ways;
@@ -9,8 +8,9 @@ use crate::recipe::of_reports::{self, Input, Outcome, Survey};
 use crate::report::Arguments;
 use crate::sheet::{Sheet, Values};
 use crate::stragglers::Kind;
-use crate::tables;
-use crate::trace::testing::Made;
+use crate::testing::Made;
+use crate::testing::nccl as testing;
+use nsys::tables;
 use std::path::PathBuf;
 
 const MS: i64 = 1_000_000;
@@ -296,7 +296,7 @@ fn the_gpus_of_one_report_are_held_against_each_other() {
                 ("demangledName", 2),
                 ("shortName", 2),
                 ("correlationId", number),
-                ("globalPid", crate::trace::testing::PROCESS),
+                ("globalPid", crate::testing::PROCESS),
             ];
             let row: Vec<_> = row.into_iter().map(|(name, value)| (name, value.into())).collect();
             made.put(&tables::KERNEL, &row);

@@ -1,5 +1,5 @@
 //! How a training went, from the log that it prints: how long its steps took, what it got through, whether its loss is a
-//! number and falls. How logs are read is told in `source::training_log`; why a training stopped, in `stopped`.
+//! number and falls. How logs are read is told in `logs::training_log`; why a training stopped, in `stopped`.
 
 pub mod raised;
 mod reckoned;
@@ -11,10 +11,10 @@ mod window;
 use self::reckoned::{Extent, Throughput};
 use super::efa_traffic;
 use super::{Failure, FileRole, InputFile, JobInput, Output, RecipeSpec, TrainingFacts, Workload};
-use crate::finding::Finding;
-use crate::metric::{Blames, Dim, MetricSpec};
-use crate::source::training_log::{self as source, Dialect, Series, StepLine, TrainerSummary, figures};
-use crate::unit::{Better, Unit};
+use logs::training_log::{self as source, Dialect, Series, StepLine, TrainerSummary, figures};
+use metric::finding::Finding;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, MetricSpec};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;

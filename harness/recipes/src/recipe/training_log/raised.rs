@@ -2,7 +2,7 @@
 //! did speaks against a node; an exception of the program is nobody's, and of two ends that do not meet either may be at fault.
 
 use super::{Failure, JobInput, failure};
-use crate::source::torch_failure::Account;
+use logs::torch_failure::Account;
 
 /// What torch's own account comes to, if it names a failure. `shown` is the file that the lines stand in.
 pub fn failed_by(job: &JobInput, account: &Account, shown: &str, by: Option<&String>) -> Option<Failure> {

@@ -2,8 +2,8 @@
 //! is said.
 
 use super::TrainingFacts;
-use crate::finding::Finding;
-use crate::source::training_log::{Figures, Series, StepLine, TrainerSummary, figures};
+use logs::training_log::{Figures, Series, StepLine, TrainerSummary, figures};
+use metric::finding::Finding;
 
 #[derive(Debug, Default)]
 pub struct Throughput {

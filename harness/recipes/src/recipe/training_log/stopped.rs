@@ -3,10 +3,10 @@
 
 use super::raised::failed_by;
 use super::{Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure};
-use crate::finding::Finding;
-use crate::source::nccl_debug::timed_out;
-use crate::source::stream::{Piece, Pieces};
-use crate::source::torch_failure::Reader;
+use logs::nccl_debug::timed_out;
+use logs::stream::{Piece, Pieces};
+use logs::torch_failure::Reader;
+use metric::finding::Finding;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;

@@ -1,8 +1,8 @@
 //! Logs written into a folder, and what the recipe makes of them.
 
 use super::*;
-use crate::metric::Metric;
 use crate::recipe::window::Asked;
+use metric::Metric;
 use std::path::Path;
 
 pub const FACTS: TrainingFacts = TrainingFacts {

@@ -3,12 +3,12 @@
 
 use super::reckoned::{Extent, Throughput};
 use super::{TrainingFacts, of_job};
-use crate::finding::Finding;
-use crate::metric::MetricSpec;
 use crate::recipe::window::Asked;
 use crate::recipe::{JobInput, Output};
-use crate::source::training_log::Series;
-use crate::unit::{Better, Unit};
+use logs::training_log::Series;
+use metric::MetricSpec;
+use metric::finding::Finding;
+use metric::unit::{Better, Unit};
 
 const STEP_TIME: MetricSpec = of_job(
     "train.window_step_time",

@@ -2,17 +2,18 @@
 //! NICs. Whether the
 //! window is the one that was asked for is told elsewhere: of another one nothing is measured.
 
-use super::{Asked, MARKS};
-use crate::finding::Finding;
-use crate::metric::{Blames, Dim, MetricSpec};
+use super::Asked;
 use crate::recipe::efa_traffic::analysis::{DirectionMap, sent_within};
 use crate::recipe::{FileRole, InputFile, JobInput, Output, Workload, training_log};
-use crate::source::efa_counters::{self, Capture};
-use crate::source::nsys_export::ExportError;
 use crate::steps::Found;
-use crate::trace::Trace;
-use crate::trace::nvtx::Ranges;
-use crate::unit::{Better, Unit};
+use logs::efa_counters::{self, Capture};
+use logs::window_mark::MARKS;
+use metric::finding::Finding;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, MetricSpec};
+use nsys::export::ExportError;
+use nsys::trace::Trace;
+use nsys::trace::nvtx::Ranges;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -6,16 +6,17 @@ mod measured;
 mod tests;
 
 use self::measured::{EFA_PER_STEP, EFA_UNKNOWN, REACHED, STEP_TIME, Span, Spans, UNTIMED};
-use super::cuda_gpu_kern_sum::loss;
 use super::{Doubt, FileRole, InputFile, JobInput, LIST, Output, RecipeSpec, Workload};
-use crate::finding::Finding;
-use crate::metric::{Blames, Dim, Dims, MetricSpec};
-use crate::source::nsys_export::ExportError;
 use crate::steps::{Asked as Sought, Source, of_trace, stem};
-use crate::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
-use crate::trace::Trace;
-use crate::trace::nvtx::Ranges;
-use crate::unit::{Better, Unit};
+use logs::window_mark::{MARKS, Mark};
+use metric::finding::Finding;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, Dims, MetricSpec};
+use nsys::export::ExportError;
+use nsys::loss::loss;
+use nsys::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
+use nsys::trace::Trace;
+use nsys::trace::nvtx::Ranges;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,9 +64,6 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     run: &run,
 };
 
-/// The name of the ranges by which a hook marks steps; the number stands behind it.
-pub const MARKS: &str = "harness step";
-
 /// A window as it was asked for, with both ends, and what was told where it was opened, by rank.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
@@ -82,24 +80,6 @@ impl Asked {
     pub fn count(&self) -> u64 {
         self.last.saturating_sub(self.first) + 1
     }
-}
-
-/// What a hook or a watcher tells of its window.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
-    /// `hook` or `watch`.
-    pub way: String,
-    /// The first step in it.
-    #[serde(default)]
-    pub opened: Option<u64>,
-    /// The last step that ended before it was closed.
-    #[serde(default)]
-    pub closed: Option<u64>,
-    /// How many steps the program went through.
-    #[serde(default)]
-    pub steps: Option<u64>,
-    #[serde(default)]
-    pub error: Option<String>,
 }
 
 /// What a report shows of steps.

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::recipe::{TrainingFacts, Workload};
-use crate::source::efa_counters::{self, Capture, Clock, Device, Phase, Reading};
-use crate::tables::SESSION_START;
-use crate::trace::testing::Made;
+use crate::testing::Made;
+use logs::efa_counters::{self, Capture, Clock, Device, Phase, Reading};
+use nsys::tables::SESSION_START;
 
 fn job(made: &Made, asked: (u64, u64), mark: Option<Mark>) -> JobInput {
     let node = |rank| format!("n{rank}");

@@ -8,12 +8,12 @@ use super::summary::fitting;
 use super::{Arguments, ReportSpec};
 use crate::figures::{Figure, Gathered, Grouped, Keeps};
 use crate::sheet::Sheet;
-use crate::source::nsys_export::ExportError;
-use crate::tables::{KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
-use crate::trace::launches::Calls;
-use crate::trace::nesting::{Thread, threads};
-use crate::trace::nvtx::{Ranges, Style};
-use crate::trace::{Part, Trace, pid_of, tid_of};
+use nsys::export::ExportError;
+use nsys::tables::{KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
+use nsys::trace::launches::Calls;
+use nsys::trace::nesting::{Thread, threads};
+use nsys::trace::nvtx::{Ranges, Style};
+use nsys::trace::{Part, Trace, pid_of, tid_of};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 
@@ -182,7 +182,7 @@ const MOST_LOOKS: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::super::tests::lines;
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
 
     #[test]
     fn kernels_are_summed_within_ranges_by_name_style_and_thread() {

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn numbers_that_another_account_contradicts_are_neither_good_nor_bad() {
-    let doubt = |metrics: &str, size: u64| recipes::recipe::Doubt {
+    let doubt = |metrics: &str, size: u64| metric::lacks::Doubt {
         metrics: vec![metrics.into()],
         dims: Dims::new().with(Dim::SizeBytes, size),
         cause: "profile-disagrees".into(),

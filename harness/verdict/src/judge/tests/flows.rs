@@ -1,8 +1,8 @@
 //! The ring of flows: one verdict per NIC, or one per node that names its odd NICs, and whom the flows speak against.
 
 use super::*;
+use logs::flow_log::GapKind;
 use model::artefact::Culprit;
-use recipes::source::flow_log::GapKind;
 
 const RATE: f64 = 12.0;
 

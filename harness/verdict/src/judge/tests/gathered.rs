@@ -46,7 +46,7 @@ fn each_cause_why_numbers_cannot_be_compared_has_its_own_advice() {
         ("cut", "space on the shared folder"),
     ] {
         world.analysis().not_comparable =
-            Some(recipes::recipe::NotComparable { cause: cause.into(), why: "seen".into() });
+            Some(metric::lacks::NotComparable { cause: cause.into(), why: "seen".into() });
         let next = world.one().next.unwrap_or_default();
         assert!(next.contains(advice), "{cause}: {next}");
     }
@@ -150,7 +150,7 @@ fn a_job_behind_a_shut_gate_keeps_the_gates_own_cause() {
     world.case.assertions[0].jobs = vec!["j".into(), "k".into()];
     world.analysis().findings.push(Finding::new("row-cut", "cut"));
     world.analysis().not_comparable =
-        Some(recipes::recipe::NotComparable { cause: "wrong-ranks".into(), why: "seen".into() });
+        Some(metric::lacks::NotComparable { cause: "wrong-ranks".into(), why: "seen".into() });
     let bad: Vec<Option<String>> =
         world.judged().outcomes.jobs.into_iter().map(|job| job.bad.map(|bad| bad.cause)).collect();
     assert_eq!(bad, [Some("wrong-ranks".to_owned()), None]);

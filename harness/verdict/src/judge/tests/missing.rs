@@ -79,7 +79,7 @@ fn every_kind_of_broken_output_is_a_reason_and_other_findings_are_none() {
         ("clock-jump", "not-measured"),
     ] {
         let mut world = World::new(at_least(1.0));
-        world.analysis().findings.push(recipes::finding::Finding::new(code, "seen"));
+        world.analysis().findings.push(metric::finding::Finding::new(code, "seen"));
         assert_eq!(world.one().cause.as_deref(), Some(cause), "{code}");
     }
 }
@@ -117,7 +117,7 @@ fn ranks_that_are_wrong_have_their_own_advice() {
     let mut world = World::new(at_least(1.0)).saw(2.0);
     for (cause, advice) in [("wrong-ranks", "srun --mpi=list"), ("cut", "space on the shared folder")] {
         world.analysis().not_comparable =
-            Some(recipes::recipe::NotComparable { cause: cause.into(), why: "seen".into() });
+            Some(metric::lacks::NotComparable { cause: cause.into(), why: "seen".into() });
         let next = world.one().next.unwrap_or_default();
         assert!(next.contains(advice), "{cause}: {next}");
     }
@@ -145,7 +145,7 @@ fn an_outcome_tells_its_kind_its_cause_and_what_failed() {
     assert_eq!((bad.cause.as_str(), bad.node), ("hang", None));
     world.jobs.jobs[0].end = Ended::Exited { code: 0 };
     world.analysis().not_comparable =
-        Some(recipes::recipe::NotComparable { cause: "wrong-ranks".into(), why: "seen".into() });
+        Some(metric::lacks::NotComparable { cause: "wrong-ranks".into(), why: "seen".into() });
     let bad = world.judged().outcomes.jobs.remove(0).bad.expect("not comparable");
     assert_eq!(bad.cause, "wrong-ranks");
 }

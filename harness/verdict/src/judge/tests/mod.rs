@@ -17,14 +17,14 @@ mod twins;
 mod words;
 
 use super::*;
+use metric::lacks::NotComparable;
+use metric::op::Op;
+use metric::unit::{Better, Unit};
+use metric::{Dims, Metric};
 use model::artefact::{
     BaselineNumbers, CollectedFile, FileKind, JobAnalysis, JobRecord, MissingFile, PlannedBaseline,
     PlannedBound, PlannedJob, WorkloadFacts, WorkloadFailure,
 };
-use recipes::metric::{Dims, Metric};
-use recipes::op::Op;
-use recipes::recipe::NotComparable;
-use recipes::unit::{Better, Unit};
 use std::sync::Arc;
 
 /// A case of two nodes and one job, whose parts a test changes as it needs.
@@ -425,7 +425,7 @@ fn a_job_on_other_ranks_than_declared_makes_nothing_but_inconclusive() {
     for value in [1.0, 100.0] {
         let mut world = World::new(at_least(10.0)).saw(value);
         world.analysis().not_comparable =
-            Some(recipes::recipe::NotComparable { cause: "wrong-ranks".into(), why: "8 ranks of 16".into() });
+            Some(metric::lacks::NotComparable { cause: "wrong-ranks".into(), why: "8 ranks of 16".into() });
         let verdict = world.one();
         assert_eq!((verdict.status, verdict.cause.as_deref()), (Status::Inconclusive, Some("wrong-ranks")));
         // A job that ended badly is that first.

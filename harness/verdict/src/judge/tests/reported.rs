@@ -1,8 +1,8 @@
 //! Numbers that neither pass nor fail: what only warns, and what a node's software is too old to give.
 
 use super::*;
+use metric::lacks::Absent;
 use model::artefact::CaseEnd;
-use recipes::recipe::Absent;
 
 fn drops(warn: bool, value: f64) -> World {
     let bound = PlannedBound { at_most: Some(0.0), warn, ..PlannedBound::default() };

@@ -1,7 +1,7 @@
 //! Numbers that are read from profiler reports: why they are missing, and whose report it is.
 
 use super::*;
-use recipes::finding::Finding;
+use metric::finding::Finding;
 
 fn world(findings: &[(&str, Option<&str>)]) -> World {
     let mut world = World::new(at_least(0.95));

@@ -1,8 +1,8 @@
 //! Whom the reports of a job speak against, where they do.
 
 use super::*;
+use metric::finding::Finding;
 use model::artefact::Culprit;
-use recipes::finding::Finding;
 
 /// A rank of one of two nodes is late.
 fn late(metric: &str) -> World {

@@ -1,7 +1,7 @@
 //! Counters that a node does not have at all, since its EFA driver is older than they are. One that is there on some of a
 //! node's devices and not on others is no such counter: that is a gap in what was read.
 
-use crate::source::efa_counters::{Capture, Reading};
+use logs::efa_counters::{Capture, Reading};
 
 /// The release of the EFA driver that brought them.
 pub const SINCE_DRIVER: &str = "2.17";
@@ -38,7 +38,7 @@ pub fn counters(capture: &Capture, devices: &[&[&Reading]]) -> Vec<&'static str>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::efa_counters::{Clock, Device, MissingCounter, Phase};
+    use logs::efa_counters::{Clock, Device, MissingCounter, Phase};
 
     /// Two devices; by device whether it has the counter, and whether the sampler reported it as missing.
     fn absent(devices: [(bool, bool); 2]) -> Vec<&'static str> {

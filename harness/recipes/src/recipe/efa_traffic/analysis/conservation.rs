@@ -4,8 +4,8 @@
 
 use super::device::{DeviceRead, moved};
 use super::notes::Notes;
-use crate::finding::Finding;
-use crate::source::efa_counters::{Phase, Reading};
+use logs::efa_counters::{Phase, Reading};
+use metric::finding::Finding;
 
 /// What one device has more than its parts, outward and inward; zero where the law holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

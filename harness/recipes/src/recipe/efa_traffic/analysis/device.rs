@@ -4,7 +4,7 @@
 use super::conservation::{RX, TX};
 use super::notes::Notes;
 use super::{DirectionMap, NicTraffic, last_of};
-use crate::source::efa_counters::{Capture, Device, Phase, Reading, Step};
+use logs::efa_counters::{Capture, Device, Phase, Reading, Step};
 
 /// Where the counters stand in a capture's readings; nothing for one that the sampler does not know.
 pub struct Columns<'a> {

@@ -29,8 +29,8 @@ pub use within::sent_within;
 use self::conservation::Conservation;
 use self::device::{Columns, DeviceRead};
 use self::notes::Notes;
-use crate::finding::Finding;
-use crate::source::efa_counters::{Capture, Phase, Reading, Reason};
+use logs::efa_counters::{Capture, Phase, Reading, Reason};
+use metric::finding::Finding;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A node of the job, and the devices that its instance's profile lists.

@@ -1,7 +1,7 @@
 //! The findings of one node while they are collected: many devices with the same trouble are one finding with a list.
 
-use crate::finding::Finding;
-use crate::source::efa_counters::Capture;
+use logs::efa_counters::Capture;
+use metric::finding::Finding;
 use std::collections::BTreeMap;
 
 pub struct Notes<'a> {

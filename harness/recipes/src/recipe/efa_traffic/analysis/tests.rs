@@ -2,7 +2,7 @@
 //! touches, and no others.
 
 use super::*;
-use crate::source::efa_counters::{BadReading, Clock, Device, End};
+use logs::efa_counters::{BadReading, Clock, Device, End};
 
 const COLUMNS: [&str; 12] = [
     "tx_bytes",

@@ -2,7 +2,7 @@
 //! to have grown evenly from the one to the other. Where that would be mostly a guess there is no number.
 
 use super::DirectionMap;
-use crate::source::efa_counters::{Capture, Reading, Step};
+use logs::efa_counters::{Capture, Reading, Step};
 
 /// So many intervals of the sampler must fit between the moments: of fewer, most is a guess.
 const FEWEST: f64 = 2.0;
@@ -78,7 +78,7 @@ fn at(grown: &[(f64, f64)], moment: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::efa_counters::{Clock, Device, Phase};
+    use logs::efa_counters::{Clock, Device, Phase};
 
     const BEGIN_US: u64 = 1_700_000_000_000_000;
 

@@ -3,10 +3,10 @@
 
 use super::BREAKDOWN;
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::{ExportError, Rows};
 use crate::spans::Spans;
-use crate::tables::{ANALYSIS_DETAILS, KERNEL, MEMCPY, MEMSET, TableSpec};
-use crate::trace::Trace;
+use nsys::export::{ExportError, Rows};
+use nsys::tables::{ANALYSIS_DETAILS, KERNEL, MEMCPY, MEMSET, TableSpec};
+use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 

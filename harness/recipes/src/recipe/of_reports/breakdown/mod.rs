@@ -11,12 +11,10 @@ use super::{Across, Kind, Made, Of, ReportRecipe};
 use crate::busy::{Busy, Sets, Shares};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet, visible};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{
-    ANALYSIS_DETAILS, GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS,
-};
-use crate::trace::Trace;
 use compat::Compat;
+use nsys::export::ExportError;
+use nsys::tables::{ANALYSIS_DETAILS, GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS};
+use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 
 pub(super) const BREAKDOWN: ReportRecipe = ReportRecipe {

@@ -2,10 +2,10 @@
 
 use super::Row;
 use crate::busy::{Busy, Sets, TABLES};
-use crate::source::nsys_export::ExportError;
-use crate::trace::launches::Calls;
-use crate::trace::nvtx::Ranges;
-use crate::trace::{Trace, process_of};
+use nsys::export::ExportError;
+use nsys::trace::launches::Calls;
+use nsys::trace::nvtx::Ranges;
+use nsys::trace::{Trace, process_of};
 use std::collections::{BTreeMap, HashMap};
 
 /// Steps of one process are numbered in the order of their beginnings. A GPU on which a step launched nothing has no row

@@ -2,8 +2,8 @@
 
 use crate::recipe::of_reports::Outcome;
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
-use crate::tables::{ANALYSIS_DETAILS, GRAPH_TRACE, KERNEL, MEMCPY};
-use crate::trace::testing::{Made, OTHER_PROCESS, PROCESS};
+use crate::testing::{Made, OTHER_PROCESS, PROCESS};
+use nsys::tables::{ANALYSIS_DETAILS, GRAPH_TRACE, KERNEL, MEMCPY};
 
 const NCCL: i64 = 1;
 const GEMM: i64 = 3;

@@ -4,13 +4,13 @@ use super::WHOLE;
 use crate::recipe::of_reports::{Kind, ReportRecipe};
 use crate::report::MPI_SOURCES;
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{
+use nsys::export::ExportError;
+use nsys::tables::{
     MPI_COLLECTIVES, MPI_OTHER, MPI_P2P, MPI_START_WAIT, NVTX_EVENTS, STRING_IDS, TableSpec, UCP,
     UCP_PROGRESS, UCP_SUBMIT,
 };
-use crate::trace::nvtx::{Domains, MARK, PUSH_POP, START_END};
-use crate::trace::{Trace, pid_of, tid_of};
+use nsys::trace::nvtx::{Domains, MARK, PUSH_POP, START_END};
+use nsys::trace::{Trace, pid_of, tid_of};
 
 pub const NVTX: ReportRecipe = ReportRecipe {
     name: "NVTX",

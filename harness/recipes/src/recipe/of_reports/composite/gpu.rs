@@ -3,9 +3,9 @@
 use super::{Numbers, WHOLE};
 use crate::recipe::of_reports::{Kind, ReportRecipe};
 use crate::sheet::{Column, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, STRING_IDS, TableSpec};
-use crate::trace::{Trace, pid_of};
+use nsys::export::ExportError;
+use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, STRING_IDS, TableSpec};
+use nsys::trace::{Trace, pid_of};
 
 pub const CUDA_GPU: ReportRecipe = ReportRecipe {
     name: "CUDA_GPU",

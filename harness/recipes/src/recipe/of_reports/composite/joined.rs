@@ -3,10 +3,10 @@
 use super::{Numbers, WHOLE};
 use crate::recipe::of_reports::{Kind, ReportRecipe};
 use crate::sheet::{Column, Sheet};
-use crate::source::nsys_export::{ExportError, Rows};
-use crate::tables::{KERNEL, MEMCPY, MEMSET, RUNTIME, STRING_IDS, TableSpec};
-use crate::trace::launches::{Calls, Launch};
-use crate::trace::{Trace, pid_of, tid_of};
+use nsys::export::{ExportError, Rows};
+use nsys::tables::{KERNEL, MEMCPY, MEMSET, RUNTIME, STRING_IDS, TableSpec};
+use nsys::trace::launches::{Calls, Launch};
+use nsys::trace::{Trace, pid_of, tid_of};
 
 pub const CUDA_COMBINED: ReportRecipe = ReportRecipe {
     name: "CUDA_COMBINED",

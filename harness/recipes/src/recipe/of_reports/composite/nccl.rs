@@ -1,13 +1,13 @@
 //! Ranges of NCCL as NVTX has them, with their payloads as JSON and as what these say.
 
 use super::WHOLE;
-use crate::nccl::{NcclCalls, TABLES, is_of_nccl};
 use crate::recipe::of_reports::{Kind, ReportRecipe};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::tables::NVTX_EVENTS;
-use crate::trace::nvtx::{Domains, MARK, PUSH_POP, START_END};
-use crate::trace::{Trace, pid_of, tid_of};
+use nsys::export::ExportError;
+use nsys::nccl::{NcclCalls, TABLES, is_of_nccl};
+use nsys::tables::NVTX_EVENTS;
+use nsys::trace::nvtx::{Domains, MARK, PUSH_POP, START_END};
+use nsys::trace::{Trace, pid_of, tid_of};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -72,7 +72,7 @@ fn ranges(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
         })
         .collect();
     let plain = Quantity::Plain;
-    let number = |name: &str, value: &dyn Fn(&crate::nccl::Call) -> Option<i64>| {
+    let number = |name: &str, value: &dyn Fn(&nsys::nccl::Call) -> Option<i64>| {
         Column::maybe_integers(name, plain, of_order.iter().map(|call| call.and_then(value)))
     };
     let mut columns =
@@ -88,7 +88,7 @@ fn ranges(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
     columns.push(Column::maybe_integers("pid", plain, order.iter().map(|row| tids.get(*row).map(pid_of))));
     columns.push(Column::maybe_integers("tid", plain, order.iter().map(|row| tids.get(*row).map(tid_of))));
     columns.push(number("bytes", &|call| i64::try_from(call.bytes?).ok()));
-    let communicator = |call: &Option<&crate::nccl::Call>| call.and_then(|call| call.communicator);
+    let communicator = |call: &Option<&nsys::nccl::Call>| call.and_then(|call| call.communicator);
     columns.push(Column::maybe_texts(
         "communicator",
         of_order.iter().map(|call| communicator(call).map(|id| format!("0x{id:x}"))),

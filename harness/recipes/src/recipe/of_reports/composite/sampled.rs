@@ -5,12 +5,12 @@ use crate::recipe::of_reports::generic::{GENERIC_TABLES, generic_values, sources
 use crate::recipe::of_reports::samples::{GpuSamples, NetNames, gpu_of, net_samples};
 use crate::recipe::of_reports::{Kind, ReportRecipe};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{
+use nsys::export::ExportError;
+use nsys::tables::{
     GENERIC_EVENTS, GPU_METRICS, NET_IB_SWITCH_METRIC, NET_NIC_METRIC, NIC_ID_MAP, TARGET_INFO_GPU_METRICS,
     TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO, TableSpec,
 };
-use crate::trace::{Trace, nics};
+use nsys::trace::{Trace, nics};
 use std::collections::BTreeMap;
 
 const PLAIN: Quantity = Quantity::Plain;

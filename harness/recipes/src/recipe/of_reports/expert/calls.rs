@@ -4,8 +4,8 @@ use super::note_none;
 use crate::recipe::of_reports::{Kind, ReportRecipe};
 use crate::report::{ArgumentSpec, Takes, api_name};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::tables::{RUNTIME, STRING_IDS};
-use crate::trace::{Part, pid_of, tid_of};
+use nsys::tables::{RUNTIME, STRING_IDS};
+use nsys::trace::{Part, pid_of, tid_of};
 
 pub(in super::super) const CUDA_API_SYNC: ReportRecipe = ReportRecipe {
     name: "cuda_api_sync",

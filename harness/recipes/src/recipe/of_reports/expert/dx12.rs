@@ -3,9 +3,9 @@
 use super::note_none;
 use crate::recipe::of_reports::{Kind, ReportRecipe};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::ExportError;
-use crate::tables::{DX12_API, DX12_MEMORY_OPERATION, STRING_IDS};
-use crate::trace::{Trace, pid_of, tid_of};
+use nsys::export::ExportError;
+use nsys::tables::{DX12_API, DX12_MEMORY_OPERATION, STRING_IDS};
+use nsys::trace::{Trace, pid_of, tid_of};
 use std::collections::HashMap;
 
 pub(in super::super) const DX12_MEM_OPS: ReportRecipe = ReportRecipe {

@@ -6,7 +6,7 @@ use crate::recipe::of_reports::{Kind, ReportRecipe};
 use crate::report::{ArgumentSpec, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::spans::Spans;
-use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, PROFILER_OVERHEAD};
+use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, PROFILER_OVERHEAD};
 
 pub(in super::super) const GPU_GAPS: ReportRecipe = ReportRecipe {
     name: "gpu_gaps",

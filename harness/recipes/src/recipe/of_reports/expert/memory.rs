@@ -4,10 +4,10 @@ use super::{note_none, was_traced};
 use crate::recipe::of_reports::{Kind, ReportRecipe};
 use crate::report::{api_name, memory_kinds};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::nsys_export::{ExportError, Rows};
-use crate::tables::{MEM_KIND, MEMCPY, MEMSET, RUNTIME, STRING_IDS, TableSpec};
-use crate::trace::launches::Calls;
-use crate::trace::{Part, Trace, pid_of};
+use nsys::export::{ExportError, Rows};
+use nsys::tables::{MEM_KIND, MEMCPY, MEMSET, RUNTIME, STRING_IDS, TableSpec};
+use nsys::trace::launches::Calls;
+use nsys::trace::{Part, Trace, pid_of};
 use std::collections::HashMap;
 
 pub(in super::super) const CUDA_MEMCPY_ASYNC: ReportRecipe = ReportRecipe {

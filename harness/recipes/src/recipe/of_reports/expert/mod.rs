@@ -15,10 +15,10 @@ pub(super) use gaps::GPU_GAPS;
 pub(super) use memory::{CUDA_MEMCPY_ASYNC, CUDA_MEMCPY_SYNC, CUDA_MEMSET_SYNC};
 pub(super) use utilisation::GPU_TIME_UTIL;
 
-use crate::source::nsys_export::ExportError;
 use crate::spans::Spans;
-use crate::tables::{KERNEL, MEMCPY, MEMSET, PROFILER_OVERHEAD, RUNTIME};
-use crate::trace::{Trace, process_of};
+use nsys::export::ExportError;
+use nsys::tables::{KERNEL, MEMCPY, MEMSET, PROFILER_OVERHEAD, RUNTIME};
+use nsys::trace::{Trace, process_of};
 use std::collections::HashMap;
 
 /// Whether the report has anything of CUDA: a table that is absent then means that there was none of it.

@@ -2,8 +2,8 @@
 
 use crate::recipe::of_reports::Outcome;
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
-use crate::tables::{DX12_API, DX12_MEMORY_OPERATION, MEMCPY, MEMSET, PROFILER_OVERHEAD, TableSpec};
-use crate::trace::testing::{Made, OTHER_PROCESS, PROCESS};
+use crate::testing::{Made, OTHER_PROCESS, PROCESS};
+use nsys::tables::{DX12_API, DX12_MEMORY_OPERATION, MEMCPY, MEMSET, PROFILER_OVERHEAD, TableSpec};
 
 fn put(made: &Made, spec: &TableSpec, row: &[(&str, i64)]) {
     let row: Vec<_> = row.iter().map(|(name, value)| (*name, (*value).into())).collect();

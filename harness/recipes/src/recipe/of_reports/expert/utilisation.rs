@@ -7,8 +7,8 @@ use crate::recipe::of_reports::together::{Share, Taken};
 use crate::recipe::of_reports::{Kind, Made, Of, ReportRecipe, Together, labels, written};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, PROFILER_OVERHEAD};
-use crate::trace::Trace;
+use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, PROFILER_OVERHEAD};
+use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 

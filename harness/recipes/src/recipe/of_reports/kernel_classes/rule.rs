@@ -2,7 +2,7 @@
 //! numbers that stand where none is given are those of a published script.
 
 use super::{Classes, Taken, classes};
-use crate::recipe::cuda_gpu_kern_sum::communicates;
+use crate::kernel_class::communicates;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 
 const fn threshold(name: &'static str, about: &'static str, number: u64) -> ArgumentSpec {

@@ -2,8 +2,8 @@
 
 use crate::recipe::of_reports::Outcome;
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
-use crate::tables::MEMCPY;
-use crate::trace::testing::{Made, PROCESS};
+use crate::testing::{Made, PROCESS};
+use nsys::tables::MEMCPY;
 
 const NAMES: [&str; 7] = [
     "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)",

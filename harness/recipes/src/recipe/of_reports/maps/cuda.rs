@@ -8,8 +8,8 @@ use crate::recipe::of_reports::together::Share;
 use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::spans::Spans;
-use crate::tables::{GRAPH_TRACE, KERNEL, STRING_IDS};
-use crate::trace::Trace;
+use nsys::tables::{GRAPH_TRACE, KERNEL, STRING_IDS};
+use nsys::trace::Trace;
 
 pub(in super::super) const CUDA_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
     name: "cuda_gpu_time_util_map",

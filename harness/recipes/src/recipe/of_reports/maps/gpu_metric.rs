@@ -9,8 +9,8 @@ use crate::recipe::of_reports::together::Share;
 use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::tables::{GENERIC_EVENTS, GPU_METRICS, TARGET_INFO_GPU_METRICS};
-use crate::trace::Trace;
+use nsys::tables::{GENERIC_EVENTS, GPU_METRICS, TARGET_INFO_GPU_METRICS};
+use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -210,7 +210,7 @@ fn picture(name: &'static str, title: &str, rows: &[&Row], window: &Window) -> P
 mod tests {
     use super::*;
     use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
 
     /// A metric by its name, and samples of it: moment, GPU, value.
     fn sampled(made: &Made, id: i64, name: &str, samples: &[(i64, i64, i64)]) {

@@ -8,14 +8,14 @@ use crate::busy::Busy;
 use crate::recipe::of_reports::together::Share;
 use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
 use crate::report::{Arguments, MPI_SOURCES};
-use crate::source::nsys_export::ExportError;
 use crate::spans::Spans;
-use crate::tables::{
+use nsys::export::ExportError;
+use nsys::tables::{
     GRAPH_TRACE, KERNEL, MPI_COLLECTIVES, MPI_OTHER, MPI_P2P, MPI_START_WAIT, NVTX_EVENTS, STRING_IDS,
     TableSpec, UCP, UCP_PROGRESS, UCP_SUBMIT,
 };
-use crate::trace::nvtx::{Domains, PUSH_POP, START_END};
-use crate::trace::{Trace, process_of};
+use nsys::trace::nvtx::{Domains, PUSH_POP, START_END};
+use nsys::trace::{Trace, process_of};
 use std::collections::BTreeMap;
 
 pub(in super::super) const MPI_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {

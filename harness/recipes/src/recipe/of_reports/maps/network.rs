@@ -10,10 +10,10 @@ use crate::recipe::of_reports::together::Share;
 use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
 use crate::report::Arguments;
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::tables::{
+use nsys::tables::{
     NET_IB_SWITCH_METRIC, NET_NIC_METRIC, NIC_ID_MAP, TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO,
 };
-use crate::trace::{Trace, nics};
+use nsys::trace::{Trace, nics};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -280,8 +280,8 @@ fn picture(
 mod tests {
     use super::*;
     use crate::recipe::of_reports::tests::{decimals, inputs, surveyed, table, texts};
-    use crate::tables::TableSpec;
-    use crate::trace::testing::Made;
+    use crate::testing::Made;
+    use nsys::tables::TableSpec;
 
     fn made() -> Made {
         let made = Made::begin();

@@ -8,7 +8,7 @@ use crate::recipe::of_reports::{Made, Of};
 use crate::report::Arguments;
 use crate::sheet::{Column, Quantity, Sheet};
 use crate::spans::Spans;
-use crate::trace::{Trace, pid_of};
+use nsys::trace::{Trace, pid_of};
 use serde::{Deserialize, Serialize};
 
 /// What a map is called, and the kinds of its shares.

@@ -5,9 +5,9 @@ use crate::recipe::of_reports::part_tests::both_ways;
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
 use crate::recipe::of_reports::{Input, Outcome, Survey, find};
 use crate::report::Arguments;
-use crate::tables::{GRAPH_TRACE, MPI_P2P, SESSION_START, TableSpec, UCP_SUBMIT};
-use crate::trace::Filter;
-use crate::trace::testing::{Made, OTHER_PROCESS, PROCESS};
+use crate::testing::{Made, OTHER_PROCESS, PROCESS};
+use nsys::tables::{GRAPH_TRACE, MPI_P2P, SESSION_START, TableSpec, UCP_SUBMIT};
+use nsys::trace::Filter;
 use proptest::prelude::*;
 use rusqlite::types::Value;
 
@@ -218,7 +218,7 @@ fn calls_stand_beside_the_gpus_of_their_process() {
 fn a_gpu_that_does_not_tell_its_process_has_all_calls_beside_it() {
     let made = made();
     let row = [("start", 0i64), ("end", 10), ("deviceId", 0), ("demangledName", 3), ("shortName", 4)];
-    made.put(&crate::tables::KERNEL, &row.map(|(name, value)| (name, value.into())));
+    made.put(&nsys::tables::KERNEL, &row.map(|(name, value)| (name, value.into())));
     call(&made, &MPI_P2P, PROCESS, (0, Some(5)));
     call(&made, &MPI_P2P, OTHER_PROCESS, (4, Some(8)));
     let outcome = surveyed("mpi_gpu_time_util_map", &["bins=1"], &inputs(vec![made.path()]));

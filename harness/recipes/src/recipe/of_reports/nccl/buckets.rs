@@ -2,9 +2,9 @@
 //! transfer; and with that of their kernels.
 
 use super::messages::{Message, Messages};
-use crate::nccl::Function;
 use crate::recipe::of_reports::ReportRecipe;
 use crate::sheet::{Column, Quantity, Sheet};
+use nsys::nccl::Function;
 use std::collections::BTreeMap;
 
 /// Borders of classes, ascending; a class has its lower border.

@@ -3,8 +3,8 @@
 
 use super::buckets::bytes;
 use super::printed;
-use crate::nccl::Function;
-use crate::nccl::sequence::Placement;
+use nsys::nccl::Function;
+use nsys::nccl::sequence::Placement;
 
 #[derive(Debug, Default)]
 pub(super) struct Means {

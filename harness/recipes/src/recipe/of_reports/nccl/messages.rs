@@ -2,11 +2,11 @@
 //! long their kernels took.
 
 use super::msg::{AGGREGATED, CHECKS, ITERATIONS, OUT_OF_PLACE, RANKS, Taken, WARMUP};
-use crate::nccl::sequence::{Difference, Part, Place, Placement, Plan, assign, plan_of};
-use crate::nccl::{Call, Function, NcclCalls};
 use crate::recipe::of_reports::Of;
 use crate::report::Arguments;
-use crate::trace::process_of;
+use nsys::nccl::sequence::{Difference, Part, Place, Placement, Plan, assign, plan_of};
+use nsys::nccl::{Call, Function, NcclCalls};
+use nsys::trace::process_of;
 use polars::prelude::PlHashMap;
 use rayon::prelude::*;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
 //! Recipes over what reports tell of NCCL. How calls, their payloads and their kernels are read is told in
-//! `crate::nccl`.
+//! `nsys::nccl`.
 
 mod buckets;
 mod means;

@@ -4,11 +4,11 @@
 use super::means::Means;
 use super::printed::Printed;
 use super::{buckets, messages, printed, rows, sizes, spread};
-use crate::nccl::{NcclCalls, TABLES};
 use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
 use crate::report::{ArgumentSpec, Arguments, Takes};
-use crate::source::nsys_export::ExportError;
-use crate::trace::Trace;
+use nsys::export::ExportError;
+use nsys::nccl::{NcclCalls, TABLES};
+use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 
 pub const NCCL_MSG: ReportRecipe = ReportRecipe {

@@ -1,10 +1,10 @@
 //! What nccl-tests printed in the run that a report is of: the mean time of each size, and how often it called, by which
-//! timed calls are told from warm-up and checks. How its output is read is told in `source::nccl_tests`.
+//! timed calls are told from warm-up and checks. How its output is read is told in `logs::nccl_tests`.
 
-use crate::nccl::sequence::{Placement, Plan, doubled};
-use crate::op::Op;
-use crate::source::nccl_tests::{NcclRun, element_bytes, read_stream};
-use crate::trace::Trace;
+use logs::nccl_tests::{NcclRun, element_bytes, read_stream};
+use metric::op::Op;
+use nsys::nccl::sequence::{Placement, Plan, doubled};
+use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::BufReader;

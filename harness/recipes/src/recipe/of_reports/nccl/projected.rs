@@ -1,16 +1,16 @@
 //! Functions of NCCL by what their threads launched within them on the GPUs.
 
-use crate::figures::NO_GROUP;
-use crate::nccl::is_of_nccl;
 use crate::recipe::of_reports::{Kind, ReportRecipe};
 use crate::report::Groups;
 use crate::sheet::Quantity;
-use crate::source::nsys_export::ExportError;
-use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS};
-use crate::trace::Trace;
-use crate::trace::nesting::threads;
-use crate::trace::nvtx::Ranges;
-use crate::trace::projection::project;
+use nsys::export::ExportError;
+use nsys::nccl::is_of_nccl;
+use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS};
+use nsys::trace::NO_GROUP;
+use nsys::trace::Trace;
+use nsys::trace::nesting::threads;
+use nsys::trace::nvtx::Ranges;
+use nsys::trace::projection::project;
 
 pub const NCCL_GPU_PROJ_SUM: ReportRecipe = ReportRecipe {
     name: "nccl_gpu_proj_sum",

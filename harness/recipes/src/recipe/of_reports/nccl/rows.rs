@@ -2,11 +2,11 @@
 
 use super::messages::{Message, Messages};
 use super::msg::Taken;
-use crate::nccl::sequence::{Part, Placement};
-use crate::nccl::{Kernel, Reduction};
 use crate::recipe::of_reports::{Of, ReportRecipe};
 use crate::sheet::{BLOCK, Column, Integers, Quantity, Sheet, Texts, Values};
-use crate::trace::{pid_of, tid_of};
+use nsys::nccl::sequence::{Part, Placement};
+use nsys::nccl::{Kernel, Reduction};
+use nsys::trace::{pid_of, tid_of};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

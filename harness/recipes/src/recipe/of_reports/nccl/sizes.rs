@@ -2,9 +2,11 @@
 
 use super::means::Means;
 use super::messages::{Key, Messages};
-use crate::figures::{Stats, modes, quantile, warmup};
+use crate::figures::{Stats, modes};
 use crate::recipe::of_reports::ReportRecipe;
 use crate::sheet::{Column, Quantity, Sheet};
+use metric::quantile::quantile;
+use metric::warmup;
 use rayon::prelude::*;
 
 /// Of one key. Of its times nothing is kept but figures: all of them together are as many as there are calls.

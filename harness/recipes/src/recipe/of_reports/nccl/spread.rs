@@ -5,12 +5,13 @@ use super::buckets::{bytes, shown as size_shown};
 use super::means::{Means, Printed};
 use super::messages::{Key, Messages};
 use super::msg::{BINS, NCCL_MSG, OP, SIZES};
-use crate::figures::{Edges, Stats, modes, quantile};
-use crate::nccl::Function;
-use crate::nccl::sequence::Placement;
+use crate::figures::{Edges, Stats, modes};
 use crate::picture::{Along, Axis, Bins, Figure, Histogram, Mark, Picture};
 use crate::report::Arguments;
 use crate::sheet::{Column, Quantity, Sheet};
+use metric::quantile::quantile;
+use nsys::nccl::Function;
+use nsys::nccl::sequence::Placement;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Calls that are held together in one picture.

@@ -1,10 +1,10 @@
 //! Times of calls by size beside what nccl-tests printed of them, over small reports.
 
-use crate::nccl::testing::{call, communicator, domain};
 use crate::picture::{Figure, Histogram, Picture};
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
 use crate::recipe::of_reports::{Input, Outcome};
-use crate::trace::testing::Made;
+use crate::testing::Made;
+use crate::testing::nccl::{call, communicator, domain};
 use std::path::PathBuf;
 
 const GIB: u64 = 1 << 30;
@@ -135,12 +135,12 @@ fn operation_and_sizes_may_be_asked_for_and_what_is_not_there_is_told() {
 #[test]
 fn calls_without_a_time_of_their_own_make_no_picture() {
     let made = made(2);
-    crate::nccl::testing::range(
+    crate::testing::nccl::range(
         &made,
         (100, 108),
         3,
         "ncclAllReduce",
-        Some(&crate::nccl::testing::json(7, 64)),
+        Some(&crate::testing::nccl::json(7, 64)),
     );
     let outcome = of(&[], &inputs(vec![made.path()]));
     assert!(outcome.pictures.is_empty());

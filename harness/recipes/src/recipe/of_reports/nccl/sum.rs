@@ -2,14 +2,14 @@
 //! data by communicator and class of size.
 
 use crate::figures::{Stats, Tally};
-use crate::nccl::{NcclCalls, TABLES, is_of_nccl};
 use crate::recipe::of_reports::survey::{SUMMARY_PICTURES, of_summary, sheet};
 use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
 use crate::report::Arguments;
 use crate::sheet::Quantity;
-use crate::source::nsys_export::ExportError;
-use crate::trace::Trace;
-use crate::trace::nvtx::{Ranges, Style};
+use nsys::export::ExportError;
+use nsys::nccl::{NcclCalls, TABLES, is_of_nccl};
+use nsys::trace::Trace;
+use nsys::trace::nvtx::{Ranges, Style};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -1,11 +1,11 @@
 //! Messages, sizes, classes and summaries over several small reports.
 
-use crate::nccl::testing::{call, communicator, domain, json, range};
 use crate::recipe::of_reports::part_tests::both_ways;
 use crate::recipe::of_reports::{Input, Outcome, Survey, find};
 use crate::report::Arguments;
 use crate::sheet::Values;
-use crate::trace::testing::Made;
+use crate::testing::Made;
+use crate::testing::nccl::{call, communicator, domain, json, range};
 
 fn made() -> Made {
     let made = Made::begin();

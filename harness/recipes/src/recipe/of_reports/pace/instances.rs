@@ -1,11 +1,11 @@
 //! The instances of all names in one report: kernels, ranges, and ranges projected on the GPUs.
 
-use crate::source::nsys_export::ExportError;
-use crate::tables::KERNEL;
-use crate::trace::nesting::threads;
-use crate::trace::nvtx::Ranges;
-use crate::trace::projection::project;
-use crate::trace::{Keys, Part, Trace, pid_of, process_of};
+use nsys::export::ExportError;
+use nsys::tables::KERNEL;
+use nsys::trace::nesting::threads;
+use nsys::trace::nvtx::Ranges;
+use nsys::trace::projection::project;
+use nsys::trace::{Keys, Part, Trace, pid_of, process_of};
 use serde::{Deserialize, Serialize};
 
 /// Reads them; nothing where a report has none.

@@ -10,8 +10,8 @@ mod tests;
 
 use super::{Across, Kind, Made, Of, ReportRecipe};
 use crate::report::{ArgumentSpec, Arguments, Takes};
-use crate::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS};
 use instances::Source;
+use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS};
 use taken::{Asked, Series, Taken};
 
 pub(super) const CUDA_GPU_KERN_PACE: ReportRecipe = ReportRecipe {

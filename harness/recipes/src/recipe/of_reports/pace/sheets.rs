@@ -1,9 +1,10 @@
 //! The tables of a pace: figures of each rank, every instance, and ranks beside each other.
 
 use super::taken::{Series, Taken};
-use crate::figures::{Stats, quantile};
+use crate::figures::Stats;
 use crate::recipe::of_reports::{Of, ReportRecipe};
 use crate::sheet::{Column, Quantity, Sheet};
+use metric::quantile::quantile;
 use std::collections::BTreeMap;
 
 const PLAIN: Quantity = Quantity::Plain;

@@ -7,9 +7,9 @@ use crate::recipe::of_reports::part_tests::both_ways;
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table};
 use crate::recipe::of_reports::{Outcome, Survey, find};
 use crate::report::Arguments;
-use crate::tables::SESSION_START;
-use crate::trace::Filter;
-use crate::trace::testing::{Made, OTHER_PROCESS, PROCESS};
+use crate::testing::{Made, OTHER_PROCESS, PROCESS};
+use nsys::tables::SESSION_START;
+use nsys::trace::Filter;
 
 /// Kernels of two names, whole and short.
 fn named() -> Made {

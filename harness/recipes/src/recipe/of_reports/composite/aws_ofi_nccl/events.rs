@@ -1,10 +1,10 @@
 //! Ranges and marks of the plugin in one report.
 
 use super::domain::Place;
-use crate::source::nsys_export::ExportError;
-use crate::tables::NVTX_EVENTS;
-use crate::trace::nvtx::{Domains, MARK, PUSH_POP, START_END};
-use crate::trace::{Trace, process_of};
+use nsys::export::ExportError;
+use nsys::tables::NVTX_EVENTS;
+use nsys::trace::nvtx::{Domains, MARK, PUSH_POP, START_END};
+use nsys::trace::{Trace, process_of};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 

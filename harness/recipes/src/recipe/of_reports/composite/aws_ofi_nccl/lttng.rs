@@ -2,9 +2,9 @@
 
 use crate::recipe::of_reports::ReportRecipe;
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::lttng::{self, Event};
-use crate::source::nsys_export::ExportError;
-use crate::trace::Trace;
+use logs::lttng::{self, Event};
+use nsys::export::ExportError;
+use nsys::trace::Trace;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;

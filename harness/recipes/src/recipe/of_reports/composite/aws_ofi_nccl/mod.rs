@@ -11,11 +11,11 @@ mod tests;
 use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
 use crate::report::Arguments;
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::lttng as source;
-use crate::source::nsys_export::ExportError;
-use crate::tables::{NVTX_EVENTS, STRING_IDS};
-use crate::trace::{Trace, pid_of, tid_of};
 use events::Event;
+use logs::lttng as source;
+use nsys::export::ExportError;
+use nsys::tables::{NVTX_EVENTS, STRING_IDS};
+use nsys::trace::{Trace, pid_of, tid_of};
 use serde::{Deserialize, Serialize};
 
 pub const AWS_OFI_NCCL: ReportRecipe = ReportRecipe {

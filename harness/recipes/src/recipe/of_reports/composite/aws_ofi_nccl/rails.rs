@@ -3,7 +3,7 @@
 use super::events::Event;
 use crate::recipe::of_reports::ReportRecipe;
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::lttng;
+use logs::lttng;
 use std::collections::BTreeMap;
 
 /// Rank, kind, device, rail, event.

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::sheet::Values;
-use crate::trace::nvtx::{DOMAIN, MARK};
-use crate::trace::testing::{Made, PROCESS};
+use crate::testing::{Made, PROCESS};
+use nsys::trace::nvtx::{DOMAIN, MARK};
 
 fn domain(made: &Made, id: i64, name: &str) {
     made.event(DOMAIN, 0, &[("domainId", id.into()), ("text", name.to_owned().into())]);
@@ -17,7 +17,7 @@ fn request(made: &Made, domain: i64, (start, end): (i64, Option<i64>), name: &st
         ("endGlobalTid", (PROCESS | 9).into()),
     ];
     own.extend(end.map(|end| ("end", end.into())));
-    made.event(crate::trace::nvtx::START_END, 3, &own);
+    made.event(nsys::trace::nvtx::START_END, 3, &own);
 }
 
 fn made_of(trace: &Trace) -> Tables {

@@ -8,7 +8,7 @@ use super::source::Series;
 use crate::picture::{Axis, Figure, Heatmap, HeatmapRow, Picture};
 use crate::recipe::of_reports::Made;
 use crate::sheet::{Column, Quantity, Sheet};
-use crate::source::report_file::natural;
+use nsys::report_file::natural;
 use std::collections::BTreeSet;
 
 struct Row<'a> {

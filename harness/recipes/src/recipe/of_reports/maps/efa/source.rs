@@ -5,9 +5,9 @@ use super::super::packed::{PackedSamples, Sample};
 use super::super::window::Seen;
 use super::names::{COUNTERS, by_name, named};
 use crate::recipe::of_reports::generic::{generic_values, sources};
-use crate::source::efa_counters::{Capture, Step};
-use crate::source::nsys_export::ExportError;
-use crate::trace::Trace;
+use logs::efa_counters::{Capture, Step};
+use nsys::export::ExportError;
+use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,13 +6,13 @@ use crate::recipe::of_reports::part_tests::both_ways;
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
 use crate::recipe::of_reports::{Survey, find};
 use crate::report::Arguments;
-use crate::source::efa_counters::{Capture, Clock, Device, End, Phase, Reading, Reason, render};
-use crate::tables::{
+use crate::testing::Made;
+use logs::efa_counters::{Capture, Clock, Device, End, Phase, Reading, Reason, render};
+use nsys::tables::{
     GENERIC_EVENT_DATA, GENERIC_EVENT_SOURCES, GENERIC_EVENT_TYPE_FIELDS, GENERIC_EVENT_TYPES,
     GENERIC_EVENTS, SESSION_START, SYSTEM_ENV,
 };
-use crate::trace::Filter;
-use crate::trace::testing::Made;
+use nsys::trace::Filter;
 
 /// A report of a host: samples of one counter of each device, a hundred milliseconds apart.
 fn report(host: Option<&str>, counter: &str, devices: &[(&str, &[i64])]) -> Made {

@@ -1,0 +1,154 @@
+//! Logs of MPI messages, as the small logger writes them that people preload: `[12.5] MPI_Send: world_rank=0 ... bytes=8 ...`.
+//! The same tables as of logs of NCCL; what other programs print is passed over.
+
+mod line;
+mod tally;
+#[cfg(test)]
+mod tests;
+
+pub use line::Operation;
+
+use super::stream::Pieces;
+use super::text::plain;
+use line::Unread;
+use metric::finding::Finding;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, BufRead};
+use tally::Tally;
+
+/// What logs tell together. Bytes are those that a rank gives; of a receive those for which it has room.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct MpiLog {
+    pub lines: u64,
+    /// Lines of the logger.
+    pub of_mpi: u64,
+    pub understood: u64,
+    pub garbled: u64,
+    /// Calls that the logger is not known to write, by name, with the lines of each.
+    pub unknown: BTreeMap<String, u64>,
+    pub largest_communicator: Option<u64>,
+    pub operations: Vec<OfOperation>,
+    /// Each bucket holds its lower edge and not its upper one.
+    pub histogram: Vec<Bucket>,
+    pub calls: Vec<Calls>,
+    pub ranks: Vec<OfRank>,
+    pub findings: Vec<Finding>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OfOperation {
+    pub operation: Operation,
+    pub calls: u64,
+    /// Calls of no byte, which are among the calls.
+    pub empty: u64,
+    pub min_bytes: u64,
+    pub mean_bytes: f64,
+    pub max_bytes: u64,
+    /// Nothing where it is beyond 64 bits.
+    pub total_bytes: Option<u64>,
+    /// For which there is room, where the logger tells both.
+    pub receive_bytes: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Bucket {
+    pub operation: Operation,
+    pub from_bytes: u64,
+    /// Nothing for the last.
+    pub below_bytes: Option<u64>,
+    pub calls: u64,
+    pub bytes: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Calls {
+    pub operation: Operation,
+    /// Of one call.
+    pub bytes: u64,
+    pub calls: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OfRank {
+    pub rank: u64,
+    pub operation: Operation,
+    pub calls: u64,
+    pub bytes: Option<u64>,
+}
+
+/// So many lines that cannot be read are told one by one.
+const TOLD: u64 = 3;
+const MOST_UNKNOWN: usize = 64;
+
+/// Takes one stream after another: logs of the ranks of one job.
+#[derive(Debug)]
+pub struct Reader {
+    log: MpiLog,
+    tally: Tally,
+}
+
+impl Reader {
+    /// Edges in any order; zero and copies are none.
+    pub fn new(edges: &[u64]) -> Reader {
+        let mut edges: Vec<u64> = edges.iter().copied().filter(|edge| *edge > 0).collect();
+        edges.sort_unstable();
+        edges.dedup();
+        Reader { log: MpiLog::default(), tally: Tally::new(edges) }
+    }
+
+    /// Reads to the end. Where the stream breaks off, what was read before counts.
+    pub fn read(&mut self, from: impl BufRead, file: &str) -> io::Result<()> {
+        let mut pieces = Pieces::new(from);
+        let read = loop {
+            let piece = match pieces.next_piece() {
+                Ok(Some(piece)) => piece,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            };
+            let plain = plain(&piece.text, line::begins);
+            let Some(parsed) = line::parse(&plain.text) else { continue };
+            self.log.of_mpi += 1;
+            match parsed {
+                // A pointer may go on where the file ends, and nothing depends on it.
+                Ok(line) => {
+                    self.log.understood += 1;
+                    self.tally.line(&line, piece.line);
+                }
+                Err(Unread::Unknown(name)) => {
+                    if self.log.unknown.len() < MOST_UNKNOWN || self.log.unknown.contains_key(&name) {
+                        *self.log.unknown.entry(name).or_default() += 1;
+                    }
+                }
+                Err(Unread::Garbled(what)) => {
+                    self.log.garbled += 1;
+                    if self.log.garbled <= TOLD {
+                        let ends = if piece.ended { "" } else { "; the file ends within the line" };
+                        let why =
+                            format!("a line of a call counts for nothing: `{what}` cannot be read{ends}");
+                        let finding = Finding::new("mpi-garbled", why).file(file).line(piece.line);
+                        self.log.findings.push(finding);
+                    }
+                }
+            }
+        };
+        self.log.lines += pieces.lines();
+        read
+    }
+
+    /// What all streams tell together.
+    pub fn finish(self) -> MpiLog {
+        let Reader { mut log, tally } = self;
+        if log.garbled > TOLD {
+            let why = format!("{} more lines of calls cannot be read", log.garbled - TOLD);
+            log.findings.push(Finding::new("mpi-garbled", why));
+        }
+        if let Some((name, lines)) = log.unknown.iter().next() {
+            let why =
+                format!("calls that are not known are in no table, such as `MPI_{name}` in {lines} lines");
+            log.findings.push(Finding::new("mpi-unknown", why));
+        }
+        tally.finish(&mut log);
+        log
+    }
+}

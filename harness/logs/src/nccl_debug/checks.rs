@@ -1,0 +1,149 @@
+//! What is odd about a log: what could not be read, who gave up, what NCCL warns of, and what was left out for its number. Whether ranks
+//! do the same is told in `agreement`, what joins them in `network`.
+
+use super::Reader;
+use super::tables::Checks;
+use super::{agreement, communicators, distinct, network, processes, steps, tally, wired};
+use metric::finding::Finding;
+
+/// So many of a kind are told one by one.
+pub(super) const TOLD: usize = 3;
+
+pub(super) fn findings(reader: &Reader) -> (Vec<Finding>, Checks) {
+    let mut checks = Checks::default();
+    let mut all = Vec::new();
+    reading(reader, &mut all);
+    time_outs(reader, &mut all);
+    warnings(reader, &mut all);
+    agreement::findings(reader, &mut checks, &mut all);
+    network::findings(reader, &mut checks, &mut all);
+    left_out(reader, &mut all);
+    (all, checks)
+}
+
+fn reading(reader: &Reader, all: &mut Vec<Finding>) {
+    if reader.garbled_calls > TOLD as u64 {
+        let why = format!("{} more lines of calls cannot be read", reader.garbled_calls - TOLD as u64);
+        all.push(Finding::new("nccl-garbled", why));
+    }
+    if reader.unknown_calls > 0 {
+        let names: Vec<String> = reader
+            .unknown_operations
+            .all()
+            .into_iter()
+            .take(TOLD)
+            .map(|it| format!("`{}`", it.text))
+            .collect();
+        let why = format!(
+            "{} calls count for nothing, of operations that are not known: {}",
+            reader.unknown_calls,
+            names.join(", ")
+        );
+        all.push(Finding::new("nccl-unknown-operation", why));
+    }
+    if reader.clocks_back > TOLD {
+        let why = format!("clocks go back {} more times", reader.clocks_back - TOLD);
+        all.push(Finding::new("nccl-clock-back", why));
+    }
+    let unsized_calls: u64 = reader.tally.operations.table().iter().map(|it| it.unsized_calls).sum();
+    if unsized_calls > 0 {
+        let why = format!("{unsized_calls} calls are of types whose size is not known, or of too many bytes");
+        all.push(Finding::new("nccl-unsized", why));
+    }
+    let versions = reader.tally.versions.all();
+    if let [first, second, ..] = versions.as_slice() {
+        let why = format!(
+            "the logs are of {} versions of NCCL, such as {} and {}: of several jobs, or of nodes that differ",
+            versions.len(),
+            first.text,
+            second.text
+        );
+        all.push(Finding::new("nccl-versions-differ", why));
+    }
+}
+
+fn time_outs(reader: &Reader, all: &mut Vec<Finding>) {
+    let mut told: Vec<_> = reader.timed_out.iter().collect();
+    // By their clocks where each line has one: processes do not write in the order of what befalls them.
+    if told.iter().all(|it| it.at.is_some()) {
+        told.sort_by_key(|it| it.at);
+    }
+    if let Some(first) = told.first() {
+        let mut ranks: Vec<u64> = told.iter().map(|it| it.rank).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        let after = first.after_ms.map_or_else(String::new, |ms| format!(" after {ms} ms"));
+        let call = first
+            .sequence
+            .map_or_else(|| "a call".to_owned(), |number| format!("call {number} of its group"));
+        let why = format!(
+            "rank {} was the first of {} to give up{after}: {call}, {}; it waited for a rank that did not come",
+            first.rank,
+            ranks.len(),
+            first.operation
+        );
+        all.push(Finding::new("nccl-timed-out", why).line(first.line));
+    }
+    let least = reader.reached.iter().min_by_key(|it| (it.enqueued, it.rank));
+    let most = reader.reached.iter().max_by_key(|it| it.enqueued);
+    if let (Some(least), Some(most)) = (least, most)
+        && least.enqueued < most.enqueued
+    {
+        let why = format!(
+            "rank {} had come to call {} when it gave up, others to {}: it is who the others waited for, or was held up before",
+            least.rank, least.enqueued, most.enqueued
+        );
+        all.push(Finding::new("nccl-rank-behind", why).line(least.line));
+    }
+}
+
+fn warnings(reader: &Reader, all: &mut Vec<Finding>) {
+    for warning in reader.warnings.seen() {
+        let times =
+            if warning.lines > 1 { format!("{} lines warn", warning.lines) } else { "a line warns".into() };
+        let (code, means) = match warning.kind {
+            Some(kind) => (format!(" ({})", kind.code), format!(": {}; {}", kind.cause, kind.advice)),
+            None => (String::new(), ": of no known kind; look for it in the source of NCCL".to_owned()),
+        };
+        let why = format!("{times}{code}: {}{means}", warning.text);
+        let mut finding = Finding::new("nccl-warning", why).file(warning.file.clone()).line(warning.line);
+        if let Some(host) = &warning.host {
+            finding = finding.node(host);
+        }
+        all.push(finding);
+    }
+}
+
+/// Nothing is left out without a word.
+fn left_out(reader: &Reader, all: &mut Vec<Finding>) {
+    let tally = &reader.tally;
+    let few = [
+        &tally.versions,
+        &tally.bootstraps,
+        &tally.drivers,
+        &tally.networks,
+        &tally.providers,
+        &tally.plugins,
+        &tally.variables,
+    ];
+    let compared = tally.communicators.all.iter().filter(|it| it.beyond).count() as u64;
+    let counts = [
+        (tally.processes.beyond, "lines of processes", processes::MOST),
+        (tally.distinct.beyond, "calls of kinds", distinct::MOST),
+        (tally.communicators.beyond, "communicators, by their ranks 0,", communicators::MOST),
+        (tally.communicators.handles_beyond, "lines of ranks of communicators", communicators::MOST_HANDLES),
+        (compared, "communicators whose last calls are not compared,", communicators::MOST_COMPARED),
+        (tally.gpus_beyond, "calls of GPUs", tally::MOST),
+        (tally.pairs_beyond, "messages of pairs of ranks", tally::MOST),
+        (tally.connections_beyond, "connections of pairs of ranks", tally::MOST),
+        (tally.choices_beyond, "choices", tally::MOST / 16),
+        (tally.wired.beyond, "lines of rings, trees and cards", wired::MOST),
+        (tally.steps.beyond, "steps", steps::MOST),
+        (reader.warnings.beyond, "warnings of kinds", 256),
+        (few.iter().map(|few| few.beyond).sum(), "lines of texts", 256),
+    ];
+    for (count, what, most) in counts.into_iter().filter(|(count, ..)| *count > 0) {
+        let why = format!("{count} {what} beyond the first {most} are in no table of their own");
+        all.push(Finding::new("nccl-left-out", why));
+    }
+}

@@ -1,0 +1,397 @@
+//! Logs that NCCL writes with `NCCL_DEBUG`, read line by line in bounded memory: communicators, what connects their ranks, and
+//! every call with its bytes. One file or many tell one story; what other programs print is passed over.
+
+mod advice;
+mod agreement;
+mod call;
+mod checks;
+mod choice;
+mod chunks;
+mod communicators;
+mod compat;
+mod distinct;
+pub mod each;
+mod explain;
+mod few;
+mod finish;
+mod graph;
+mod known;
+mod lanes;
+mod line;
+mod mix;
+mod network;
+mod operations;
+mod others;
+mod processes;
+mod quick;
+mod setup;
+mod steps;
+mod tables;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod torn;
+mod warnings;
+mod watchdog;
+mod wire;
+mod wired;
+mod words;
+mod worlds;
+
+pub use advice::{KINDS, Kind};
+pub use call::{OPERATIONS, Operation, type_bytes, type_name};
+pub use compat::{Compat, Script};
+pub use explain::{Explain, Wrong};
+pub use tables::*;
+pub use watchdog::{Reached, TimedOut, parse as timed_out};
+
+use super::nccl_prefix::{self, Level};
+use super::stream::{Piece, Pieces};
+use super::text;
+use super::training_log;
+use call::NoCall;
+use chunks::Chunks;
+use few::Few;
+use graph::Edge;
+use line::{Line, Said, Unread};
+use metric::finding::Finding;
+use quick::{Item, Parsed};
+use std::io::{self, BufRead};
+use tally::Tally;
+use warnings::Warnings;
+
+/// The edges of the buckets where nobody asks for others: 64 KiB, 1 MiB and 16 MiB.
+pub const EDGES: [u64; 3] = [64 << 10, 1 << 20, 16 << 20];
+
+/// Bytes that are parsed at once.
+const CHUNK: usize = 1 << 20;
+/// NCCL cuts its lines at 1023 characters; where exactly depends on what stands before the text.
+const CUT_FROM: usize = 1015;
+/// So many garbled lines, clocks and time-outs are told one by one.
+const TOLD: usize = 3;
+const MOST_TIMED_OUT: usize = 4096;
+
+/// Reads one stream. A log without any line of NCCL has empty tables.
+pub fn read(from: impl BufRead, file: &str, edges: &[u64]) -> io::Result<NcclLog> {
+    let mut reader = Reader::new(edges);
+    reader.read(from, file)?;
+    Ok(reader.finish())
+}
+
+/// Takes one stream after another.
+#[derive(Debug)]
+pub struct Reader {
+    files: Vec<String>,
+    lines: u64,
+    of_nccl: u64,
+    understood: u64,
+    cut: u64,
+    garbled_calls: u64,
+    unknown_calls: u64,
+    unknown_operations: Few,
+    unknown: Few,
+    tally: Tally,
+    warnings: Warnings,
+    timed_out: Vec<TimedOut>,
+    reached: Vec<Reached>,
+    ends: training_log::Ends,
+    /// What a line of another program tells of the whole.
+    looks_like: Option<&'static str>,
+    /// How many network cards each host is to have.
+    nics: Option<u64>,
+    clocks_back: usize,
+    findings: Vec<Finding>,
+    chunk: usize,
+}
+
+impl Reader {
+    /// Edges in any order; zero and copies are none.
+    pub fn new(edges: &[u64]) -> Self {
+        let mut edges: Vec<u64> = edges.iter().copied().filter(|edge| *edge > 0).collect();
+        edges.sort_unstable();
+        edges.dedup();
+        Reader {
+            files: Vec::new(),
+            lines: 0,
+            of_nccl: 0,
+            understood: 0,
+            cut: 0,
+            garbled_calls: 0,
+            unknown_calls: 0,
+            unknown_operations: Few::default(),
+            unknown: Few::default(),
+            tally: Tally::new(edges),
+            warnings: Warnings::default(),
+            timed_out: Vec::new(),
+            reached: Vec::new(),
+            ends: training_log::Ends::default(),
+            looks_like: None,
+            nics: None,
+            clocks_back: 0,
+            findings: Vec::new(),
+            chunk: CHUNK,
+        }
+    }
+
+    /// Holds the number of network cards that each host finds against what it is to have.
+    pub fn expect_nics(&mut self, nics: u64) {
+        self.nics = Some(nics);
+    }
+
+    /// Reads to the end. Where the stream breaks off, what was read before counts.
+    pub fn read(&mut self, from: impl BufRead, file: &str) -> io::Result<()> {
+        self.files.push(file.to_owned());
+        self.tally.steps.begin();
+        let mut chunks = Chunks::new(from, self.chunk);
+        let read = lanes::each(&mut chunks, |parsed| self.take(&parsed));
+        self.lines += chunks.lines();
+        read
+    }
+
+    /// The lines of a chunk, in their order.
+    fn take(&mut self, parsed: &Parsed) {
+        let first = parsed.chunk.first_line;
+        let file = u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX);
+        let mut processes: Vec<Option<u32>> = vec![None; parsed.who.len()];
+        for item in &parsed.items {
+            match item {
+                Item::Call { line, who, stamp, call } => {
+                    let line = first + u64::from(*line);
+                    let (Some(who), Some(process)) =
+                        (parsed.who.get(*who as usize), processes.get_mut(*who as usize))
+                    else {
+                        continue;
+                    };
+                    self.of_nccl += 1;
+                    self.understood += 1;
+                    if process.is_none() {
+                        *process = self.tally.processes.of(&who.host, who.pid);
+                    }
+                    let process = *process;
+                    if let Some(process) = process.and_then(|it| self.tally.processes.get_mut(it)) {
+                        process.lines += 1;
+                    }
+                    let stamp =
+                        stamp.and_then(|(from, to)| parsed.chunk.bytes.get(from as usize..to as usize));
+                    if let Some(stamp) = stamp.and_then(|stamp| std::str::from_utf8(stamp).ok()) {
+                        self.clock(stamp, &who.host, process, line);
+                    }
+                    self.tally.call(call, process, who.device, line, file);
+                }
+                Item::Others { line, from, to } => {
+                    let mut pieces = Pieces::new(parsed.chunk.bytes.get(*from..*to).unwrap_or_default());
+                    // A slice cannot break off.
+                    while let Ok(Some(piece)) = pieces.next_piece() {
+                        let line = first + u64::from(*line) + piece.line - 1;
+                        self.piece(&Piece { line, ..piece });
+                    }
+                }
+            }
+        }
+    }
+
+    fn piece(&mut self, piece: &Piece) {
+        let text = text::without_escapes(&piece.text);
+        let text = text::without_tags(&text);
+        let Some(line) = line::split(&text) else {
+            self.of_others(&text, piece.line);
+            return;
+        };
+        self.line(&line, piece, text.len() >= CUT_FROM);
+    }
+
+    /// What other programs say that bears on NCCL.
+    fn of_others(&mut self, text: &str, line: u64) {
+        if self.timed_out.len() < MOST_TIMED_OUT {
+            self.timed_out.extend(watchdog::parse(text, line));
+        }
+        if self.reached.len() < MOST_TIMED_OUT {
+            self.reached.extend(watchdog::reached(text, line));
+        }
+        self.looks_like = self.looks_like.or_else(|| others::look(text));
+        if let Some(step) = self.ends.of(text) {
+            self.tally.steps.ends(step, line);
+        }
+    }
+
+    fn line(&mut self, line: &Line, piece: &Piece, is_long: bool) {
+        self.of_nccl += 1;
+        let process = match line.host {
+            "" => None,
+            host => self.tally.processes.of(host, line.pid),
+        };
+        if let Some(process) = process.and_then(|it| self.tally.processes.get_mut(it)) {
+            process.lines += 1;
+            process.has_warned |= line.level == Level::Warn;
+        }
+        if let Some(stamp) = line.stamp {
+            self.clock(stamp, line.host, process, piece.line);
+        }
+        match line.level {
+            Level::Info => {}
+            Level::Warn => {
+                self.understood += 1;
+                let file = self.files.last().map_or("", String::as_str);
+                self.warnings.add(line.host, line.text, piece.line, file);
+                return;
+            }
+            Level::Trace | Level::Call => {
+                self.understood += 1;
+                return;
+            }
+        }
+        match line::parse(line.text) {
+            Ok(said) => {
+                self.understood += 1;
+                self.cut += u64::from(is_long && said == Said::Known);
+                self.said(&said, line, process, piece);
+            }
+            Err(why) => match self.broken_into(line.text) {
+                // Another line broke into this one: what stands before it is this line's, the rest is its own.
+                Some((first, second)) => {
+                    match line::parse(first) {
+                        Ok(said) => {
+                            self.understood += 1;
+                            self.said(&said, line, process, piece);
+                        }
+                        Err(why) => self.not_understood(why, first, process, piece),
+                    }
+                    if let Some(second) = line::split(second) {
+                        self.line(&second, piece, is_long);
+                    }
+                }
+                None => {
+                    self.cut += u64::from(is_long);
+                    self.not_understood(why, line.text, process, piece);
+                }
+            },
+        }
+    }
+
+    /// Parts a text where a line of NCCL begins within it.
+    fn broken_into<'a>(&self, text: &'a str) -> Option<(&'a str, &'a str)> {
+        let (at, ..) = nccl_prefix::mark(text)?;
+        let prefix = nccl_prefix::prefix(text.get(..at)?)?;
+        let host = self.tally.processes.host_at_end(prefix.word).unwrap_or(prefix.word);
+        text.split_at_checked(prefix.before.len() + prefix.word.len() - host.len())
+    }
+
+    fn said(&mut self, said: &Said, line: &Line, process: Option<u32>, piece: &Piece) {
+        let tally = &mut self.tally;
+        match said {
+            Said::Call(call) => {
+                let file = u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX);
+                tally.call(call, process, line.device, piece.line, file);
+            }
+            Said::Setup(setup) => {
+                if let Some(process) = process {
+                    if let Some(it) = tally.processes.get_mut(process) {
+                        it.has_begun = true;
+                    }
+                    tally.communicators.set_up(process, setup);
+                }
+            }
+            Said::Version { nccl, cuda } => tally.versions.count(&match cuda {
+                Some(cuda) => format!("{nccl}+cuda{cuda}"),
+                None => (*nccl).to_owned(),
+            }),
+            Said::Driver(version) => tally.drivers.count(&version.to_string()),
+            Said::Network(name) => {
+                tally.networks.count(name);
+                tally.wired.chosen(line.host, "network", name);
+            }
+            Said::Bootstrap(by) => tally.bootstraps.count(by.split(':').next().unwrap_or(by)),
+            Said::Cards { by, nics } => tally.wired.nics(line.host, by, *nics),
+            Said::Order { channel, ranks, .. } => tally.wired.ring(*channel, ranks),
+            Said::Trees(trees) => tally.wired.trees(trees, false),
+            Said::NvlsTrees(trees) => tally.wired.trees(trees, true),
+            Said::Tree { channel, edge } => {
+                // These lines begin with who is above.
+                let (before, behind) = (edge.behind.clone(), edge.before.clone());
+                tally.wired.tree(false, *channel, &Edge { before, behind, me: edge.me });
+            }
+            Said::Channels { coll, collnet, nvls, p2p, per_peer } => {
+                tally.wired.channels([Some(*coll), *collnet, *nvls, Some(*p2p), Some(*per_peer)]);
+            }
+            Said::Nvls { available, .. } => tally.wired.nvls(line.host, *available),
+            Said::Timings(timings) => tally.wired.begun(line.host, timings),
+            Said::Provider { name, fabric, nics } => {
+                tally.wired.chosen(line.host, "provider", name);
+                if let Some(nics) = nics {
+                    tally.wired.nics(line.host, name, *nics);
+                }
+                let fabric = fabric.map_or_else(String::new, |fabric| format!(", fabric {fabric}"));
+                let nics = nics.map_or_else(String::new, |nics| format!(", {nics} NICs"));
+                tally.providers.count(&format!("{name}{fabric}{nics}"));
+            }
+            Said::Plugin(version) => tally.plugins.count(&format!("aws-ofi-nccl {version}")),
+            Said::Libfabric(version) => tally.plugins.count(&format!("libfabric {version}")),
+            Said::Variable { name, value } => tally.variables.count(&format!("{name}={value}")),
+            Said::Connection(connection) => {
+                tally.connection(connection);
+                if connection.transport().starts_with("NET/") {
+                    tally.wired.net(line.host, connection.is_gdrdma());
+                }
+            }
+            Said::Choice(choice) => tally.choice(choice),
+            Said::Members(_) | Said::Ring { .. } | Said::Connected(_) | Said::Known => {}
+        }
+    }
+
+    fn not_understood(&mut self, why: Unread, text: &str, process: Option<u32>, piece: &Piece) {
+        match why {
+            Unread::Unknown => self.unknown.count(&shape(text)),
+            Unread::Call(NoCall::Unknown(name)) => {
+                self.unknown_calls += 1;
+                self.unknown_operations.count(name);
+            }
+            Unread::Call(NoCall::Garbled(what)) => {
+                self.garbled_calls += 1;
+                if let Some(process) = process.and_then(|process| self.tally.processes.get_mut(process)) {
+                    process.has_hole = true;
+                }
+                if self.garbled_calls <= TOLD as u64 {
+                    let ends = if piece.ended { "" } else { "; the file ends within the line" };
+                    let why = format!("a line of a call counts for nothing: `{what}` cannot be read{ends}");
+                    self.find(Finding::new("nccl-garbled", why), piece.line);
+                }
+            }
+        }
+    }
+
+    fn clock(&mut self, stamp: &str, host: &str, process: Option<u32>, line: u64) {
+        let digits = stamp.bytes().filter(u8::is_ascii_digit).take(14);
+        let now = digits.fold(0, |all, digit| all * 10 + u64::from(digit - b'0'));
+        let Some(process) = process.and_then(|process| self.tally.processes.get_mut(process)) else { return };
+        let is_back = now < process.clock;
+        process.clock = now;
+        if is_back {
+            self.clocks_back += 1;
+            if self.clocks_back <= TOLD {
+                let why = format!("the clock of `{host}` goes back, to {stamp}");
+                self.find(Finding::new("nccl-clock-back", why).node(host), line);
+            }
+        }
+    }
+
+    fn find(&mut self, finding: Finding, line: u64) {
+        let file = self.file().to_owned();
+        self.findings.push(finding.file(file).line(line));
+    }
+
+    fn file(&self) -> &str {
+        self.files.last().map_or("", String::as_str)
+    }
+}
+
+/// How a line looks: its digits tell nothing about its kind.
+fn shape(text: &str) -> String {
+    let mut shape = String::new();
+    for c in text.chars().take(120) {
+        let is_digit = c.is_ascii_digit();
+        if !(is_digit && shape.ends_with('#')) {
+            shape.push(if is_digit { '#' } else { c });
+        }
+    }
+    shape
+}

@@ -1,0 +1,37 @@
+//! A line of a file as a line of the program, with the rank that it is of. What it says is not asked here.
+
+use super::row;
+use crate::stream::Piece;
+use crate::{nccl_prefix, text};
+use std::borrow::Cow;
+
+/// One line of the program's own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line<'a> {
+    /// One-based.
+    pub number: u64,
+    /// What a launcher put before the line to say whose it is; empty where nothing did.
+    pub tag: String,
+    pub text: Cow<'a, str>,
+    /// Whether a line break followed; without one the line may be cut.
+    pub ended: bool,
+    /// Whether its end was left out.
+    pub too_long: bool,
+}
+
+impl<'a> Line<'a> {
+    pub fn of(piece: &'a Piece) -> Self {
+        let Piece { line: number, text, .. } = piece;
+        // Some editors put a mark before the first line.
+        let text = text.strip_prefix('\u{feff}').filter(|_| *number == 1).unwrap_or(text);
+        let text::Plain { tag, text, .. } = text::plain(text, is_the_programs);
+        Line { number: *number, tag, text, ended: piece.ended, too_long: piece.too_long }
+    }
+}
+
+/// Whether a line begins as a comment, a row, or a line of NCCL does.
+fn is_the_programs(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let three: Vec<&str> = words.by_ref().take(3).collect();
+    text.trim_start().starts_with('#') || row::begins(&three) || nccl_prefix::begins(text)
+}

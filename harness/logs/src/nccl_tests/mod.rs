@@ -1,0 +1,319 @@
+//! The output of nccl-tests, as text of every era or as the file that `-J` writes, as it stands and unjudged.
+//! What the numbers mean for a verdict is `recipes::recipe::nccl_tests`'s business.
+//!
+//! Strict in what counts as a row, tolerant about all that surrounds it: launcher prefixes, NCCL's own log in the
+//! middle of a row, colours, several runs in one file. What looks like a row and cannot be trusted is a finding:
+//!
+//! - `row-cut`: a row that ends early; `row-odd`: a row with cells that no version prints there;
+//! - `not-a-number`: a row with NaN, infinity or a negative figure; `size-overflowed`: a size that wrapped around;
+//! - `not-concluded`: rows, and no closing lines; `no-rows`: a head, and neither rows nor a failure;
+//! - `line-too-long`: lines of which the end was left out; `read-in-part`: more than is held, and nothing behind it was read;
+//! - `foreign-column`: a column that nccl-tests does not print; `interleaved-tables`: tables that ran at once, whose rows nobody
+//!   can tell apart: none of them is given;
+//! - `nccl-warn`, `error-noted`: warnings of a run that ended well; `truncated-json`: a file that ends early;
+//! - `bandwidth-disagrees`: a figure that does not follow from the others (made by `recompute`);
+//! - `average-disagrees`, `rows-missing`, `wrong-disagrees`, `no-rows`: closing lines or a head that the rows do not bear out (made by
+//!   `closing`).
+
+mod cell;
+mod closing;
+mod failure;
+mod head;
+mod json;
+mod line;
+mod nccl_log;
+mod recompute;
+mod render;
+mod row;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use cell::element_bytes;
+pub use closing::closing;
+pub(super) use nccl_log::log_host;
+pub use recompute::{ranks_from_ratio, ratio_matches, recompute};
+pub use render::render;
+
+use crate::encoding;
+use metric::finding::Finding;
+use metric::op::Op;
+use serde::Serialize;
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, BufRead, Read};
+
+/// So much of a file is looked at beforehand: in which form it is, and which hosts it names.
+const HEAD: usize = 4 << 20;
+
+/// The same of bytes that are there.
+pub fn read(bytes: &[u8], file: &str) -> Result<NcclTests, NotUnderstood> {
+    read_stream(bytes, file).unwrap_or_else(|error| Err(NotUnderstood { reason: error.to_string() }))
+}
+
+/// Reads text or JSON, whichever it is, in bounded memory. `file` is how the file is called in findings.
+pub fn read_stream(mut from: impl BufRead, file: &str) -> io::Result<Result<NcclTests, NotUnderstood>> {
+    let mut head = Vec::new();
+    from.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+    if let Some(reason) = encoding::refusal(&head) {
+        return Ok(Err(NotUnderstood { reason: reason.to_owned() }));
+    }
+    let is_json = json::looks_like_it(&without_mark(&head));
+    if is_json {
+        from.by_ref().take((json::MOST_BYTES - HEAD) as u64).read_to_end(&mut head)?;
+    }
+    let is_whole = from.fill_buf()?.is_empty();
+    let mut read = match is_json {
+        // A line of JSON, or of Python, may stand before a log.
+        true => match if is_whole { json::read(&without_mark(&head)) } else { Err(json::too_large()) } {
+            Ok(read) => Ok(read),
+            Err(why) => text::read(&head, is_whole, from)?.map_err(|_| why),
+        },
+        false => text::read(&head, is_whole, from)?,
+    };
+    for finding in read.iter_mut().flat_map(|read| &mut read.findings) {
+        finding.file.get_or_insert_with(|| file.to_owned());
+    }
+    Ok(read)
+}
+
+/// Some editors put a mark before the first line.
+fn without_mark(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes))
+}
+
+/// All that one file held.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct NcclTests {
+    pub runs: Vec<NcclRun>,
+    pub findings: Vec<Finding>,
+    pub lines: u64,
+    /// Lines of nccl-tests or of NCCL, and failures.
+    pub understood: u64,
+}
+
+/// Why nothing of nccl-tests is in a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NotUnderstood {
+    pub reason: String,
+}
+
+impl fmt::Display for NotUnderstood {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for NotUnderstood {}
+
+/// One start of one program. A file may hold several; they stay apart.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct NcclRun {
+    /// As named by the program itself or by the command that started it.
+    pub program: Option<String>,
+    /// Nothing where no text says it; never guessed from the figures.
+    pub op: Option<Op>,
+    pub format: Format,
+    pub nccl_tests_version: Option<String>,
+    pub nccl_version: Option<String>,
+    pub parameters: Option<Parameters>,
+    pub ranks: Vec<RankLine>,
+    pub rows: Vec<Row>,
+    /// Rows that were printed and cannot be read, or cannot be told from another table's.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub refused_rows: u64,
+    /// The times are of the CPU (`-C`), so the bandwidths do not follow from them.
+    pub cpu_time: bool,
+    pub out_of_bounds: Option<OutOfBounds>,
+    /// The mean over all rows and both placements, so it moves with the sizes asked for: kept to be shown, never to be
+    /// judged or compared.
+    pub average_busbw_gb_s: Option<f64>,
+    /// Whether the closing lines were seen.
+    pub concluded: bool,
+    pub failure: Option<Failure>,
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Which form of output it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// Rows without headings.
+    #[default]
+    BareText,
+    /// Up to 2.11: the largest error instead of a count, and only the columns that the operation has.
+    ErrorText,
+    /// 2.13 to 2.17.2.
+    WrongText,
+    /// Since 2.17.3.
+    WideText,
+    /// The file of `-J`; its version 1 says no version.
+    Json { version: u32 },
+}
+
+/// The line `# nThread ...`, or `config` in JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Parameters {
+    pub threads: Option<u64>,
+    pub gpus_per_thread: Option<u64>,
+    pub min_bytes: Option<u64>,
+    pub max_bytes: Option<u64>,
+    pub step: Option<Step>,
+    pub warmup: Option<u64>,
+    pub iterations: Option<u64>,
+    pub agg_iterations: Option<u64>,
+    pub validation: Option<u64>,
+    pub graph: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    Factor(u64),
+    Bytes(u64),
+}
+
+/// One rank under `# Using devices`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RankLine {
+    pub rank: u32,
+    /// Nothing before groups existed.
+    pub group: Option<u32>,
+    pub pid: u64,
+    pub host: String,
+    pub device: u32,
+    pub bus_id: String,
+    pub name: String,
+}
+
+/// One size.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    pub size_bytes: u64,
+    pub count: u64,
+    pub dtype: String,
+    /// Nothing where the operation reduces nothing (`none`).
+    pub redop: Option<String>,
+    /// Nothing where the operation has no root (`-1`).
+    pub root: Option<i64>,
+    pub out_of_place: Option<Half>,
+    pub in_place: Option<Half>,
+    pub timestamp: Option<String>,
+    /// One-based; of a row in pieces, where it began. In JSON always 1.
+    pub line: u64,
+}
+
+/// One placement of one size.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Half {
+    pub time_us: f64,
+    pub algbw_gb_s: f64,
+    pub busbw_gb_s: f64,
+    pub wrong: Wrong,
+    pub iterations: Option<IterStats>,
+    pub rounding: Rounding,
+}
+
+/// Half a unit of the last digit printed: the truth lies this far away at most.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Rounding {
+    pub time_us: f64,
+    pub algbw_gb_s: f64,
+    pub busbw_gb_s: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wrong {
+    /// Elements that came out wrong, rounded to six digits in print.
+    Count(f64),
+    /// The largest deviation (up to 2.11), whose bound is not printed.
+    MaxError(f64),
+    NotChecked,
+}
+
+/// The columns of `-I`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct IterStats {
+    pub min_us: f64,
+    pub max_us: f64,
+    pub p99_us: f64,
+    pub cv_pct: f64,
+}
+
+/// The line `# Out of bounds values`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct OutOfBounds {
+    pub count: u64,
+    pub ok: bool,
+}
+
+/// Why a run came to nothing, or to wrong data: the first cause, not the last complaint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    pub class: FailureClass,
+    pub cause: String,
+    pub line: u64,
+    /// The host that the line names, where it names one.
+    pub node: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureClass {
+    /// Data came out wrong.
+    OutOfBounds,
+    /// Below the bandwidth that `NCCL_TESTS_MIN_BW` asked for.
+    BelowMinimum,
+    /// libfabric or a network plugin was asked for and not found.
+    NetworkNotFound,
+    /// A peer closed, refused or reset a connection, or exited.
+    ConnectionLost,
+    CudaError,
+    OutOfMemory,
+    NoSpace,
+    /// NCCL's own error without a better reason.
+    NcclError,
+    /// A watchdog or `-T`.
+    TimedOut,
+    /// The scheduler's limit.
+    TimeLimit,
+    NodeFailure,
+    Cancelled,
+    /// Ended by a signal.
+    Signal,
+    Aborted,
+    /// Ended with an exit code, and nothing said why.
+    Exited,
+    /// The program did not start, or refused its options or devices.
+    NotStarted,
+}
+
+impl FailureClass {
+    /// As in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            FailureClass::OutOfBounds => "out-of-bounds",
+            FailureClass::BelowMinimum => "below-minimum",
+            FailureClass::NetworkNotFound => "network-not-found",
+            FailureClass::ConnectionLost => "connection-lost",
+            FailureClass::CudaError => "cuda-error",
+            FailureClass::OutOfMemory => "out-of-memory",
+            FailureClass::NoSpace => "no-space",
+            FailureClass::NcclError => "nccl-error",
+            FailureClass::TimedOut => "timed-out",
+            FailureClass::TimeLimit => "time-limit",
+            FailureClass::NodeFailure => "node-failure",
+            FailureClass::Cancelled => "cancelled",
+            FailureClass::Signal => "signal",
+            FailureClass::Aborted => "aborted",
+            FailureClass::Exited => "exited",
+            FailureClass::NotStarted => "not-started",
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Logs of trainings, read line by line in bounded memory: which steps ran, how long they took, and what the program says of
+//! each. Whatever else stands in a log is passed over.
+
+mod automodel;
+mod bar;
+mod compat;
+mod figures;
+mod gather;
+mod pipes;
+mod ranks;
+mod samples;
+mod step;
+#[cfg(test)]
+mod tests;
+mod trainer;
+mod words;
+
+pub use compat::{ITERATIONS, mean_of_steps};
+pub use figures::{Figures, figures};
+pub use gather::{Restart, Series};
+pub use ranks::{CODE as RANKS_DISAGREE, slowest};
+pub use step::{Dialect, StepLine};
+pub use trainer::TrainerSummary;
+
+use super::stream::Pieces;
+use super::text;
+use gather::Gathered;
+use metric::finding::Finding;
+use serde::Serialize;
+use std::io::{self, BufRead};
+use step::{Garbled, Parsed, Told};
+
+/// What a log tells.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrainingLog {
+    pub lines: u64,
+    /// Lines that are a step's, whether they could be read or not.
+    pub of_steps: u64,
+    /// Those of them of which something could not be read: they count for nothing.
+    pub garbled: u64,
+    /// Lines that tell how long whole epochs took, and of no step.
+    pub of_epochs: u64,
+    pub series: Vec<Series>,
+    /// Where the Trainer of Hugging Face came to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<TrainerSummary>,
+    pub findings: Vec<Finding>,
+}
+
+/// So many lines that could not be read are told one by one.
+const TOLD: u64 = 3;
+
+/// Reads to the end. A log without any step has no series.
+pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
+    let mut pieces = Pieces::new(from);
+    let mut reader = Reader::default();
+    while let Some(piece) = pieces.next_piece()? {
+        let plain = text::plain(&piece.text, begins);
+        let text = &plain.text;
+        let parsed = reader.parse(&plain.tag, text);
+        if !piece.ended
+            && let Some(Ok(_)) = &parsed
+            && !text.trim_end().ends_with(['|', ']', '}'])
+        {
+            // A number may go on where the file ends.
+            reader.of_steps += 1;
+            reader.garble(piece.line, "the file ends within the line");
+            continue;
+        }
+        match parsed {
+            None => reader.of_epochs += u64::from(is_of_epoch(text)),
+            Some(Ok(told)) => {
+                reader.of_steps += 1;
+                let moment_ms = plain.moment_ms.or(told.step.moment_ms);
+                let step = StepLine { line: piece.line, moment_ms, ..told.step };
+                reader.gathered.add(Told { dialect: told.dialect, who: plain.tag, step });
+            }
+            Some(Err(Garbled { what })) => {
+                reader.of_steps += 1;
+                let cut =
+                    if piece.too_long { ", of a line whose rest was left out for its length" } else { "" };
+                reader.garble(piece.line, &format!("{what}{cut}"));
+            }
+        }
+    }
+    let Reader { gathered, mut findings, of_steps, garbled, of_epochs, summary, .. } = reader;
+    if garbled > TOLD {
+        let why = format!("{} more lines of steps cannot be read", garbled - TOLD);
+        findings.push(Finding::new("training-garbled", why));
+    }
+    let series = gathered.series();
+    findings.extend(gather::findings(&series));
+    let lines = pieces.lines();
+    Ok(TrainingLog { lines, of_steps, garbled, of_epochs, series, summary, findings })
+}
+
+/// The steps that lines end, in logs that are not of trainings alone. The Trainer of Hugging Face tells a step's number by its bar,
+/// before the line that ends it.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    bars: trainer::Bars,
+}
+
+impl Ends {
+    /// The step that a line ends.
+    pub fn of(&mut self, text: &str) -> Option<u64> {
+        // Most lines hold none of their words.
+        if !["teration", "Batch ", "step: ", "poch", "%|"].iter().any(|word| text.contains(word)) {
+            return None;
+        }
+        let plain = text::plain(text, begins);
+        let text = &*plain.text;
+        let parsed = pipes::parse(text).or_else(|| samples::fsdp(text)).or_else(|| samples::torchtitan(text));
+        let parsed = parsed.or_else(|| automodel::parse(text)).or_else(|| bar::parse(text));
+        let parsed = parsed.or_else(|| self.bars.parse(&plain.tag, text));
+        Some(parsed?.ok()?.step.iteration)
+    }
+}
+
+/// Whether a text begins as a line of a step does.
+fn begins(text: &str) -> bool {
+    const FIRST: [&str; 9] = [
+        "iteration ",
+        "Training epoch",
+        "Epoch ",
+        "Batch ",
+        "step:",
+        "{'",
+        "Step Time",
+        "step ",
+        "| INFO | ",
+    ];
+    FIRST.iter().any(|word| text.trim_start().starts_with(word))
+}
+
+#[derive(Default)]
+struct Reader {
+    gathered: Gathered,
+    bars: trainer::Bars,
+    /// What Megatron-Bridge said before the line of a step.
+    tflops: Option<f64>,
+    summary: Option<TrainerSummary>,
+    findings: Vec<Finding>,
+    of_steps: u64,
+    garbled: u64,
+    of_epochs: u64,
+}
+
+/// `Time taken for epoch 3 is 725.65 sec`, and the like.
+fn is_of_epoch(text: &str) -> bool {
+    let behind = |(at, word): (usize, &str)| text[at + word.len()..].trim_start_matches([' ', ':', '=']);
+    let numbered = text.match_indices("poch").map(behind);
+    text.contains("sec") && numbered.into_iter().any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+impl Reader {
+    fn parse(&mut self, who: &str, text: &str) -> Parsed {
+        if let Some(mut parsed) = pipes::parse(text) {
+            let before = self.tflops.take();
+            if let Ok(told) = &mut parsed {
+                told.step.tflops_per_gpu = told.step.tflops_per_gpu.or(before);
+            }
+            return Some(parsed);
+        }
+        if let Some(tflops) = pipes::tflops_before(text) {
+            self.tflops = Some(tflops);
+            return None;
+        }
+        if let Some(summary) = trainer::summary(text) {
+            self.summary = Some(summary);
+            return None;
+        }
+        samples::fsdp(text)
+            .or_else(|| samples::torchtitan(text))
+            .or_else(|| automodel::parse(text))
+            .or_else(|| bar::parse(text))
+            .or_else(|| self.bars.parse(who, text))
+    }
+
+    fn garble(&mut self, line: u64, what: &str) {
+        self.garbled += 1;
+        if self.garbled <= TOLD {
+            let why = format!("a line of a step counts for nothing: {what}");
+            self.findings.push(Finding::new("training-garbled", why).line(line));
+        }
+    }
+}

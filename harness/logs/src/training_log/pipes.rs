@@ -1,0 +1,111 @@
+//! Lines of fields between pipes: `iteration 7/ 100 | key: value | ...` of Megatron, and `Training epoch 0, iteration 7/99 |
+//! key: value | ...` of NeMo 2.
+
+use super::step::{Dialect, Garbled, Parsed, StepLine, Told};
+use super::words::{count, digits, number};
+use crate::text::moment_ms;
+
+pub(super) fn parse(text: &str) -> Parsed {
+    let (before, iteration, of, fields) = head(text)?;
+    if before.contains("alidation") {
+        return None;
+    }
+    let dialect = match before.contains("Training epoch") {
+        true => Dialect::Nemo2,
+        false => Dialect::Megatron,
+    };
+    let epoch = before.split_once("Training epoch").and_then(|(_, rest)| digits(rest.trim_start()));
+    let step = StepLine {
+        epoch: epoch.map(|(epoch, _)| epoch),
+        iteration,
+        of: Some(of),
+        moment_ms: moment_ms(before),
+        ..StepLine::default()
+    };
+    if head(fields).is_some() {
+        return Some(Err(Garbled { what: "two lines of steps stand in one".to_owned() }));
+    }
+    // Megatron closes each of its fields: one that is left open was cut, and its number with it.
+    if dialect == Dialect::Megatron
+        && let Some((_, open)) = fields.rsplit_once('|')
+        && let Some((key, _)) = open.split_once(':')
+        && KEYS.contains(&key.trim())
+    {
+        return Some(Err(Garbled { what: format!("the line ends within `{}`", key.trim()) }));
+    }
+    Some(read(step, fields).map(|step| Told { dialect, who: String::new(), step }))
+}
+
+/// What stands before `iteration 7/ 100 |`, both numbers, and what follows.
+fn head(text: &str) -> Option<(&str, u64, u64, &str)> {
+    text.match_indices("iteration").find_map(|(at, word)| {
+        let rest = text[at + word.len()..].strip_prefix(' ')?;
+        let (iteration, rest) = digits(rest.trim_start())?;
+        let (of, rest) = digits(rest.trim_start().strip_prefix('/')?.trim_start())?;
+        let fields = rest.trim_start().strip_prefix('|')?;
+        Some((&text[..at], iteration, of, fields))
+    })
+}
+
+/// What is read of Megatron's fields, as far as a cut one would be taken for a whole one.
+const KEYS: &[&str] = &[
+    "elapsed time per iteration (ms)",
+    "elapsed time per iteration (s)",
+    "throughput per GPU (TFLOP/s/GPU)",
+    "TFLOPs",
+    "samples per second",
+    "tokens per gpu per second (tgs)",
+    "tokens per GPU (tokens/s/GPU)",
+    "lm loss",
+    "grad norm",
+    "learning rate",
+    "global batch size",
+    "number of skipped iterations",
+    "number of nan iterations",
+];
+
+fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
+    for field in fields.split('|') {
+        let Some((key, value)) = field.split_once(':') else { continue };
+        let key = key.trim();
+        match key {
+            "elapsed time per iteration (ms)" => step.seconds = Some(last(key, value)? / 1000.0),
+            "elapsed time per iteration (s)" | "train_step_timing in s" => {
+                step.seconds = Some(number(key, value)?)
+            }
+            "throughput per GPU (TFLOP/s/GPU)" | "TFLOPS_per_GPU" | "TFLOPs" => {
+                step.tflops_per_gpu = Some(last(key, value)?);
+            }
+            "samples per second" => step.samples_per_s = Some(number(key, value)?),
+            "tokens per gpu per second (tgs)" | "tokens/sec/gpu" | "tokens per GPU (tokens/s/GPU)" => {
+                step.tokens_per_gpu_s = Some(last(key, value)?)
+            }
+            "lm loss" | "reduced_train_loss" | "loss" => step.loss = Some(number(key, value)?),
+            "grad norm" | "grad_norm" => step.grad_norm = Some(number(key, value)?),
+            "learning rate" | "lr" => step.learning_rate = Some(number(key, value)?),
+            "global batch size" | "global_batch_size" => step.global_batch = Some(count(key, value)?),
+            "number of skipped iterations" => step.skipped = Some(count(key, value)?),
+            "number of nan iterations" => step.nan = Some(count(key, value)?),
+            _ => {}
+        }
+    }
+    // A step's time stands in every line of either program: without it the line is not whole.
+    match step.seconds {
+        Some(_) => Ok(step),
+        None => Err(Garbled { what: "the time of the step is missing".to_owned() }),
+    }
+}
+
+/// `92809.9/268751.1` of AMD's Primus: that of the step, and the mean of all so far.
+fn last(key: &str, value: &str) -> Result<f64, Garbled> {
+    let Some((of_step, mean)) = value.split_once('/') else { return number(key, value) };
+    number(key, mean)?;
+    number(key, of_step)
+}
+
+/// `Step Time : 6.93s GPU utilization: 514.0MODEL_TFLOP/s/GPU`, which Megatron-Bridge puts before a step's line.
+pub(super) fn tflops_before(text: &str) -> Option<f64> {
+    let (_, rest) = text.split_once("GPU utilization:")?;
+    let (value, _) = rest.split_once("MODEL_TFLOP/s/GPU")?;
+    number("GPU utilization", value).ok()
+}

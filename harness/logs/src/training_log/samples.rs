@@ -1,0 +1,60 @@
+//! Lines of words with values behind them: those of the FSDP samples, and those of torchtitan.
+
+use super::step::{Dialect, Garbled, Parsed, StepLine, Told};
+use super::words::{after, count, digits, number};
+use crate::text::moment_ms;
+
+/// `Epoch 0 Batch 7 Steps 8 Loss: 10.02562, Speed: 16.59 samples/sec, lr: 0.000038`, of which older ones tell neither epoch nor
+/// steps.
+pub(super) fn fsdp(text: &str) -> Parsed {
+    let (before, rest) = text.split_once("Batch ")?;
+    let (iteration, fields) = digits(rest)?;
+    let loss = after(fields, "Loss:")?;
+    let speed = after(loss, "Speed:")?;
+    let epoch = before.rsplit_once("Epoch ").and_then(|(_, rest)| digits(rest)).map(|(epoch, _)| epoch);
+    let step = StepLine { epoch, iteration, moment_ms: moment_ms(before), ..StepLine::default() };
+    let read = || -> Result<StepLine, Garbled> {
+        let unit = speed.split_whitespace().nth(1).unwrap_or("");
+        if !unit.starts_with("samples/sec") {
+            return Err(Garbled { what: format!("`Speed` is in no samples/sec: {unit:?}") });
+        }
+        let learning_rate = after(speed, "lr:").map(|rate| number("lr", rate)).transpose()?;
+        let (loss, speed) = (number("Loss", loss)?, number("Speed", speed)?);
+        Ok(StepLine { loss: Some(loss), samples_per_s: Some(speed), learning_rate, ..step })
+    };
+    Some(read().map(|step| Told { dialect: Dialect::Fsdp, who: String::new(), step }))
+}
+
+/// `step: 10  loss: 7.1235  grad_norm: 1.2  memory: 9.74GiB(10.25%)  tps: 6,423  tflops: 23.4  mfu: 35.58%`; older ones say `wps`
+/// for `tps`.
+pub(super) fn torchtitan(text: &str) -> Parsed {
+    let (before, rest) = text.split_once("step:")?;
+    let mut words = rest.split_whitespace();
+    let iteration = words.next()?;
+    let mut fields = Vec::new();
+    while let Some(key) = words.next() {
+        fields.push((key.strip_suffix(':')?, words.next().unwrap_or("")));
+    }
+    let has = |name: &str| fields.iter().any(|(key, _)| *key == name);
+    if !has("loss") || !(has("tps") || has("wps") || has("memory")) {
+        return None;
+    }
+    let read = || -> Result<StepLine, Garbled> {
+        let iteration = count("step", iteration)?;
+        let mut step = StepLine { iteration, moment_ms: moment_ms(before), ..StepLine::default() };
+        for (key, value) in &fields {
+            let place = match *key {
+                "loss" => &mut step.loss,
+                "grad_norm" => &mut step.grad_norm,
+                "tps" | "wps" => &mut step.tokens_per_gpu_s,
+                "tflops" => &mut step.tflops_per_gpu,
+                "mfu" => &mut step.mfu_percent,
+                "lr" => &mut step.learning_rate,
+                _ => continue,
+            };
+            *place = Some(number(key, value)?);
+        }
+        Ok(step)
+    };
+    Some(read().map(|step| Told { dialect: Dialect::Torchtitan, who: String::new(), step }))
+}

@@ -1,0 +1,38 @@
+//! Numbers of a job that are missing, in doubt, or not to be compared, and why.
+
+use crate::Dims;
+use serde::{Deserialize, Serialize};
+
+/// Numbers that stand there, and still say nothing: of other ranks than declared, of a table that is cut, or such as
+/// contradict each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotComparable {
+    /// In a word.
+    pub cause: String,
+    pub why: String,
+}
+
+/// Some numbers of a job that cannot be held against anything, as long as two accounts of the same thing contradict each
+/// other: its other numbers stand.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Doubt {
+    /// The names of their metrics.
+    pub metrics: Vec<String>,
+    /// Of which rows, as far as it is not about all.
+    pub dims: Dims,
+    /// In a word.
+    pub cause: String,
+    /// With both numbers.
+    pub why: String,
+}
+
+/// Metrics of a node that no part of it can give, since what they are read from came with a later release.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Absent {
+    pub metrics: Vec<String>,
+    pub node: String,
+    pub why: String,
+}
+
+/// A report that nobody read: no number comes of it, and it says nothing about its node.
+pub const NOT_READ: &str = "report-not-read";

@@ -1,0 +1,328 @@
+//! The one shape of every number: a name, dimensions, a value and a unit; and the table that holds them.
+//! How the table lies on disk is told in `recipes::parquet`; what a number is held against, in the harness.
+
+use crate::unit::{Better, Unit};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// What a number was measured on or for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dim {
+    /// The case of the suite.
+    Case,
+    /// The job within the case: one launch on one set of nodes.
+    Job,
+    Op,
+    SizeBytes,
+    /// `out` or `in` of place.
+    Place,
+    Node,
+    Nic,
+    /// The node at the other end of a flow.
+    Peer,
+    /// `tx` (data leaves the node) or `rx` (data arrives).
+    Direction,
+    Gpu,
+    Round,
+    /// A kernel, by its short name.
+    Kernel,
+    /// A class of kernels.
+    Class,
+    /// The rank of the job whose report it was.
+    Rank,
+    /// A step of a run that repeats itself.
+    Step,
+}
+
+impl Dim {
+    pub const ALL: [Dim; 15] = [
+        Dim::Case,
+        Dim::Job,
+        Dim::Op,
+        Dim::SizeBytes,
+        Dim::Place,
+        Dim::Node,
+        Dim::Nic,
+        Dim::Peer,
+        Dim::Direction,
+        Dim::Gpu,
+        Dim::Round,
+        Dim::Kernel,
+        Dim::Class,
+        Dim::Rank,
+        Dim::Step,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Dim::Case => "case",
+            Dim::Job => "job",
+            Dim::Op => "op",
+            Dim::SizeBytes => "size_bytes",
+            Dim::Place => "place",
+            Dim::Node => "node",
+            Dim::Nic => "nic",
+            Dim::Peer => "peer",
+            Dim::Direction => "direction",
+            Dim::Gpu => "gpu",
+            Dim::Round => "round",
+            Dim::Kernel => "kernel",
+            Dim::Class => "class",
+            Dim::Rank => "rank",
+            Dim::Step => "step",
+        }
+    }
+
+    /// Dimensions whose values are whole numbers; the others are words.
+    pub fn is_number(self) -> bool {
+        matches!(self, Dim::SizeBytes | Dim::Gpu | Dim::Round | Dim::Rank | Dim::Step)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum DimValue {
+    Number(u64),
+    Word(Arc<str>),
+}
+
+impl From<u64> for DimValue {
+    fn from(value: u64) -> Self {
+        DimValue::Number(value)
+    }
+}
+
+impl From<u32> for DimValue {
+    fn from(value: u32) -> Self {
+        DimValue::Number(u64::from(value))
+    }
+}
+
+impl From<&str> for DimValue {
+    fn from(value: &str) -> Self {
+        DimValue::Word(Arc::from(value))
+    }
+}
+
+impl From<Arc<str>> for DimValue {
+    fn from(value: Arc<str>) -> Self {
+        DimValue::Word(value)
+    }
+}
+
+impl fmt::Display for DimValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DimValue::Number(number) => write!(f, "{number}"),
+            DimValue::Word(word) => f.write_str(word),
+        }
+    }
+}
+
+/// The dimensions of one number, sorted; each at most once.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "BTreeMap<Dim, DimValue>", into = "BTreeMap<Dim, DimValue>")]
+pub struct Dims(Vec<(Dim, DimValue)>);
+
+impl Dims {
+    pub fn new() -> Self {
+        Dims::default()
+    }
+
+    pub fn with(mut self, dim: Dim, value: impl Into<DimValue>) -> Self {
+        self.set(dim, value);
+        self
+    }
+
+    pub fn set(&mut self, dim: Dim, value: impl Into<DimValue>) {
+        let value = value.into();
+        match self.0.binary_search_by_key(&dim, |(d, _)| *d) {
+            Ok(at) => self.0[at].1 = value,
+            Err(at) => self.0.insert(at, (dim, value)),
+        }
+    }
+
+    pub fn get(&self, dim: Dim) -> Option<&DimValue> {
+        let at = self.0.binary_search_by_key(&dim, |(d, _)| *d).ok()?;
+        Some(&self.0[at].1)
+    }
+
+    pub fn word(&self, dim: Dim) -> Option<&str> {
+        match self.get(dim)? {
+            DimValue::Word(word) => Some(word),
+            DimValue::Number(_) => None,
+        }
+    }
+
+    pub fn number(&self, dim: Dim) -> Option<u64> {
+        match self.get(dim)? {
+            DimValue::Number(number) => Some(*number),
+            DimValue::Word(_) => None,
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Dim, &DimValue)> {
+        self.0.iter().map(|(dim, value)| (*dim, value))
+    }
+
+    /// Whether every dimension that `wanted` fixes has that value here.
+    pub fn covers(&self, wanted: &Dims) -> bool {
+        wanted.iter().all(|(dim, value)| self.get(dim) == Some(value))
+    }
+}
+
+impl From<BTreeMap<Dim, DimValue>> for Dims {
+    fn from(map: BTreeMap<Dim, DimValue>) -> Self {
+        Dims(map.into_iter().collect())
+    }
+}
+
+impl From<Dims> for BTreeMap<Dim, DimValue> {
+    fn from(dims: Dims) -> Self {
+        dims.0.into_iter().collect()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metric {
+    pub name: Arc<str>,
+    pub dims: Dims,
+    pub value: f64,
+    pub unit: Unit,
+    pub better: Better,
+}
+
+/// Whom a metric that is out of bounds speaks against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Blames {
+    /// What a program does is the same on whatever nodes.
+    #[default]
+    Nobody,
+    /// The parts that it names by itself, and no node by elimination.
+    Part,
+    /// Nodes, by elimination.
+    Node,
+    /// Nodes, where most that ran the same did well: what most show alike is the program's.
+    OddNode,
+}
+
+/// What a recipe declares of a metric before it computes one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MetricSpec {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub unit: Unit,
+    pub better: Better,
+    /// The dimensions of every row, beside `Case` and `Job`.
+    pub dims: &'static [Dim],
+    pub blames: Blames,
+}
+
+impl MetricSpec {
+    pub const fn blaming(mut self, blames: Blames) -> MetricSpec {
+        self.blames = blames;
+        self
+    }
+
+    pub fn of(&self, dims: Dims, value: f64) -> Metric {
+        Metric { name: Arc::from(self.name), dims, value, unit: self.unit, better: self.better }
+    }
+}
+
+/// A question to the table: a metric's name and the dimensions that are fixed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Query {
+    pub metric: String,
+    pub dims: Dims,
+}
+
+/// The metrics of one case, sorted by name and dimensions so that the same numbers are the same bytes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Metrics {
+    rows: Vec<Metric>,
+    /// First and last row of each (name, node), the two keys that nearly every question fixes.
+    by_name_and_node: BTreeMap<(Arc<str>, Option<DimValue>), Vec<u32>>,
+}
+
+impl Metrics {
+    pub fn from_rows(mut rows: Vec<Metric>) -> Self {
+        rows.sort_by(|a, b| {
+            (&a.name, &a.dims).cmp(&(&b.name, &b.dims)).then_with(|| a.value.total_cmp(&b.value))
+        });
+        let mut by_name_and_node: BTreeMap<_, Vec<u32>> = BTreeMap::new();
+        for (at, row) in rows.iter().enumerate() {
+            let key = (row.name.clone(), row.dims.get(Dim::Node).cloned());
+            by_name_and_node.entry(key).or_default().push(at as u32);
+        }
+        Metrics { rows, by_name_and_node }
+    }
+
+    pub fn rows(&self) -> &[Metric] {
+        &self.rows
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The rows that answer `query`, in the order of the table.
+    pub fn select<'a>(&'a self, query: &Query) -> Vec<&'a Metric> {
+        let name: Arc<str> = Arc::from(query.metric.as_str());
+        let rows_of = |at: &u32| self.rows.get(*at as usize);
+        match query.dims.get(Dim::Node) {
+            Some(node) => self
+                .by_name_and_node
+                .get(&(name, Some(node.clone())))
+                .into_iter()
+                .flatten()
+                .filter_map(rows_of)
+                .filter(|row| row.dims.covers(&query.dims))
+                .collect(),
+            None => {
+                let first = self.rows.partition_point(|row| row.name < name);
+                self.rows[first..]
+                    .iter()
+                    .take_while(|row| row.name == name)
+                    .filter(|row| row.dims.covers(&query.dims))
+                    .collect()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(name: &str, node: &str, size: u64, value: f64) -> Metric {
+        Metric {
+            name: Arc::from(name),
+            dims: Dims::new().with(Dim::Node, node).with(Dim::SizeBytes, size),
+            value,
+            unit: Unit::Count,
+            better: Better::Lower,
+        }
+    }
+
+    #[test]
+    fn a_query_finds_the_rows_with_all_its_dimensions_and_no_other() {
+        let metrics = Metrics::from_rows(vec![
+            row("b", "n2", 8, 4.0),
+            row("a", "n1", 8, 1.0),
+            row("a", "n2", 8, 2.0),
+            row("a", "n2", 16, 3.0),
+        ]);
+        let ask = |metric: &str, dims: Dims| {
+            let query = Query { metric: metric.into(), dims };
+            metrics.select(&query).iter().map(|m| m.value).collect::<Vec<_>>()
+        };
+        assert_eq!(ask("a", Dims::new()), [1.0, 2.0, 3.0]);
+        assert_eq!(ask("a", Dims::new().with(Dim::Node, "n2")), [2.0, 3.0]);
+        assert_eq!(ask("a", Dims::new().with(Dim::SizeBytes, 8u64)), [1.0, 2.0]);
+        assert_eq!(ask("a", Dims::new().with(Dim::Node, "n3")), [] as [f64; 0]);
+        assert_eq!(ask("c", Dims::new()), [] as [f64; 0]);
+    }
+}

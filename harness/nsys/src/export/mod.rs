@@ -1,0 +1,296 @@
+//! One exported report, opened read-only: a folder of Parquet or Arrow files, or a file of SQLite or of Arrow streams. It
+//! gives tables by their declarations, and nothing else of what an export holds. A capture of the harness's own sampler
+//! is opened like a report, and has no tables.
+
+mod arrow;
+#[cfg(test)]
+mod bytes_tests;
+mod cleaned;
+mod parquet_folder;
+mod rows;
+mod shared;
+mod sqlite;
+mod sqlite_pages;
+#[cfg(test)]
+mod tests;
+
+pub use cleaned::cleaned;
+pub use rows::{MaybeInts, Rows};
+pub use shared::Decoded;
+
+use crate::tables::{ColumnSpec, Kind, META_DATA_EXPORT, TableSpec};
+use logs::efa_counters::{self, Capture};
+use polars::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The layout that this reader knows. A newer one is read as far as the columns that are asked for are there.
+pub const KNOWN_MAJOR: u32 = 3;
+
+pub struct Export {
+    path: PathBuf,
+    form: Form,
+    shared: Option<shared::Shared>,
+}
+
+enum Form {
+    ParquetFolder,
+    ArrowFolder,
+    ArrowStreams(arrow::Streams),
+    /// Its pages are read here.
+    Pages(sqlite_pages::Pages),
+    /// It is not of the plain kind, and the whole engine reads it.
+    Sqlite(rusqlite::Connection),
+    Counters(Box<Capture>),
+}
+
+/// By which release an export was written, as it says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrittenBy {
+    pub product: Option<String>,
+    pub schema: Option<String>,
+}
+
+impl WrittenBy {
+    pub fn schema_major(&self) -> Option<u32> {
+        self.schema.as_deref()?.split('.').next()?.parse().ok()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExportError {
+    /// It is not there, or not in a form that can be opened.
+    NotAnExport { path: PathBuf, why: String },
+    /// A table is there and cannot be read: cut off, damaged.
+    Broken { table: &'static str, why: String },
+    /// A table is there and lacks a column that is needed.
+    NoColumn { table: &'static str, column: &'static str, schema: String },
+    /// What a recipe of a user asks of its tables cannot be answered.
+    Query { what: String, why: String },
+}
+
+impl fmt::Display for ExportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExportError::NotAnExport { path, why } => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                write!(f, "no export of a report: {}: {why}", name.escape_debug())
+            }
+            ExportError::Broken { table, why } => write!(f, "table `{table}` cannot be read: {why}"),
+            ExportError::NoColumn { table, column, schema } => {
+                write!(f, "table `{table}` has no column `{column}`, in a layout of version: {schema}")
+            }
+            ExportError::Query { what, why } => write!(f, "`{what}`: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for ExportError {}
+
+impl Export {
+    pub fn open(path: &Path) -> Result<Export, ExportError> {
+        let bad = |why: String| ExportError::NotAnExport { path: path.to_owned(), why };
+        if path.is_dir() {
+            let entries = std::fs::read_dir(path).map_err(|error| bad(error.to_string()))?;
+            let files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+            let form = if files.iter().any(|file| parquet_folder::is_of_form(file)) {
+                Form::ParquetFolder
+            } else if files.iter().any(|file| arrow::is_of_form(file)) {
+                Form::ArrowFolder
+            } else {
+                return Err(bad("neither a Parquet nor an Arrow file in it".to_owned()));
+            };
+            return Ok(Export { path: path.to_owned(), form, shared: None });
+        }
+        let mut head = Vec::new();
+        let read = std::fs::File::open(path)
+            .and_then(|file| file.take(efa_counters::MAGIC.len() as u64).read_to_end(&mut head));
+        read.map_err(|error| bad(error.to_string()))?;
+        if head.is_empty() {
+            return Err(bad("the file is empty".to_owned()));
+        }
+        if head.starts_with(efa_counters::MAGIC) {
+            let capture = efa_counters::read_file(path).map_err(bad)?;
+            let form = Form::Counters(Box::new(capture));
+            return Ok(Export { path: path.to_owned(), form, shared: None });
+        }
+        if arrow::begins_a_stream(&head) {
+            let streams = arrow::Streams::open(path).map_err(bad)?;
+            let form = Form::ArrowStreams(streams);
+            return Ok(Export { path: path.to_owned(), form, shared: None });
+        }
+        if !head.starts_with(b"SQLite format 3\0") {
+            let why = "neither a folder of Parquet or Arrow files, nor a file of SQLite or of Arrow streams; export it \
+                       with `nsys export --type=parquetdir` or `--type=sqlite`";
+            return Err(bad(why.to_owned()));
+        }
+        let (form, tables) = match sqlite_pages::open(path).map_err(bad)? {
+            sqlite_pages::Opened::Plain(pages) => {
+                let tables = pages.names();
+                (Form::Pages(pages), tables)
+            }
+            sqlite_pages::Opened::NotPlain(why) => {
+                let connection = sqlite::open(path).map_err(|error| bad(format!("{error} ({why})")))?;
+                let tables = sqlite::names(&connection).map_err(bad)?;
+                (Form::Sqlite(connection), tables)
+            }
+        };
+        if !tables.iter().any(|name| OURS.iter().any(|ours| name.starts_with(ours))) {
+            return Err(bad(FOREIGN.to_owned()));
+        }
+        Ok(Export { path: path.to_owned(), form, shared: None })
+    }
+
+    /// From here on columns are kept for further readers, so many bytes of them at most.
+    pub fn shared(mut self, room: usize) -> Export {
+        self.shared = Some(shared::Shared::with_room(room));
+        self
+    }
+
+    /// Of what is shared: by name how many readers of each table are still to come. Other tables are let go.
+    pub fn readers(&self, readers: BTreeMap<&'static str, usize>) {
+        if let Some(shared) = &self.shared {
+            shared.readers(readers);
+        }
+    }
+
+    /// Of what is shared: how often each table was gone through.
+    pub fn decoded(&self) -> BTreeMap<&'static str, Decoded> {
+        self.shared.as_ref().map(shared::Shared::decoded).unwrap_or_default()
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The counters of one node, where it is no report but a capture of them.
+    pub fn capture(&self) -> Option<&Capture> {
+        match &self.form {
+            Form::Counters(capture) => Some(capture),
+            _ => None,
+        }
+    }
+
+    /// All declared columns of a table, in their order. A table that is not there is `None`, as one without a row is:
+    /// exports leave out what they have nothing for.
+    pub fn table(&self, spec: &'static TableSpec) -> Result<Option<Rows>, ExportError> {
+        self.read(spec, &spec.columns.iter().collect::<Vec<_>>())
+    }
+
+    /// These of the declared columns alone: what is not asked for costs nothing.
+    pub fn columns(&self, spec: &'static TableSpec, names: &[&str]) -> Result<Option<Rows>, ExportError> {
+        self.read(spec, &rows::chosen(spec, names))
+    }
+
+    fn read(
+        &self,
+        spec: &'static TableSpec,
+        columns: &[&'static ColumnSpec],
+    ) -> Result<Option<Rows>, ExportError> {
+        match &self.shared {
+            Some(shared) => shared.rows(spec, columns, |columns| self.decode(spec, columns)),
+            None => self.decode(spec, columns),
+        }
+    }
+
+    fn decode(
+        &self,
+        spec: &'static TableSpec,
+        columns: &[&'static ColumnSpec],
+    ) -> Result<Option<Rows>, ExportError> {
+        for name in [Some(spec.name), spec.older_name].into_iter().flatten() {
+            let frame = match &self.form {
+                Form::ParquetFolder => parquet_folder::table(&self.path, name, columns),
+                Form::ArrowFolder => arrow::table_of_folder(&self.path, name, columns),
+                Form::ArrowStreams(streams) => streams.table(name, columns),
+                Form::Pages(pages) => pages.table(name, columns),
+                Form::Sqlite(connection) => sqlite::table(connection, name, columns),
+                Form::Counters(_) => Ok(None),
+            };
+            let frame = match frame {
+                Ok(Some(frame)) => frame,
+                Ok(None) => continue,
+                Err(Fault::NoColumn(column)) => {
+                    let schema = self.schema_for_message(spec);
+                    return Err(ExportError::NoColumn { table: spec.name, column, schema });
+                }
+                Err(Fault::Broken(why)) => return Err(ExportError::Broken { table: spec.name, why }),
+            };
+            return Ok((frame.height() > 0).then(|| Rows::new(spec, rows::without_endless(frame))));
+        }
+        Ok(None)
+    }
+
+    pub fn written_by(&self) -> Result<WrittenBy, ExportError> {
+        let mut written = WrittenBy::default();
+        let Some(rows) = self.table(&META_DATA_EXPORT)? else { return Ok(written) };
+        for (name, value) in rows.texts("name")?.iter().zip(rows.texts("value")?.iter()) {
+            match name {
+                Some("EXPORT_PRODUCT_VERSION") => written.product = value.map(str::to_owned),
+                Some("EXPORT_SCHEMA_VERSION") => written.schema = value.map(str::to_owned),
+                _ => {}
+            }
+        }
+        Ok(written)
+    }
+
+    fn schema_for_message(&self, asked: &TableSpec) -> String {
+        if *asked == META_DATA_EXPORT {
+            return "unknown".to_owned();
+        }
+        let written = self.written_by().ok().and_then(|written| written.schema);
+        written.unwrap_or_else(|| "unknown".to_owned())
+    }
+}
+
+/// With which names of tables begin that `nsys export` writes. Each export has the first, and one of the next two; what was made of
+/// one may have others alone.
+const OURS: [&str; 13] = [
+    "StringIds",
+    "META_DATA_",
+    "EXPORT_META_DATA",
+    "CUPTI_",
+    "NVTX_",
+    "MPI_",
+    "OSRT_",
+    "GPU_METRICS",
+    "GENERIC_EVENT",
+    "NET_",
+    "TARGET_INFO_",
+    "DX12_",
+    "DIAGNOSTIC_EVENT",
+];
+const FOREIGN: &str =
+    "an SQLite file of another program: it has neither `StringIds` nor a table of `META_DATA`";
+
+/// Whether a file is of SQLite, whole, and of another program.
+pub fn is_foreign(path: &Path) -> bool {
+    matches!(Export::open(path), Err(ExportError::NotAnExport { why, .. }) if why == FOREIGN)
+}
+
+/// What can be wrong with a table that is there.
+enum Fault {
+    NoColumn(&'static str),
+    Broken(String),
+}
+
+impl<E: std::error::Error> From<E> for Fault {
+    fn from(error: E) -> Self {
+        // Errors of engines have several lines at times; one says enough.
+        Fault::Broken(error.to_string().lines().next().unwrap_or_default().to_owned())
+    }
+}
+
+/// As the engine holds columns of that kind.
+pub fn type_of(kind: Kind) -> DataType {
+    match kind {
+        Kind::Integer => DataType::Int64,
+        Kind::Real => DataType::Float64,
+        Kind::Text => DataType::String,
+        Kind::Bytes => DataType::Binary,
+    }
+}

@@ -1,0 +1,199 @@
+//! Exports that are sound, cut off, damaged, of other layouts, or none at all.
+
+use super::*;
+use crate::tables::{KERNEL, STRING_IDS};
+use crate::testing::exports as testing;
+use std::fs;
+
+const KERNELS: [testing::Kernel; 3] = [(0, 10, "a"), (20, 25, "b"), (30, 41, "a")];
+
+#[test]
+fn both_forms_give_the_same_tables() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let parquet = Export::open(&testing::parquet(folder.path(), &KERNELS, &[])).expect("opens");
+    let sqlite = Export::open(&testing::sqlite(folder.path(), &KERNELS, &[], false)).expect("opens");
+    for column in ["start", "end", "shortName", "deviceId"] {
+        let of = |export: &Export| {
+            export.table(&KERNEL).expect("read").expect("there").ints(column).expect("numbers").to_vec()
+        };
+        assert_eq!(of(&parquet), of(&sqlite), "{column}");
+    }
+    let names = |export: &Export| {
+        let rows = export.table(&STRING_IDS).expect("read").expect("there");
+        rows.texts("value").expect("texts").iter().map(|text| text.map(str::to_owned)).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&parquet), names(&sqlite));
+    assert_eq!(parquet.written_by(), sqlite.written_by());
+    assert_eq!(parquet.written_by().map(|written| written.schema_major()), Ok(Some(3)));
+}
+
+#[test]
+fn a_table_that_is_not_there_and_one_without_a_row_are_alike() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let parquet = Export::open(&testing::parquet(folder.path(), &[], &[])).expect("opens");
+    let sqlite = Export::open(&testing::sqlite(folder.path(), &[], &[], false)).expect("opens");
+    assert!(parquet.table(&KERNEL).expect("no error").is_none());
+    assert!(sqlite.table(&KERNEL).expect("no error").is_none());
+}
+
+#[test]
+fn the_older_layout_s_name_of_a_table_is_known() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let old = Export::open(&testing::sqlite(folder.path(), &KERNELS, &[], true)).expect("opens");
+    assert_eq!(old.written_by().expect("read").schema.as_deref(), Some("2.9.1"));
+}
+
+#[test]
+fn a_missing_column_is_told_with_the_version_of_the_layout() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = testing::sqlite(folder.path(), &KERNELS, &[], false);
+    let db = rusqlite::Connection::open(&path).expect("opens");
+    db.execute_batch("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME COLUMN shortName TO shorterName")
+        .expect("renamed");
+    drop(db);
+    let error = Export::open(&path).expect("opens").table(&KERNEL).expect_err("no column").to_string();
+    assert_eq!(
+        error,
+        "table `CUPTI_ACTIVITY_KIND_KERNEL` has no column `shortName`, in a layout of version: 3.20.0"
+    );
+}
+
+#[test]
+fn whatever_is_cut_off_or_damaged_is_an_error_and_never_a_panic() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = testing::sqlite(folder.path(), &KERNELS, &[], false);
+    let whole = fs::read(&path).expect("there");
+    for length in [0, 10, 100, 4096, whole.len() / 2, whole.len() - 4096] {
+        fs::write(&path, &whole[..length]).expect("cut");
+        let read = Export::open(&path)
+            .and_then(|export| export.table(&KERNEL).map(|rows| rows.map(|rows| rows.len())));
+        assert!(!matches!(read, Ok(Some(rows)) if rows != 3), "cut to {length}: {read:?}");
+    }
+    let export = testing::parquet(folder.path(), &KERNELS, &[]);
+    let table = export.join("CUPTI_ACTIVITY_KIND_KERNEL.parquet");
+    let whole = fs::read(&table).expect("there");
+    for length in 0..whole.len() {
+        fs::write(&table, &whole[..length]).expect("cut");
+        let read = Export::open(&export).expect("opens").table(&KERNEL);
+        assert!(read.is_err(), "cut to {length} of {}", whole.len());
+    }
+}
+
+/// Each byte of the footer in turn: some of these files have the library panic.
+#[test]
+fn a_parquet_file_with_a_damaged_footer_is_an_error_and_never_a_panic() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let export = testing::parquet(folder.path(), &KERNELS, &[]);
+    let table = export.join("CUPTI_ACTIVITY_KIND_KERNEL.parquet");
+    let whole = fs::read(&table).expect("there");
+    let footer = u32::from_le_bytes(whole[whole.len() - 8..whole.len() - 4].try_into().expect("4 bytes"));
+    let mut refused = 0;
+    for at in whole.len() - 8 - footer as usize..whole.len() - 8 {
+        for spoilt in [0x15, 0xff] {
+            let mut bytes = whole.clone();
+            bytes[at] = spoilt;
+            fs::write(&table, &bytes).expect("written");
+            let read = Export::open(&export).expect("opens").table(&KERNEL);
+            refused += usize::from(read.is_err_and(|error| error.to_string().contains("damaged Parquet")));
+        }
+    }
+    assert!(refused > 0, "no such file has the library panic any more: guard and test may go");
+}
+
+#[test]
+fn what_is_no_export_is_told_with_what_to_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().join("r.nsys-rep");
+    fs::write(&report, "NSYS something else").expect("written");
+    let why = |path: &Path| Export::open(path).err().expect("refused").to_string();
+    assert!(why(&report).contains("nsys export --type=parquetdir"), "{}", why(&report));
+    assert!(why(folder.path()).contains("neither a Parquet nor an Arrow file in it"));
+    assert!(why(&folder.path().join("nowhere")).contains("No such file"));
+    fs::write(&report, "").expect("written");
+    assert!(why(&report).contains("the file is empty"));
+}
+
+#[test]
+fn numbers_of_any_width_are_widened() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let export = testing::parquet(folder.path(), &KERNELS, &[]);
+    let narrow = df!["id" => [1u32, 2], "value" => ["a", "b"]].expect("a frame");
+    let mut narrow = narrow;
+    let file = fs::File::create(export.join("StringIds.parquet")).expect("made");
+    ParquetWriter::new(file).finish(&mut narrow).expect("written");
+    let rows = Export::open(&export).expect("opens").table(&STRING_IDS).expect("read").expect("there");
+    assert_eq!(rows.ints("id").expect("numbers"), [1, 2]);
+}
+
+#[test]
+fn a_column_that_must_have_numbers_tells_of_the_row_without_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = testing::sqlite(folder.path(), &KERNELS, &[], false);
+    let db = rusqlite::Connection::open(&path).expect("opens");
+    db.execute_batch("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = NULL WHERE start = 20").expect("changed");
+    drop(db);
+    let rows = Export::open(&path).expect("opens").columns(&KERNEL, &["start", "end"]).expect("read");
+    let rows = rows.expect("there");
+    assert_eq!(rows.maybe_ints("end").expect("read").get(1), None);
+    let error = rows.ints("end").expect_err("a hole").to_string();
+    assert_eq!(error, "table `CUPTI_ACTIVITY_KIND_KERNEL` cannot be read: row 2 has no `end`");
+}
+
+#[test]
+fn texts_that_a_parquet_file_declares_as_mere_bytes_are_read_as_far_as_they_are_text() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let export = testing::parquet(folder.path(), &KERNELS, &[]);
+    let bytes: Vec<&[u8]> = vec![b"gemm", b"a\xffb"];
+    let value = BinaryChunked::from_slice("value".into(), &bytes).into_column();
+    let mut frame = DataFrame::new(2, vec![Column::new("id".into(), [1i64, 2]), value]).expect("a frame");
+    let file = fs::File::create(export.join("StringIds.parquet")).expect("made");
+    ParquetWriter::new(file).finish(&mut frame).expect("written");
+    let rows = Export::open(&export).expect("opens").table(&STRING_IDS).expect("read").expect("there");
+    let texts: Vec<Option<&str>> = rows.texts("value").expect("texts").iter().collect();
+    assert_eq!(texts, [Some("gemm"), Some("a\u{fffd}b")]);
+}
+
+#[test]
+fn numbers_of_64_bits_without_a_sign_have_the_bits_that_sqlite_has() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let export = testing::parquet(folder.path(), &KERNELS, &[]);
+    let mut frame = df!["id" => [1u64, u64::MAX], "value" => ["a", "b"]].expect("a frame");
+    let file = fs::File::create(export.join("StringIds.parquet")).expect("made");
+    ParquetWriter::new(file).finish(&mut frame).expect("written");
+    let rows = Export::open(&export).expect("opens").table(&STRING_IDS).expect("read").expect("there");
+    assert_eq!(rows.ints("id").expect("numbers"), [1, -1]);
+}
+
+#[test]
+fn what_stands_only_in_the_log_beside_an_export_is_read_or_refused_and_never_left_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = testing::sqlite(folder.path(), &KERNELS, &[], false);
+    let db = rusqlite::Connection::open(&path).expect("opens");
+    db.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).expect("changed");
+    db.execute_batch("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (50, 60, 0, 7, 1, 1, 1)").expect("put");
+    // As it lies there when whoever writes it is ended: the row is in the log alone.
+    let left = folder.path().join("left.sqlite");
+    fs::copy(&path, &left).expect("copied");
+    fs::copy(folder.path().join("r.sqlite-wal"), folder.path().join("left.sqlite-wal")).expect("copied");
+    drop(db);
+    let read = |path: &Path| {
+        Export::open(path)
+            .and_then(|export| export.table(&KERNEL))
+            .map(|rows| rows.map_or(0, |rows| rows.len()))
+    };
+    assert_eq!(read(&left), Ok(4));
+    // A change that was begun and not ended is undone by a writer alone.
+    let begun = testing::sqlite(&tempfile::tempdir().expect("a folder").keep(), &KERNELS, &[], false);
+    let db = rusqlite::Connection::open(&begun).expect("opens");
+    db.execute_batch("PRAGMA cache_size = 1; BEGIN; UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = 99")
+        .expect("begun");
+    let half = folder.path().join("half.sqlite");
+    fs::copy(&begun, &half).expect("copied");
+    let mut journal = begun.as_os_str().to_owned();
+    journal.push("-journal");
+    fs::copy(journal, folder.path().join("half.sqlite-journal")).expect("copied");
+    drop(db);
+    fs::remove_dir_all(begun.parent().expect("a folder")).expect("removed");
+    let half = read(&half);
+    assert!(half.is_err() || half == Ok(3), "{half:?}");
+}

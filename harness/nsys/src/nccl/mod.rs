@@ -1,0 +1,160 @@
+//! Calls of NCCL as ranges of its domain tell of them, each with what it says of itself and with the kernels that it
+//! launched. It looks at one report; what several ranks did together is for recipes to say.
+
+mod communicators;
+mod events;
+mod fork;
+mod function;
+mod groups;
+mod join;
+pub mod payload;
+mod read;
+pub mod sequence;
+#[cfg(test)]
+mod tests;
+
+pub use communicators::Communicator;
+pub use events::is_of_nccl;
+pub use function::{Function, Reduction};
+pub use payload::{Payload, Refusal};
+
+use crate::tables::{
+    DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS,
+    NVTX_PAYLOAD_SCHEMA_ENTRIES, NVTX_PAYLOAD_SCHEMAS, RUNTIME, STRING_IDS, TableSpec,
+};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// The tables that `NcclCalls::read` looks at.
+pub const TABLES: &[&TableSpec] = match TABLES_AND_DIAGNOSTICS {
+    [of_calls @ .., _] => of_calls,
+    [] => &[],
+};
+
+/// The same, and last the table in which nsys says what it lost.
+pub const TABLES_AND_DIAGNOSTICS: &[&TableSpec] = &[
+    &NVTX_EVENTS,
+    &STRING_IDS,
+    &NVTX_PAYLOAD_SCHEMAS,
+    &NVTX_PAYLOAD_SCHEMA_ENTRIES,
+    &NVTX_PAYLOAD_ENUMS,
+    &NVTX_PAYLOAD_ENUM_ENTRIES,
+    &RUNTIME,
+    &KERNEL,
+    &DIAGNOSTIC_EVENT,
+];
+
+/// Of one report. What was left out, and what could not be read, is said in notes of the trace.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NcclCalls {
+    /// The earlier first, of those that begin together by thread.
+    pub calls: Vec<Call>,
+    /// Those of one call or one group stand together, the earlier first; behind them kernels of NCCL that no call of the
+    /// report launched.
+    pub kernels: Vec<Kernel>,
+    /// In the order in which they were made.
+    pub communicators: Vec<Communicator>,
+    /// In the order in which they begin.
+    pub groups: Vec<Group>,
+    /// Of kernels.
+    names: Vec<String>,
+}
+
+/// One call on one thread. `None` is what its payload does not tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    pub function: Function,
+    pub start: i64,
+    pub end: i64,
+    pub global_tid: i64,
+    /// As the payload counts them: see `total_bytes`.
+    pub bytes: Option<u64>,
+    pub communicator: Option<u64>,
+    /// Of its communicator.
+    pub ranks: Option<u32>,
+    /// Within its communicator.
+    pub rank: Option<u32>,
+    pub root: Option<i32>,
+    pub peer: Option<i32>,
+    pub reduction: Option<Reduction>,
+    /// Which of `groups`.
+    pub group: Option<u32>,
+    /// Which of `kernels`; all calls of one group share what the group launched.
+    pub kernels: Range<u32>,
+}
+
+/// Calls between an outermost `ncclGroupStart` and its `ncclGroupEnd`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    /// From the begin of the one to the end of the other; of one that did not end, to the end of what is in it.
+    pub start: i64,
+    pub end: i64,
+    pub global_tid: i64,
+    pub calls: u32,
+    pub kernels: Range<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kernel {
+    pub start: i64,
+    pub end: i64,
+    pub device: i64,
+    pub stream: i64,
+    /// The call of CUDA that launched it, where that is in the report.
+    pub launch_start: Option<i64>,
+    pub launch_end: Option<i64>,
+    /// The process it ran for.
+    pub process: i64,
+    name: u32,
+}
+
+impl Call {
+    /// How long it took on its thread, which is not how long the transfer took.
+    pub fn ns(&self) -> u64 {
+        self.end.wrapping_sub(self.start) as u64
+    }
+
+    /// The whole message, what nccl-tests calls the size.
+    pub fn total_bytes(&self) -> Option<u64> {
+        self.function.total_bytes(self.bytes?, self.ranks)
+    }
+}
+
+impl Kernel {
+    /// Kernels of one report with one number have one name.
+    pub fn name_number(&self) -> u32 {
+        self.name
+    }
+
+    pub fn ns(&self) -> u64 {
+        self.end.wrapping_sub(self.start) as u64
+    }
+}
+
+impl NcclCalls {
+    pub fn kernels_of(&self, call: &Call) -> &[Kernel] {
+        self.kernels.get(call.kernels.start as usize..call.kernels.end as usize).unwrap_or_default()
+    }
+
+    /// Kernels of NCCL that no call of the report launched: those of graphs, and those called for before the capture.
+    pub fn kernels_of_none(&self) -> &[Kernel] {
+        let owned = self.calls.iter().map(|call| call.kernels.end);
+        let owned = owned.chain(self.groups.iter().map(|group| group.kernels.end)).max().unwrap_or(0);
+        self.kernels.get(owned as usize..).unwrap_or_default()
+    }
+
+    pub fn name(&self, kernel: &Kernel) -> &str {
+        self.names.get(kernel.name as usize).map(String::as_str).unwrap_or_default()
+    }
+
+    /// Of kernels, each at its number.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Whether what it launched was launched for it alone.
+    pub fn is_alone(&self, call: &Call) -> bool {
+        let group = call.group.and_then(|group| self.groups.get(group as usize));
+        group.is_none_or(|group| group.calls == 1 || group.kernels != call.kernels)
+    }
+}

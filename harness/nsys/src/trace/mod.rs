@@ -1,0 +1,200 @@
+//! One report as recipes and tables of statistics see it: rows of its tables within the asked window, and the strings
+//! that they refer to. What was left out is said in notes.
+
+mod again;
+pub mod balance;
+mod filter;
+mod keys;
+pub mod launches;
+mod names;
+pub mod nesting;
+mod nics;
+pub mod nvtx;
+#[cfg(test)]
+mod nvtx_tests;
+mod process;
+pub mod projection;
+mod recorded;
+mod session;
+#[cfg(test)]
+mod tests;
+
+pub use again::Again;
+pub use filter::{BadFilter, Filter, RangeFilter, TimeFilter};
+pub use keys::{Keys, NO_GROUP, Part};
+pub use names::Strings;
+pub use nics::{Nic, nics};
+pub use process::{pid_of, process_of, tid_of};
+pub use recorded::TIMED;
+
+use crate::export::{Export, ExportError, MaybeInts, Rows};
+use crate::tables::TableSpec;
+use std::cell::{OnceCell, RefCell};
+use std::path::Path;
+
+pub struct Trace {
+    export: Export,
+    strings: OnceCell<Strings>,
+    filter: Option<Filter>,
+    windows: Option<filter::Windows>,
+    recorded: OnceCell<Option<(i64, i64)>>,
+    notes: RefCell<Vec<String>>,
+}
+
+impl Trace {
+    pub fn open(path: &Path) -> Result<Trace, ExportError> {
+        let export = Export::open(path)?;
+        Ok(Trace {
+            export,
+            strings: OnceCell::new(),
+            filter: None,
+            windows: None,
+            recorded: OnceCell::new(),
+            notes: RefCell::default(),
+        })
+    }
+
+    /// With columns kept for further readers, so many bytes of them at most; see `Export::shared`.
+    pub fn open_shared(path: &Path, room: usize) -> Result<Trace, ExportError> {
+        let trace = Trace::open(path)?;
+        Ok(Trace { export: trace.export.shared(room), ..trace })
+    }
+
+    /// What this makes of the whole report, whatever the filter. It is told in no note.
+    pub fn whole<T>(&mut self, make: impl FnOnce(&Trace) -> T) -> T {
+        let (windows, notes) = (self.windows.take(), self.notes.take());
+        let made = make(self);
+        (self.windows, self.notes) = (windows, RefCell::new(notes));
+        made
+    }
+
+    /// From here on only what overlaps the filter's windows is given. A filter by a range that the report does not have
+    /// leaves nothing.
+    pub fn filtered(mut self, filter: &Filter) -> Result<Trace, ExportError> {
+        self.windows = Some(filter::windows(&self, filter)?);
+        self.filter = Some(filter.clone());
+        Ok(self)
+    }
+
+    /// Whether a part of it is looked at only.
+    pub fn is_filtered(&self) -> bool {
+        self.windows.is_some()
+    }
+
+    /// For who may need it once more, when all reports are known.
+    pub fn again(&self) -> Again {
+        Again::new(self.export.path(), self.filter.as_ref())
+    }
+
+    pub fn export(&self) -> &Export {
+        &self.export
+    }
+
+    /// The span of time that a person asked for; a side that was left open reaches as far as numbers do.
+    pub fn asked_span(&self) -> Option<(i64, i64)> {
+        self.windows.as_ref().and_then(filter::Windows::time)
+    }
+
+    /// These columns of a table; `None` where nothing of it is there, or nothing of it lies in the window.
+    pub fn rows(&self, spec: &'static TableSpec, columns: &[&str]) -> Result<Option<Rows>, ExportError> {
+        match &self.windows {
+            None => self.export.columns(spec, columns),
+            Some(windows) => windows.rows(&self.export, spec, columns),
+        }
+    }
+
+    pub fn strings(&self) -> Result<&Strings, ExportError> {
+        if let Some(strings) = self.strings.get() {
+            return Ok(strings);
+        }
+        let read = Strings::read(&self.export)?;
+        Ok(self.strings.get_or_init(|| read))
+    }
+
+    pub fn note(&self, note: String) {
+        let mut notes = self.notes.borrow_mut();
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+
+    /// What was left out so far, and why.
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.borrow().clone()
+    }
+
+    /// The same, which is then forgotten: what the next recipe leaves out is told anew.
+    pub fn take_notes(&self) -> Vec<String> {
+        self.notes.take()
+    }
+
+    /// How long each row lasted. A row that ends before it begins lasts `None`: it is counted in a note, and belongs to
+    /// no group.
+    pub fn durations(&self, what: &str, starts: &[i64], ends: &[i64]) -> Durations {
+        let mut backwards = 0usize;
+        let ns = starts.iter().zip(ends).map(|(start, end)| {
+            backwards += usize::from(end < start);
+            // The distance of any two 64-bit numbers fits, where the second is not before the first.
+            end.wrapping_sub(*start) as u64
+        });
+        let ns = ns.collect();
+        self.note_backwards(what, backwards);
+        Durations { ns, backwards: backwards > 0 }
+    }
+
+    fn note_backwards(&self, what: &str, rows: usize) {
+        if rows > 0 {
+            self.note(format!("{what}: rows that end before they begin, left out: {rows}"));
+        }
+    }
+
+    /// The same for rows some of which have no end: those were open when the capture ended.
+    pub fn open_durations(&self, what: &str, starts: &[i64], ends: &MaybeInts) -> Durations {
+        let mut open = 0usize;
+        let closed: Vec<i64> = starts
+            .iter()
+            .enumerate()
+            .map(|(row, start)| {
+                ends.get(row).unwrap_or_else(|| {
+                    open += 1;
+                    start.saturating_sub(1)
+                })
+            })
+            .collect();
+        if open == 0 {
+            return self.durations(what, starts, &closed);
+        }
+        self.note(format!("{what}: rows without an end, left out: {open}"));
+        let backwards = starts.iter().zip(&closed).filter(|(start, end)| end < start).count() - open;
+        self.note_backwards(what, backwards);
+        let ns = starts.iter().zip(&closed).map(|(start, end)| end.wrapping_sub(*start) as u64).collect();
+        Durations { ns, backwards: true }
+    }
+}
+
+/// Of each row; see `Trace::durations`.
+pub struct Durations {
+    ns: Vec<u64>,
+    backwards: bool,
+}
+
+impl Durations {
+    pub fn ns(&self) -> &[u64] {
+        &self.ns
+    }
+
+    pub fn into_ns(self) -> Vec<u64> {
+        self.ns
+    }
+
+    /// Takes the rows that cannot be out of their groups.
+    pub fn mask(&self, starts: &[i64], ends: impl Fn(usize) -> Option<i64>, groups: &mut [u32]) {
+        if self.backwards {
+            for (row, group) in groups.iter_mut().enumerate() {
+                if ends(row).is_none_or(|end| end < starts[row]) {
+                    *group = NO_GROUP;
+                }
+            }
+        }
+    }
+}
