@@ -154,6 +154,30 @@ fn the_map_in_the_readme_names_paths_that_are_there() {
     assert!(named > 15, "the map names only {named} paths");
 }
 
+/// Links, and paths in backticks that begin with a folder of the root.
+#[test]
+fn the_documents_name_paths_that_are_there() {
+    const FOLDERS: [&str; 8] =
+        [".ci/", ".config/", ".devcontainer/", "baselines/", "harness/", "inventory/", "suites/", "tests/"];
+    let mut absent = Vec::new();
+    for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+        let text = fs::read_to_string(root().join(document)).expect(document);
+        let linked = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        let linked = linked.filter(|path| !path.contains("://") && !path.starts_with('#'));
+        let named = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+        // The README names files of its readers, too.
+        let named = named
+            .filter(|word| document != "README.md" && FOLDERS.iter().any(|folder| word.starts_with(folder)));
+        for word in linked.chain(named) {
+            let path = word.split(['*', ' ', '<', '#']).next().unwrap_or_default();
+            if !root().join(path).exists() {
+                absent.push(format!("{document}: {word}"));
+            }
+        }
+    }
+    assert!(absent.is_empty(), "{absent:#?}");
+}
+
 #[test]
 fn the_readme_names_the_exit_codes_as_they_are() {
     let readme = fs::read_to_string(root().join("README.md")).expect("README.md");
