@@ -1,5 +1,5 @@
 //! `harness accept` on pretend clusters: who is accepted, who is rejected at which stage, and what the certificate holds.
-//! The rules by themselves are tested beside them (`harness/src/accept/tests.rs`).
+//! The rules by themselves are tested beside them (`harness/verdict/src/accept/tests.rs`).
 
 use crate::project::{Project, Ran, ran};
 use serde_json::Value;

@@ -7,6 +7,7 @@
 mod accept;
 mod allocation_script;
 mod analyze_on;
+mod architecture;
 mod baselines;
 #[path = "../stand_ins/mod.rs"]
 mod bed;

@@ -66,7 +66,7 @@ fn a_rank_that_dies_breaks_the_table_off_and_the_others_notice() {
 
 fn scripts(folder: &Path) {
     for name in ["profile.sh", "flows.sh", "gpus.sh"] {
-        let from = root().join("harness/src/script").join(name);
+        let from = root().join("harness/job/src/script").join(name);
         fs::copy(from, folder.join(name)).expect("copied");
     }
 }

@@ -45,103 +45,35 @@ fn no_file_has_grown_a_second_idea() {
     }
 }
 
-/// What reads must give the same for the same bytes.
-const READERS: &[&str] = &["std::net", "std::process", "std::time::", "tokio"];
-
-/// What a room may not use: the arrow runs the other way.
-const FORBIDDEN: &[(&str, &[&str])] = &[
-    ("harness/metric/src", READERS),
-    ("harness/logs/src", READERS),
-    ("harness/nsys/src", READERS),
-    ("harness/recipes/src", READERS),
-    (
-        "harness/src/judge",
-        &[
-            "crate::run",
-            "crate::collect",
-            "crate::reach",
-            "crate::report",
-            "crate::store",
-            "crate::suite",
-            "crate::inventory",
-            "std::fs",
-            "tokio",
-        ],
-    ),
-    (
-        "harness/src/report",
-        &[
-            "crate::run",
-            "crate::reach",
-            "crate::store",
-            "crate::judge",
-            "crate::suite",
-            "crate::plan",
-            "std::fs",
-            "std::env",
-            "tokio",
-        ],
-    ),
-    (
-        "harness/src/plan",
-        &["crate::run", "crate::reach", "crate::judge", "crate::report", "std::fs", "tokio"],
-    ),
-    (
-        "harness/src/launch",
-        &[
-            "crate::suite",
-            "crate::plan",
-            "crate::judge",
-            "crate::report",
-            "crate::sim",
-            "crate::inventory",
-            "toml",
-            "std::fs",
-        ],
-    ),
-    ("harness/src/reach", &["crate::launch", "crate::sim", "crate::run", "crate::plan"]),
-    (
-        "harness/src/sim",
-        &[
-            "crate::launch",
-            "crate::run",
-            "crate::judge",
-            "crate::report",
-            "crate::store",
-            "crate::plan",
-            "std::fs",
-        ],
-    ),
-    (
-        "harness/src/probe",
-        &[
-            "crate::cli",
-            "crate::sim",
-            "crate::store",
-            "crate::judge",
-            "crate::plan",
-            "crate::launch",
-            "std::fs",
-        ],
-    ),
-    ("harness/src/script", &["crate::launch", "crate::run", "crate::sim", "crate::reach", "std::fs"]),
-];
-
-#[test]
-fn imports_run_one_way() {
-    for (folder, forbidden) in FORBIDDEN {
-        for (name, text) in sources(folder) {
-            if name.ends_with("tests.rs") {
-                continue;
-            }
-            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-            for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
-                for word in *forbidden {
-                    assert!(!line.contains(word), "{name} uses `{word}`: {}", line.trim());
-                }
-            }
+/// The crates of the workspace that one is built with, itself among them, and all other packages that these name.
+fn built_with(package: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+    let (mut ours, mut others, mut open) = (BTreeSet::new(), BTreeSet::new(), vec![package.to_owned()]);
+    while let Some(name) = open.pop() {
+        let manifest = root().join("harness").join(&name).join("Cargo.toml");
+        if !manifest.exists() {
+            others.insert(name);
+        } else if ours.insert(name) {
+            let manifest: toml::Table =
+                fs::read_to_string(manifest).expect("a manifest").parse().expect("TOML");
+            open.extend(manifest["dependencies"].as_table().expect("a table").keys().cloned());
         }
     }
+    (ours, others)
+}
+
+/// The same bytes in give the same bytes out: what waits, connects or draws has no place in them.
+#[test]
+fn crates_that_read_plan_and_judge_cannot_reach_a_cluster() {
+    for package in ["recipes", "model", "config", "plan", "verdict"] {
+        let (ours, others) = built_with(package);
+        for name in ["cluster", "sim", "standin"] {
+            assert!(!ours.contains(name), "`{package}` needs `{name}`");
+        }
+        for name in ["tokio", "openssh", "futures", "indicatif", "clap"] {
+            assert!(!others.contains(name), "`{package}` needs `{name}`");
+        }
+    }
+    assert!(built_with("cluster").1.contains("tokio"), "what needs it is seen to need it");
 }
 
 /// The names of all packages that a package of `Cargo.lock` needs, whatever for.
@@ -165,11 +97,11 @@ fn needed_by(package: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn metric_and_logs_need_no_engine_of_tables() {
+fn readers_of_text_need_no_engine_of_tables() {
     let heavy = |name: &&String| {
         ["polars", "arrow-", "rusqlite", "sqlparser"].iter().any(|engine| name.starts_with(engine))
     };
-    for package in ["metric", "logs"] {
+    for package in ["base", "metric", "logs"] {
         let needed = needed_by(package);
         assert_eq!(needed.iter().find(heavy), None, "`{package}` needs it");
     }
@@ -191,6 +123,30 @@ fn the_map_in_the_readme_names_paths_that_are_there() {
         named += 1;
     }
     assert!(named > 15, "the map names only {named} paths");
+}
+
+/// Links, and paths in backticks that begin with a folder of the root.
+#[test]
+fn the_documents_name_paths_that_are_there() {
+    const FOLDERS: [&str; 8] =
+        [".ci/", ".config/", ".devcontainer/", "baselines/", "harness/", "inventory/", "suites/", "tests/"];
+    let mut absent = Vec::new();
+    for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+        let text = fs::read_to_string(root().join(document)).expect(document);
+        let linked = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        let linked = linked.filter(|path| !path.contains("://") && !path.starts_with('#'));
+        let named = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+        // The README names files of its readers, too.
+        let named = named
+            .filter(|word| document != "README.md" && FOLDERS.iter().any(|folder| word.starts_with(folder)));
+        for word in linked.chain(named) {
+            let path = word.split(['*', ' ', '<', '#']).next().unwrap_or_default();
+            if !root().join(path).exists() {
+                absent.push(format!("{document}: {word}"));
+            }
+        }
+    }
+    assert!(absent.is_empty(), "{absent:#?}");
 }
 
 #[test]
