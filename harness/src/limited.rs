@@ -15,7 +15,7 @@ use std::time::Duration;
 const PROGRAM: u64 = 4 << 30;
 
 /// What the process may take.
-pub struct Limits {
+pub(crate) struct Limits {
     /// In bytes.
     pub memory: u64,
     pub seconds: u64,
@@ -26,7 +26,7 @@ pub struct Limits {
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub enum Failed {
+pub(crate) enum Failed {
     NotStarted(io::Error),
     /// It was ended at its limit of time.
     Late,
@@ -40,7 +40,7 @@ pub enum Failed {
 }
 
 /// Asks the process of a verb.
-pub fn ask(verb: &str, question: Vec<u8>, limits: &Limits) -> Result<Vec<u8>, Failed> {
+pub(crate) fn ask(verb: &str, question: Vec<u8>, limits: &Limits) -> Result<Vec<u8>, Failed> {
     let threads = limits.threads.to_string();
     let mut child = std::env::current_exe()
         .and_then(|program| {
@@ -128,7 +128,11 @@ fn why(said: &str, status: ExitStatus) -> Failed {
 }
 
 /// What the process of a verb does: its limits first, then one question.
-pub fn serve(verb: &str, words: &[String], answer: impl FnOnce(&[u8]) -> Result<Vec<u8>, String>) -> i32 {
+pub(crate) fn serve(
+    verb: &str,
+    words: &[String],
+    answer: impl FnOnce(&[u8]) -> Result<Vec<u8>, String>,
+) -> i32 {
     let numbers: Vec<u64> = words.iter().filter_map(|word| word.parse().ok()).collect();
     let [memory, seconds] = numbers.as_slice() else {
         eprintln!("error: `{verb}` is for the harness alone: it is not typed");

@@ -11,7 +11,7 @@ use std::{process, thread};
 static LIMIT: OnceLock<u64> = OnceLock::new();
 
 /// Of the machine, in bytes; nothing where that is not known.
-pub fn of_machine() -> Option<u64> {
+pub(crate) fn of_machine() -> Option<u64> {
     let known = std::fs::read_to_string("/proc/meminfo").ok()?;
     let total = known.strip_prefix("MemTotal:")?.split_whitespace().next()?;
     Some(total.parse::<u64>().ok()?.saturating_mul(1024))
@@ -19,7 +19,7 @@ pub fn of_machine() -> Option<u64> {
 
 /// From here on this process takes no more than three quarters of the machine's memory, or what it was started with where that is
 /// less. Files that are mapped are no part of it.
-pub fn limit() {
+pub(crate) fn limit() {
     let Ok((soft, most)) = getrlimit(Resource::RLIMIT_DATA) else { return };
     let limit = of_machine().map_or(soft, |bytes| (bytes / 4 * 3).min(soft));
     // Without a limit it is as it was.

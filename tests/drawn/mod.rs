@@ -25,7 +25,7 @@ const NAMES: [&str; 9] = [
     "\u{c4}NCCL \u{e4}",
 ];
 
-pub struct Shape {
+pub(crate) struct Shape {
     pub gpus: u64,
     pub kernels: u64,
     pub has_copies: bool,
@@ -33,7 +33,7 @@ pub struct Shape {
 }
 
 /// Kernels of many names that cross each other on several GPUs, some backwards, some without an end or a name.
-pub fn draw(path: &Path, seed: u64, shape: &Shape) {
+pub(crate) fn draw(path: &Path, seed: u64, shape: &Shape) {
     let mut db = Connection::open(path).expect("made");
     db.execute_batch(
         "CREATE TABLE StringIds (id INTEGER, value TEXT);

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// How the numbers of a fleet come about.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Truth {
+pub(crate) enum Truth {
     /// Every number varies by this much, as a fraction.
     Noise(f64),
     /// Each key varies by an amount of its own, from 1 to 5 %.
@@ -20,7 +20,7 @@ pub enum Truth {
     TwoModes,
 }
 
-pub const TRUTHS: [Truth; 9] = [
+pub(crate) const TRUTHS: [Truth; 9] = [
     Truth::Noise(0.01),
     Truth::Noise(0.02),
     Truth::Noise(0.03),
@@ -34,7 +34,7 @@ pub const TRUTHS: [Truth; 9] = [
 
 /// The ways compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
+pub(crate) enum Way {
     Ours,
     /// More than 10 % below the mean.
     Fixed,
@@ -44,10 +44,10 @@ pub enum Way {
     IteratedMean,
 }
 
-pub const WAYS: [Way; 4] = [Way::Ours, Way::Fixed, Way::ThreeSigma, Way::IteratedMean];
+pub(crate) const WAYS: [Way; 4] = [Way::Ours, Way::Fixed, Way::ThreeSigma, Way::IteratedMean];
 
 /// The declared floor of a bandwidth.
-pub const FLOOR: f64 = 0.02;
+pub(crate) const FLOOR: f64 = 0.02;
 const NODES: usize = 16;
 const BAD_SHARE: f64 = 0.05;
 /// What a fault costs.
@@ -55,7 +55,7 @@ const FAULTS: (f64, f64) = (0.2, 0.9);
 
 /// What one way came to over many fleets.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Score {
+pub(crate) struct Score {
     pub suites: u32,
     /// Healthy suites in which any number was not a pass.
     pub red_suites: u32,
@@ -71,7 +71,7 @@ pub struct Score {
 }
 
 /// Every way over the same fleets: `judged` keys, each with a baseline of `n` runs, one fleet per seed.
-pub fn scores(truth: Truth, judged: u32, n: u32, seeds: std::ops::Range<u64>) -> [Score; 4] {
+pub(crate) fn scores(truth: Truth, judged: u32, n: u32, seeds: std::ops::Range<u64>) -> [Score; 4] {
     let mut scores = [Score::default(); 4];
     for seed in seeds {
         let mut draws = Draws::of(seed, judged, n);

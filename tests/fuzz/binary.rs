@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use store::Home;
 
-pub fn readers() -> Vec<Reader> {
+pub(crate) fn readers() -> Vec<Reader> {
     let reader = |name, cases, seeds, read| Reader { name, is_text: false, cases, seeds, read };
     vec![
         reader("parquet", 1_500, parquet_seeds, |bytes| export_in_folder(bytes, "parquet")),

@@ -5,7 +5,7 @@ use logs::nccl_tests::{Half, NcclRun};
 use metric::op::Op;
 
 /// Why a run that was read without a finding contradicts itself.
-pub fn contradiction(run: &NcclRun) -> Option<String> {
+pub(crate) fn contradiction(run: &NcclRun) -> Option<String> {
     let halves = run.rows.iter().flat_map(|row| {
         [&row.out_of_place, &row.in_place].into_iter().flatten().map(|half| (row.size_bytes, half))
     });
@@ -27,7 +27,7 @@ fn of_half(size: u64, half: &Half) -> Option<String> {
 }
 
 /// Whether the printed average is that of the rows. It is taken of what the program measured, and the rows are rounded.
-pub fn average(run: &NcclRun) -> Option<String> {
+pub(crate) fn average(run: &NcclRun) -> Option<String> {
     let halves = run.rows.iter().flat_map(|row| [&row.out_of_place, &row.in_place]).flatten();
     let rates: Vec<f64> = halves.map(|half| half.busbw_gb_s).collect();
     let printed = run.average_busbw_gb_s.filter(|_| run.concluded && !rates.is_empty())?;

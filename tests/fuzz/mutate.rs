@@ -27,19 +27,19 @@ const BYTES: &[u8] = b"\0\n\r\t\x1b \"'\\[]{}()<>|,;:=#-+.$%&/~\x7f\xc3\xff";
 /// No input grows by more than this.
 const GROWTH: usize = 64 << 10;
 
-pub struct Mutation {
+pub(crate) struct Mutation {
     random: ChaCha8Rng,
 }
 
-pub type Seeds = Vec<(String, Vec<u8>)>;
+pub(crate) type Seeds = Vec<(String, Vec<u8>)>;
 
 impl Mutation {
-    pub fn new(reader: &str, case: u64) -> Mutation {
+    pub(crate) fn new(reader: &str, case: u64) -> Mutation {
         let name = reader.bytes().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
         Mutation { random: ChaCha8Rng::seed_from_u64(name ^ case.wrapping_mul(0x9e37_79b9_7f4a_7c15)) }
     }
 
-    pub fn of(mut self, seed: &[u8], all: &Seeds, is_text: bool) -> Vec<u8> {
+    pub(crate) fn of(mut self, seed: &[u8], all: &Seeds, is_text: bool) -> Vec<u8> {
         let mut bytes = seed.to_vec();
         // Half of them have one change only, which a careful reader sees if anybody can.
         let changes = if self.random.random_bool(0.5) { 1 } else { self.random.random_range(2..8) };

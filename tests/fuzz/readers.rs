@@ -5,7 +5,7 @@ use super::{binary, text};
 
 /// What a reader made of some bytes.
 #[derive(Debug)]
-pub enum Read {
+pub(crate) enum Read {
     Refused,
     Findings,
     /// Nothing is said against it. `figures` is equal where the same was read.
@@ -16,7 +16,7 @@ pub enum Read {
     Contradicts(String),
 }
 
-pub struct Reader {
+pub(crate) struct Reader {
     pub name: &'static str,
     pub is_text: bool,
     pub cases: u64,
@@ -24,6 +24,6 @@ pub struct Reader {
     pub read: fn(&[u8]) -> Read,
 }
 
-pub fn all() -> Vec<Reader> {
+pub(crate) fn all() -> Vec<Reader> {
     text::readers().into_iter().chain(binary::readers()).collect()
 }

@@ -13,7 +13,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::LazyLock;
 
-pub fn readers() -> Vec<Reader> {
+pub(crate) fn readers() -> Vec<Reader> {
     let reader = |name, cases, seeds, read| Reader { name, is_text: true, cases, seeds, read };
     vec![
         reader("nccl-tests", 6_000, || folder("tests/fuzz/seeds/nccl-tests"), nccl_tests),

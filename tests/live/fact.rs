@@ -4,15 +4,15 @@
 use libtest_mimic::Trial;
 
 /// What holds, and the test of it.
-pub type Fact = (&'static str, fn());
+pub(crate) type Fact = (&'static str, fn());
 
 /// Those that only `tests/nightly` runs.
-pub fn nightly(facts: &[Fact], absent: Option<&str>) -> Vec<Trial> {
+pub(crate) fn nightly(facts: &[Fact], absent: Option<&str>) -> Vec<Trial> {
     trials("nightly", facts, absent).into_iter().map(|trial| trial.with_ignored_flag(true)).collect()
 }
 
 /// `absent`: why none of them can be looked at on this machine.
-pub fn trials(room: &str, facts: &[Fact], absent: Option<&str>) -> Vec<Trial> {
+pub(crate) fn trials(room: &str, facts: &[Fact], absent: Option<&str>) -> Vec<Trial> {
     let trial = |(name, test): &Fact| {
         let name = format!("{room}::{name}");
         match (absent, *test) {

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, SystemTime};
 
-pub fn tests() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Trial> {
     let over_ssh: &[Fact] = &[("a_hostile_node_harms_nobody_over_ssh", over_ssh)];
     let under_slurm: &[Fact] = &[("a_hostile_node_harms_nobody_under_slurm", under_slurm)];
     let mut all = trials("hostile", over_ssh, hosts::absent());

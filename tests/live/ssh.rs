@@ -5,17 +5,17 @@ mod commands;
 mod failing;
 mod files;
 mod fleet;
-pub mod hosts;
+pub(crate) mod hosts;
 mod left;
 mod probe;
 mod refusing;
-pub mod suites;
+pub(crate) mod suites;
 mod worn;
 
 use crate::fact::trials;
 use libtest_mimic::Trial;
 
-pub fn tests() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Trial> {
     let facts = [
         commands::FACTS,
         files::FACTS,
@@ -30,11 +30,11 @@ pub fn tests() -> Vec<Trial> {
 }
 
 /// Those that need the whole machine for minutes.
-pub fn nightly() -> Vec<Trial> {
+pub(crate) fn nightly() -> Vec<Trial> {
     crate::fact::nightly(fleet::NIGHTLY, hosts::absent())
 }
 
 /// Those that mostly wait.
-pub fn waiting() -> Vec<Trial> {
+pub(crate) fn waiting() -> Vec<Trial> {
     trials("ssh", worn::FACTS, hosts::absent())
 }

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 /// What is in the columns behind the failure: the verdicts that are no pass, who is blamed, the verdicts that pass, and
 /// what still runs or waits in a queue.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub(crate) struct Row {
     pub verdict: String,
     pub culprit: String,
     pub others: String,
@@ -18,14 +18,14 @@ pub struct Row {
 static ROWS: Mutex<BTreeMap<&'static str, Row>> = Mutex::new(BTreeMap::new());
 
 impl Row {
-    pub fn new(verdict: &str, culprit: &str, others: &str) -> Row {
+    pub(crate) fn new(verdict: &str, culprit: &str, others: &str) -> Row {
         let [verdict, culprit, others] = [verdict, culprit, others].map(str::to_owned);
         Row { verdict, culprit, others, left: "nothing".to_owned() }
     }
 
     /// Of the newest run. Every assertion of every case must have its one verdict.
     #[track_caller]
-    pub fn seen(project: &Project, ran: &Ran, left: &str) -> Row {
+    pub(crate) fn seen(project: &Project, ran: &Ran, left: &str) -> Row {
         let plan = project.json("plan.json");
         let mut odd: BTreeMap<String, usize> = BTreeMap::new();
         let mut passed = 0;
@@ -58,14 +58,14 @@ impl Row {
 
 /// Takes down what was seen of a failure, which must be what is wanted.
 #[track_caller]
-pub fn note(failure: &'static str, seen: Row, wanted: &Row, ran: &Ran) {
+pub(crate) fn note(failure: &'static str, seen: Row, wanted: &Row, ran: &Ran) {
     let rows = ROWS.lock();
     rows.unwrap_or_else(|poisoned| poisoned.into_inner()).insert(failure, seen.clone());
     assert_eq!(&seen, wanted, "{failure}: {}", ran.all());
 }
 
 /// Of all that was taken down.
-pub fn print() {
+pub(crate) fn print() {
     let rows = ROWS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if rows.is_empty() {
         return;

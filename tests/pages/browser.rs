@@ -15,7 +15,7 @@ use tempfile::TempDir;
 /// Longer than this no answer takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub struct Browser {
+pub(super) struct Browser {
     child: Child,
     to: File,
     from: Receiver<Value>,
@@ -27,15 +27,15 @@ pub struct Browser {
 
 /// How a page is looked at.
 #[derive(Clone, Copy)]
-pub struct Looked {
+pub(super) struct Looked {
     pub width: u32,
     pub is_dark: bool,
 }
 
-pub const DESK: Looked = Looked { width: 1280, is_dark: false };
+pub(super) const DESK: Looked = Looked { width: 1280, is_dark: false };
 
 /// The browser of this machine.
-pub fn program() -> Option<PathBuf> {
+pub(super) fn program() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let names = ["chromium", "chromium-browser", "google-chrome"];
     std::env::split_paths(&path)
@@ -43,7 +43,7 @@ pub fn program() -> Option<PathBuf> {
 }
 
 impl Browser {
-    pub fn start() -> Browser {
+    pub(super) fn start() -> Browser {
         let program = program().expect("a browser, as the tests that need one are ignored without");
         let profile = tempfile::tempdir().expect("a folder");
         let pipe = |name: &str| {
@@ -104,7 +104,7 @@ impl Browser {
     }
 
     /// The answer; what happens meanwhile is kept.
-    pub fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(super) fn ask(&mut self, method: &str, params: Value) -> Value {
         self.try_ask(method, params).unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
@@ -133,7 +133,7 @@ impl Browser {
     }
 
     /// Opens a page and waits until all of it is there; how long that took.
-    pub fn open(&mut self, page: &Path, looked: Looked) -> Duration {
+    pub(super) fn open(&mut self, page: &Path, looked: Looked) -> Duration {
         self.ask(
             "Emulation.setDeviceMetricsOverride",
             json!({"width": looked.width, "height": 900, "deviceScaleFactor": 1, "mobile": looked.width < 600}),
@@ -155,7 +155,7 @@ impl Browser {
         began.elapsed()
     }
 
-    pub fn eval(&mut self, script: &str) -> Value {
+    pub(super) fn eval(&mut self, script: &str) -> Value {
         self.try_eval(script).unwrap_or_else(|error| panic!("{script}: {error}"))
     }
 
@@ -166,12 +166,12 @@ impl Browser {
         Ok(answer["result"]["value"].clone())
     }
 
-    pub fn text(&mut self, script: &str) -> String {
+    pub(super) fn text(&mut self, script: &str) -> String {
         self.eval(script).as_str().unwrap_or_else(|| panic!("no text: {script}")).to_owned()
     }
 
     #[track_caller]
-    pub fn wait(&mut self, condition: &str) {
+    pub(super) fn wait(&mut self, condition: &str) {
         let began = Instant::now();
         // A page that is just being left gives no answer: the next one is asked.
         let is_left =
@@ -187,20 +187,20 @@ impl Browser {
         }
     }
 
-    pub fn point(&mut self, x: f64, y: f64) {
+    pub(super) fn point(&mut self, x: f64, y: f64) {
         self.ask("Input.dispatchMouseEvent", json!({"type": "mouseMoved", "x": x, "y": y}));
         self.next_frame();
     }
 
     /// Turned towards the reader, at this place.
-    pub fn wheel(&mut self, x: f64, y: f64) {
+    pub(super) fn wheel(&mut self, x: f64, y: f64) {
         let turn = json!({"type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": -120});
         self.ask("Input.dispatchMouseEvent", turn);
         self.next_frame();
     }
 
     /// In the middle of the first element of this kind, which is brought to where it can be seen.
-    pub fn click(&mut self, selector: &str) {
+    pub(super) fn click(&mut self, selector: &str) {
         let place = self.eval(&format!(
             "(() => {{ const it = document.querySelector({selector:?}); it.scrollIntoView({{block: 'center'}}); \
              const box = it.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; }})()"
@@ -214,7 +214,7 @@ impl Browser {
     }
 
     /// `Tab`, `ArrowRight`, or a letter.
-    pub fn press(&mut self, key: &str) {
+    pub(super) fn press(&mut self, key: &str) {
         let mut down = json!({"type": "keyDown", "key": key});
         if key.chars().count() == 1 {
             down["text"] = json!(key);
@@ -230,7 +230,7 @@ impl Browser {
     }
 
     /// Types into what is chosen by this, in place of what stood there.
-    pub fn write(&mut self, selector: &str, text: &str) {
+    pub(super) fn write(&mut self, selector: &str, text: &str) {
         self.eval(&format!("document.querySelector({selector:?}).select(), true"));
         self.eval(&format!("document.querySelector({selector:?}).focus(), true"));
         self.ask("Input.insertText", json!({"text": text}));
@@ -244,7 +244,7 @@ impl Browser {
     }
 
     /// All that a page does wrong since it was opened: errors, what its policy refused, requests to elsewhere.
-    pub fn complaints(&mut self) -> Vec<String> {
+    pub(super) fn complaints(&mut self) -> Vec<String> {
         self.eval("true");
         let told = self.heard.iter().filter_map(|event| {
             let params = &event["params"];

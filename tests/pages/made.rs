@@ -11,18 +11,18 @@ use recipes::sheet::{Column, Look, Quantity, Sheet};
 use std::fs;
 use std::path::Path;
 
-pub const HOSTILE: [&str; 2] = ["</script><img src=x onerror=document.title='owned'>", "\"><b>&amp;"];
+pub(super) const HOSTILE: [&str; 2] = ["</script><img src=x onerror=document.title='owned'>", "\"><b>&amp;"];
 
 /// Numbers that look measured and are the same each time.
-pub struct Noise(u64);
+pub(super) struct Noise(u64);
 
 impl Noise {
-    pub fn new(seed: u64) -> Noise {
+    pub(super) fn new(seed: u64) -> Noise {
         Noise(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     /// From 0 to 1.
-    pub fn next(&mut self) -> f64 {
+    pub(super) fn next(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -30,7 +30,7 @@ impl Noise {
     }
 }
 
-pub fn page(folder: &Path, name: &str, title: &str, about: &str, outcome: &Outcome) -> usize {
+pub(super) fn page(folder: &Path, name: &str, title: &str, about: &str, outcome: &Outcome) -> usize {
     let page = Page {
         title,
         about,
@@ -47,7 +47,7 @@ pub fn page(folder: &Path, name: &str, title: &str, about: &str, outcome: &Outco
     text.len()
 }
 
-pub fn outcome(pictures: Vec<Picture>, tables: Vec<(&'static str, Sheet)>) -> Outcome {
+pub(super) fn outcome(pictures: Vec<Picture>, tables: Vec<(&'static str, Sheet)>) -> Outcome {
     Outcome { recipe: "generated", tables, pictures, ..Outcome::default() }
 }
 
@@ -60,7 +60,7 @@ fn time() -> Axis {
 }
 
 /// Busy GPUs; rank 2 was not measured at first, and its last GPU idles.
-pub fn heatmap(ranks: i64, gpus: usize, bins: usize) -> Picture {
+pub(super) fn heatmap(ranks: i64, gpus: usize, bins: usize) -> Picture {
     let mut noise = Noise::new(7);
     let mut rows = Vec::new();
     for rank in 0..ranks {
@@ -82,7 +82,7 @@ pub fn heatmap(ranks: i64, gpus: usize, bins: usize) -> Picture {
 }
 
 /// Durations of one kernel on each rank; rank 1 is late and breaks off for a while.
-pub fn lines(ranks: i64, points: usize) -> Picture {
+pub(super) fn lines(ranks: i64, points: usize) -> Picture {
     let mut noise = Noise::new(11);
     let lines = (0..ranks).map(|rank| {
         let mut point = |at: usize| {
@@ -105,7 +105,7 @@ pub fn lines(ranks: i64, points: usize) -> Picture {
     picture("pace", "Pace of the kernel", about, Figure::Lines(Lines { x, y, lines, marks }))
 }
 
-pub fn histogram(series: usize, bins: usize, log: bool) -> Picture {
+pub(super) fn histogram(series: usize, bins: usize, log: bool) -> Picture {
     let mut noise = Noise::new(3);
     let edge = |bin: usize| match log {
         true => 1_000.0 * 10f64.powf(4.0 * bin as f64 / bins as f64),
@@ -148,7 +148,7 @@ const KERNELS: [&str; 6] = [
     "never measured",
 ];
 
-pub fn bars() -> Picture {
+pub(super) fn bars() -> Picture {
     let values =
         [Some(912_345_678.0), Some(402_000_001.0), Some(99_000_500.0), Some(41_000.0), Some(12.0), None];
     let bars =
@@ -164,7 +164,7 @@ pub fn bars() -> Picture {
     )
 }
 
-pub fn boxes() -> Picture {
+pub(super) fn boxes() -> Picture {
     let five = |(at, name): (usize, &&str)| {
         let scale = 1_000.0 * 3f64.powi(at as i32 + 1);
         FiveNumbers {
@@ -184,7 +184,7 @@ pub fn boxes() -> Picture {
     picture("spreads", "Spread by kernel", "A wide box or a far whisker: its runs differ much.", figure)
 }
 
-pub fn files(ranks: i64) -> Sheet {
+pub(super) fn files(ranks: i64) -> Sheet {
     let columns = vec![
         Column::integers("Rank", Quantity::Plain, 0..ranks),
         Column::texts("File", (0..ranks).map(|rank| format!("reports/rank{rank}.nsys-rep"))),
@@ -194,7 +194,7 @@ pub fn files(ranks: i64) -> Sheet {
 }
 
 /// Rank, total, count, mean and a name, a row per rank and kernel.
-pub fn sheet(rows: i64, ranks: i64) -> Sheet {
+pub(super) fn sheet(rows: i64, ranks: i64) -> Sheet {
     let mut noise = Noise::new(5);
     let total: Vec<i64> = (0..rows).map(|row| 9_000_000_000_000 / (row + 1) + row).collect();
     let columns = vec![
@@ -212,7 +212,7 @@ pub fn sheet(rows: i64, ranks: i64) -> Sheet {
 }
 
 /// Every kind of picture, small.
-pub fn every_kind(folder: &Path) -> usize {
+pub(super) fn every_kind(folder: &Path) -> usize {
     let pictures = vec![heatmap(4, 2, 60), lines(4, 200), histogram(2, 100, false), bars(), boxes()];
     let mut outcome = outcome(pictures, vec![("rank_stats", sheet(250, 4)), ("files", files(4))]);
     outcome.simulated = true;
@@ -222,7 +222,7 @@ pub fn every_kind(folder: &Path) -> usize {
 }
 
 /// Names of kernels, hosts and files that are markup.
-pub fn hostile(folder: &Path) -> usize {
+pub(super) fn hostile(folder: &Path) -> usize {
     let bars = HOSTILE.iter().map(|name| Bar { label: (*name).to_owned(), rank: None, value: Some(5.0) });
     let value = Axis::linear(HOSTILE[0], Quantity::Plain);
     let figure = Figure::Bars(Bars { value, bars: bars.collect(), marks: vec![] });
@@ -239,7 +239,7 @@ pub fn hostile(folder: &Path) -> usize {
 }
 
 /// A page of each kind of a run of 256 ranks, and how large each became.
-pub fn large(folder: &Path) -> Vec<(&'static str, usize)> {
+pub(super) fn large(folder: &Path) -> Vec<(&'static str, usize)> {
     let ranks = 256;
     let with =
         |pictures| outcome(pictures, vec![("rank_stats", sheet(100_000, ranks)), ("files", files(ranks))]);

@@ -9,7 +9,7 @@ use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-pub fn tests() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Trial> {
     let absent = browser::program().is_none().then_some("no Chromium on PATH");
     trials("pages", FACTS, absent)
 }

@@ -3,7 +3,7 @@
 
 /// A text with a secret in it, and what must be seen nowhere.
 #[derive(Clone)]
-pub struct Form {
+pub(super) struct Form {
     pub text: String,
     pub secret: String,
 }
@@ -13,7 +13,7 @@ fn form(text: impl Into<String>, secret: impl Into<String>) -> Form {
 }
 
 /// A value that the harness is given, with what has another form in JSON, in shells, in addresses and as bytes.
-pub const KNOWN: &str = "s\u{e4}cret/w0rd+9 x'7\"<Qz>4hK2";
+pub(super) const KNOWN: &str = "s\u{e4}cret/w0rd+9 x'7\"<Qz>4hK2";
 
 /// Each with another secret, made of letters and digits.
 fn secrets() -> impl Iterator<Item = String> {
@@ -21,7 +21,7 @@ fn secrets() -> impl Iterator<Item = String> {
 }
 
 /// Forms that a value has which nobody knows, with `{X}` in its place, `{L}` for one of 60 characters and `{E}` for ESC.
-pub fn unknown() -> Vec<Form> {
+pub(super) fn unknown() -> Vec<Form> {
     UNKNOWN.iter().zip(secrets()).map(|(text, x)| form(fill(text, &x), x)).collect()
 }
 
@@ -106,7 +106,7 @@ const UNKNOWN: &[&str] = &[
 ];
 
 /// Forms of `KNOWN`, each with a part of it that stands in this form alone.
-pub fn known() -> Vec<Form> {
+pub(super) fn known() -> Vec<Form> {
     let hex =
         |between: &str| KNOWN.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between);
     let mut forms: Vec<Form> =
@@ -147,7 +147,7 @@ const ENCODED: &[(&str, &str)] = &[
 ];
 
 /// The forms that are knowingly not taken out. What is caught after all does not belong here.
-pub fn not_caught() -> Vec<Form> {
+pub(super) fn not_caught() -> Vec<Form> {
     let mut forms: Vec<Form> =
         NOT_CAUGHT.iter().zip(secrets().skip(500)).map(|(text, x)| form(fill(text, &x), x)).collect();
     forms.push(form(KNOWN.chars().rev().collect::<String>(), "dr0w"));

@@ -5,11 +5,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Nobody's.
-pub const TOKEN: &str = "planted 4nd \"quoted\" it's";
+pub(crate) const TOKEN: &str = "planted 4nd \"quoted\" it's";
 /// What can be found of it in any form.
-pub const CORE: &str = "planted 4nd";
+pub(crate) const CORE: &str = "planted 4nd";
 
-pub fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("read").flatten() {
         match entry.path() {
@@ -21,7 +21,7 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// In no file, as bytes and as what the bytes of a table say, and in no name; and all is for the user alone.
-pub fn assert_found_nowhere(run: &Path, core: &str) {
+pub(crate) fn assert_found_nowhere(run: &Path, core: &str) {
     let run = run.canonicalize().expect("a run");
     let files = files(&run);
     assert!(files.len() > 5, "{files:?}");

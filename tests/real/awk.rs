@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-pub const MADE: &[Fact] =
+pub(crate) const MADE: &[Fact] =
     &[("the_lines_of_the_five_scripts_are_those_of_gawk", the_lines_of_the_five_scripts_are_those_of_gawk)];
-pub const COLLECTED: &[Fact] = &[(
+pub(crate) const COLLECTED: &[Fact] = &[(
     "on_real_logs_the_lines_of_the_five_scripts_are_those_of_gawk",
     on_real_logs_the_lines_of_the_five_scripts_are_those_of_gawk,
 )];

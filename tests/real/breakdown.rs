@@ -9,15 +9,15 @@ use rusqlite::{Connection, OpenFlags, params};
 use std::path::Path;
 use std::process::Command;
 
-pub const MADE: &[Fact] = &[(
+pub(crate) const MADE: &[Fact] = &[(
     "the_ten_numbers_of_drawn_exports_are_those_of_a_second_implementation",
     the_ten_numbers_of_drawn_exports_are_those_of_a_second_implementation,
 )];
-pub const COLLECTED_AND_PYTHON: &[Fact] = &[(
+pub(crate) const COLLECTED_AND_PYTHON: &[Fact] = &[(
     "the_ten_numbers_of_real_exports_are_those_of_a_second_implementation",
     the_ten_numbers_of_real_exports_are_those_of_a_second_implementation,
 )];
-pub const COLLECTED: &[Fact] = &[(
+pub(crate) const COLLECTED: &[Fact] = &[(
     "overlap_and_exposed_communication_of_a_real_export_are_those_of_sql",
     overlap_and_exposed_communication_of_a_real_export_are_those_of_sql,
 )];

@@ -5,11 +5,11 @@ use crate::project::root;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub const VARIABLE: &str = "HARNESS_TEST_CORPUS";
+pub(crate) const VARIABLE: &str = "HARNESS_TEST_CORPUS";
 const BESIDE: &str = "../shared/corpus";
 
 /// A folder that is named is taken as it is: where it is not there, its tests fail.
-pub fn place() -> Option<PathBuf> {
+pub(crate) fn place() -> Option<PathBuf> {
     match std::env::var_os(VARIABLE) {
         Some(named) if named.is_empty() => None,
         Some(named) => Some(PathBuf::from(named)),
@@ -17,14 +17,14 @@ pub fn place() -> Option<PathBuf> {
     }
 }
 
-pub fn file(name: &str) -> PathBuf {
+pub(crate) fn file(name: &str) -> PathBuf {
     let path = place().expect("tests of collected data run where it is there").join(name);
     assert!(path.exists(), "not in the collected data: {}", path.display());
     path
 }
 
 /// The files of a folder; a test of none would test nothing.
-pub fn files(folder: &str) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &str) -> Vec<PathBuf> {
     let folder = file(folder);
     let entries = fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> = entries.filter(|path| path.is_file()).collect();
@@ -33,17 +33,17 @@ pub fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-pub fn export(name: &str) -> PathBuf {
+pub(crate) fn export(name: &str) -> PathBuf {
     file(&format!("nsys/{name}.sqlite"))
 }
 
-pub fn exports() -> Vec<PathBuf> {
+pub(crate) fn exports() -> Vec<PathBuf> {
     let mut exports = files("nsys");
     exports.retain(|path| path.extension().is_some_and(|of| of == "sqlite"));
     assert!(!exports.is_empty(), "no SQLite export in the collected data");
     exports
 }
 
-pub fn name(path: &Path) -> String {
+pub(crate) fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

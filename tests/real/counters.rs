@@ -6,7 +6,7 @@ use logs::efa_counters::{read_exporter, read_listing};
 use recipes::recipe::efa_traffic::analysis::{Residual, residual};
 use std::fs;
 
-pub const FACTS: &[Fact] = &[
+pub(crate) const FACTS: &[Fact] = &[
     (
         "a_published_sample_obeys_the_law_without_a_remainder",
         a_published_sample_obeys_the_law_without_a_remainder,

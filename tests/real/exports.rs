@@ -6,7 +6,7 @@ use crate::fact::Fact;
 use crate::small_export::Place;
 use serde_json::Value;
 
-pub const FACTS: &[Fact] = &[
+pub(crate) const FACTS: &[Fact] = &[
     (
         "every_report_over_every_real_export_is_a_table_or_skipped",
         every_report_over_every_real_export_is_a_table_or_skipped,

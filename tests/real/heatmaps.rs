@@ -6,7 +6,7 @@ use crate::project::{Project, rows};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
-pub const FACTS: &[Fact] = &[
+pub(crate) const FACTS: &[Fact] = &[
     (
         "the_busy_time_of_real_reports_is_what_their_tables_give_when_asked",
         the_busy_time_of_real_reports_is_what_their_tables_give_when_asked,

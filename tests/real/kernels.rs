@@ -11,7 +11,7 @@ use recipes::recipe::cuda_gpu_kern_sum::durations;
 use recipes::steps::{Asked, Source, of_trace};
 use std::collections::BTreeSet;
 
-pub const FACTS: &[Fact] = &[
+pub(crate) const FACTS: &[Fact] = &[
     (
         "the_time_of_each_kernel_is_that_of_a_second_implementation",
         the_time_of_each_kernel_is_that_of_a_second_implementation,

@@ -4,7 +4,7 @@ use crate::corpus;
 use crate::fact::Fact;
 use std::process::Command;
 
-pub const FACTS: &[Fact] = &[
+pub(crate) const FACTS: &[Fact] = &[
     ("without_collected_data_its_tests_are_ignored_and_none_passes", none_passes),
     ("a_corpus_that_is_named_and_not_there_fails_its_tests", a_named_one_fails),
     ("under_all_what_setup_installs_must_be_there", what_setup_installs_must_be_there),

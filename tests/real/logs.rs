@@ -7,7 +7,7 @@ use logs::{efa_counters, training_log};
 use std::collections::BTreeMap;
 use std::fs;
 
-pub const FACTS: &[Fact] = &[
+pub(crate) const FACTS: &[Fact] = &[
     (
         "every_log_of_a_training_of_the_corpus_is_read_or_has_no_step",
         every_log_of_a_training_of_the_corpus_is_read_or_has_no_step,

@@ -7,7 +7,7 @@ use nsys::trace::Trace;
 use rusqlite::{Connection, OpenFlags};
 use std::path::PathBuf;
 
-pub const FACTS: &[Fact] = &[
+pub(crate) const FACTS: &[Fact] = &[
     (
         "sends_and_receives_of_a_real_report_share_what_their_group_launched",
         sends_and_receives_of_a_real_report_share_what_their_group_launched,

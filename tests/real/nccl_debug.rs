@@ -5,7 +5,7 @@ use crate::fact::Fact;
 use logs::nccl_debug::{EDGES, Operation, read};
 use std::io::BufReader;
 
-pub const FACTS: &[Fact] =
+pub(crate) const FACTS: &[Fact] =
     &[("real_logs_hold_no_call_that_is_not_understood", real_logs_hold_no_call_that_is_not_understood)];
 
 fn real_logs_hold_no_call_that_is_not_understood() {

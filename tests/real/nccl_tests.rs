@@ -4,7 +4,7 @@ use crate::corpus;
 use crate::fact::Fact;
 use logs::nccl_tests::{read, recompute};
 
-pub const FACTS: &[Fact] =
+pub(crate) const FACTS: &[Fact] =
     &[("real_logs_are_read_or_refused_with_a_reason", real_logs_are_read_or_refused_with_a_reason)];
 
 fn real_logs_are_read_or_refused_with_a_reason() {

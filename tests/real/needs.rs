@@ -7,17 +7,17 @@ use libtest_mimic::{Arguments, Trial};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-pub struct Need {
+pub(crate) struct Need {
     absent: fn() -> Option<String>,
     is_installable: bool,
 }
 
-pub const CORPUS: usize = 0;
-pub const GAWK: usize = 1;
-pub const PYTHON: usize = 2;
-pub const PANDAS: usize = 3;
-pub const TORCH: usize = 4;
-pub const OWN_PYTHON: usize = 5;
+pub(crate) const CORPUS: usize = 0;
+pub(crate) const GAWK: usize = 1;
+pub(crate) const PYTHON: usize = 2;
+pub(crate) const PANDAS: usize = 3;
+pub(crate) const TORCH: usize = 4;
+pub(crate) const OWN_PYTHON: usize = 5;
 
 const NEEDS: [Need; 6] = [
     Need { absent: no_corpus, is_installable: false },
@@ -30,14 +30,14 @@ const NEEDS: [Need; 6] = [
 ];
 
 /// Why each need is absent, asked for once.
-pub struct Seen([Option<String>; NEEDS.len()]);
+pub(crate) struct Seen([Option<String>; NEEDS.len()]);
 
-pub fn seen() -> Seen {
+pub(crate) fn seen() -> Seen {
     Seen(NEEDS.map(|need| (need.absent)()))
 }
 
 impl Seen {
-    pub fn trials(&self, room: &str, facts: &[Fact], needs: &[usize]) -> Vec<Trial> {
+    pub(crate) fn trials(&self, room: &str, facts: &[Fact], needs: &[usize]) -> Vec<Trial> {
         let absent: Vec<usize> = needs.iter().copied().filter(|need| self.0[*need].is_some()).collect();
         let why: Vec<&str> = absent.iter().filter_map(|need| self.0[*need].as_deref()).collect();
         let must_run = std::env::var_os("HARNESS_TESTS_ALL").is_some()
@@ -50,7 +50,7 @@ impl Seen {
 }
 
 /// What is absent, below the results: the reasons stand in the lines of the tests, far above.
-pub fn print(arguments: &Arguments) {
+pub(crate) fn print(arguments: &Arguments) {
     if !arguments.list {
         seen().0.iter().flatten().for_each(|why| println!("tests left out: {why}"));
     }
@@ -80,7 +80,7 @@ fn no_own_python() -> Option<String> {
 }
 
 /// The Python of the second implementation.
-pub fn pandas() -> PathBuf {
+pub(crate) fn pandas() -> PathBuf {
     let own = || crate::project::root().join("target/oracle-venv");
     std::env::var_os("ORACLE_VENV").map_or_else(own, PathBuf::from).join("bin/python")
 }
@@ -92,7 +92,7 @@ fn no_pandas() -> Option<String> {
 }
 
 /// `HARNESS_PYTHON_WITH_TORCH` names it; one that is named and has no torch makes its tests fail.
-pub fn python_with_torch() -> String {
+pub(crate) fn python_with_torch() -> String {
     std::env::var("HARNESS_PYTHON_WITH_TORCH").unwrap_or_else(|_| "python3".to_owned())
 }
 

@@ -11,13 +11,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub const MADE: &[Fact] = &[("tables_of_generated_exports_agree", tables_of_generated_exports_agree)];
-pub const OWN: &[Fact] = &[(
+pub(crate) const MADE: &[Fact] = &[("tables_of_generated_exports_agree", tables_of_generated_exports_agree)];
+pub(crate) const OWN: &[Fact] = &[(
     "a_table_is_read_with_its_quotes_and_every_difference_is_seen",
     a_table_is_read_with_its_quotes_and_every_difference_is_seen,
 )];
 
-pub const COLLECTED: &[Fact] = &[("tables_of_real_exports_agree", tables_of_real_exports_agree)];
+pub(crate) const COLLECTED: &[Fact] = &[("tables_of_real_exports_agree", tables_of_real_exports_agree)];
 
 /// Every report that both know.
 const REPORTS: [&str; 16] = [

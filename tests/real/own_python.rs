@@ -4,7 +4,7 @@ use crate::bed::StandIns;
 use crate::fact::Fact;
 use std::fs;
 
-pub const FACTS: &[Fact] = &[(
+pub(crate) const FACTS: &[Fact] = &[(
     "python3_is_the_machine_s_own_where_it_is_no_training",
     python3_is_the_machine_s_own_where_it_is_no_training,
 )];

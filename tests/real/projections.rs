@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-pub const FACTS: &[Fact] = &[
+pub(crate) const FACTS: &[Fact] = &[
     ("places_of_ranges_are_rebuilt_without_a_difference", places_of_ranges_are_rebuilt_without_a_difference),
     (
         "projections_have_the_rows_names_times_places_and_order_of_the_published_table",

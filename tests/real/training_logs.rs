@@ -5,7 +5,8 @@ use crate::project::Project;
 use std::fmt::Write as _;
 use std::process::Command;
 
-pub const FACTS: &[Fact] = &[("the_means_of_steps_are_those_of_awk", the_means_of_steps_are_those_of_awk)];
+pub(crate) const FACTS: &[Fact] =
+    &[("the_means_of_steps_are_those_of_awk", the_means_of_steps_are_those_of_awk)];
 
 /// Not the script that people use, whose text is not ours.
 const MEANS: &str = r#"

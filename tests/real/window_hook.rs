@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-pub const FACTS: &[Fact] = &[
+pub(crate) const FACTS: &[Fact] = &[
     (
         "of_four_processes_in_one_session_the_lowest_starts_once_before_step_3_and_stops_once_behind_step_5",
         of_four_processes_in_one_session_the_lowest_starts_once_before_step_3_and_stops_once_behind_step_5,
@@ -45,7 +45,7 @@ pub const FACTS: &[Fact] = &[
     ),
 ];
 
-pub const WITH_TORCH: &[Fact] = &[(
+pub(crate) const WITH_TORCH: &[Fact] = &[(
     "steps_of_real_optimizers_are_those_of_the_training",
     steps_of_real_optimizers_are_those_of_the_training,
 )];

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 /// The executable. It comes along where the tests were built with its feature; else it is built here, into the folder of
 /// all that was built.
-pub fn executable() -> &'static Path {
+pub(crate) fn executable() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     if let Some(path) = option_env!("CARGO_BIN_EXE_standin") {
         return Path::new(path);
@@ -36,18 +36,18 @@ fn root() -> PathBuf {
 }
 
 /// A pretend cluster behind real processes.
-pub struct StandIns {
+pub(crate) struct StandIns {
     folder: TempDir,
 }
 
 impl StandIns {
     /// Of `sim-p5` nodes; `more` are further lines of `cluster.toml`.
-    pub fn new(nodes: &str, more: &str) -> StandIns {
+    pub(crate) fn new(nodes: &str, more: &str) -> StandIns {
         StandIns::of(&root(), "sim-p5", nodes, more)
     }
 
     /// Of nodes of an instance whose profile lies in another project.
-    pub fn of(home: &Path, instance: &str, nodes: &str, more: &str) -> StandIns {
+    pub(crate) fn of(home: &Path, instance: &str, nodes: &str, more: &str) -> StandIns {
         let folder = tempfile::tempdir().expect("a folder");
         let text = format!("home = {home:?}\ninstance = \"{instance}\"\nnodes = \"{nodes}\"\n{more}\n");
         fs::write(folder.path().join("cluster.toml"), text).expect("written");
@@ -56,16 +56,16 @@ impl StandIns {
         StandIns { folder }
     }
 
-    pub fn state(&self) -> &Path {
+    pub(crate) fn state(&self) -> &Path {
         self.folder.path()
     }
 
-    pub fn programs(&self) -> PathBuf {
+    pub(crate) fn programs(&self) -> PathBuf {
         self.state().join("bin")
     }
 
     /// One counter over all devices of a node.
-    pub fn counted(&self, node: &str, counter: &str) -> u64 {
+    pub(crate) fn counted(&self, node: &str, counter: &str) -> u64 {
         let devices = fs::read_dir(self.state().join("hosts").join(node)).expect("a host").flatten();
         let read = |device: fs::DirEntry| {
             let path = device.path().join("ports/1/hw_counters").join(counter);
@@ -77,14 +77,14 @@ impl StandIns {
     }
 
     /// A folder as a job of a case has it.
-    pub fn job(&self, case: &str, job: &str) -> PathBuf {
+    pub(crate) fn job(&self, case: &str, job: &str) -> PathBuf {
         let folder = self.state().join("run").join(case).join(job);
         fs::create_dir_all(&folder).expect("made");
         folder
     }
 
     /// As srun starts rank by rank, each with its own `out.RANK` and `err.RANK` in the folder.
-    pub fn srun(&self, folder: &Path, nodes: &[&str], per_node: u32, argv: &[&str]) -> Vec<Child> {
+    pub(crate) fn srun(&self, folder: &Path, nodes: &[&str], per_node: u32, argv: &[&str]) -> Vec<Child> {
         let tasks = nodes.len() as u32 * per_node;
         let start = |rank: u32| {
             let file = |name: &str| fs::File::create(folder.join(format!("{name}.{rank}"))).expect("made");
@@ -109,7 +109,7 @@ impl StandIns {
     }
 
     /// A program by name, with the stand-ins first on its path and nothing of another launcher around it.
-    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut path = self.programs().into_os_string();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
@@ -123,7 +123,7 @@ impl StandIns {
 }
 
 /// The exit codes of all, 128 and the signal's number where one ended it.
-pub fn codes(children: Vec<Child>) -> Vec<i32> {
+pub(crate) fn codes(children: Vec<Child>) -> Vec<i32> {
     use std::os::unix::process::ExitStatusExt;
     let code = |mut child: Child| {
         let status = child.wait().expect("it ends");

@@ -59,7 +59,7 @@ fn files_of_a_run(args: &[&str]) -> BTreeMap<String, Vec<u8>> {
     files(&project.latest(), &id)
 }
 
-pub fn files(folder: &Path, id: &str) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn files(folder: &Path, id: &str) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut open = vec![folder.to_owned()];
     while let Some(next) = open.pop() {
@@ -78,7 +78,7 @@ pub fn files(folder: &Path, id: &str) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-pub fn replaced(bytes: &[u8], id: &[u8]) -> Vec<u8> {
+pub(crate) fn replaced(bytes: &[u8], id: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
     while let Some(at) = rest.windows(id.len()).position(|window| window == id) {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Each recipe gave tables, or says why it gives none.
 #[track_caller]
-pub fn assert_ended(summary: &Value) {
+pub(crate) fn assert_ended(summary: &Value) {
     for line in summary["recipes"].as_array().expect("a list") {
         let is_told = match line["outcome"].as_str() {
             Some("ok") => line["folder"].is_string(),

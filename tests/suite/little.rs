@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-pub const SUITE: &str = r#"
+pub(crate) const SUITE: &str = r#"
 instance = "p5"
 about = "a little of everything, as small as it can be"
 [[case]]
@@ -57,7 +57,7 @@ equals = 0
 "#;
 
 /// Pairs of nodes, two sizes, and this bound on their bandwidth: a run of it is over at once.
-pub fn pairs(case: &str, bound: &str) -> String {
+pub(crate) fn pairs(case: &str, bound: &str) -> String {
     format!(
         r#"
 instance = "p5"
@@ -75,26 +75,26 @@ size = ["1GiB", "2GiB"]
     )
 }
 
-pub const PAIR: &str = "p5-001+p5-002";
+pub(crate) const PAIR: &str = "p5-001+p5-002";
 /// One NIC moved nothing: one node's share fails.
-pub const ARGS: [&str; 6] =
+pub(crate) const ARGS: [&str; 6] =
     ["--suite", "little", "--nodes", "p5-[001-002]", "--sim-fault", "p5-002:nic-dead@rdmap113s0"];
 
-pub fn project() -> Project {
+pub(crate) fn project() -> Project {
     let project = Project::new();
     project.write("suites/little.toml", SUITE);
     project
 }
 
 /// A run that has come to its end, and its id.
-pub fn ended(project: &Project) -> String {
+pub(crate) fn ended(project: &Project) -> String {
     let ran = project.harness(&[&ARGS[..], &["-q"]].concat());
     assert_eq!(ran.code, Some(1), "{}", ran.all());
     id(project)
 }
 
 /// A run whose process was ended at that write, and its id.
-pub fn killed(project: &Project, at: u64) -> String {
+pub(crate) fn killed(project: &Project, at: u64) -> String {
     let mut command = project.command(&[&ARGS[..], &["-q"]].concat());
     command.env("HARNESS_TEST_KILL_AT_WRITE", at.to_string());
     let ran: Ran = ran(command.output().expect("the harness starts"));
@@ -103,12 +103,12 @@ pub fn killed(project: &Project, at: u64) -> String {
 }
 
 /// Of the newest run.
-pub fn id(project: &Project) -> String {
+pub(crate) fn id(project: &Project) -> String {
     fs::read_link(project.latest()).expect("a run").display().to_string()
 }
 
 /// Every file that tells a result, with the run's id and its parent's made the same everywhere.
-pub fn results(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn results(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let plan: Value =
         serde_json::from_slice(&fs::read(folder.join("plan.json")).expect("a plan")).expect("a plan");
     let id = plan["run_id"].as_str().expect("an id");
@@ -133,7 +133,7 @@ pub fn results(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[track_caller]
-pub fn assert_same(one: &BTreeMap<String, Vec<u8>>, other: &BTreeMap<String, Vec<u8>>) {
+pub(crate) fn assert_same(one: &BTreeMap<String, Vec<u8>>, other: &BTreeMap<String, Vec<u8>>) {
     assert_eq!(one.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());
     for (name, bytes) in one {
         assert!(other[name] == *bytes, "differs: {name}");
@@ -142,7 +142,7 @@ pub fn assert_same(one: &BTreeMap<String, Vec<u8>>, other: &BTreeMap<String, Vec
 
 /// Name and status of every verdict of the newest run, in the plan's order. Every assertion must have one.
 #[track_caller]
-pub fn verdicts(project: &Project) -> Vec<(String, String)> {
+pub(crate) fn verdicts(project: &Project) -> Vec<(String, String)> {
     let plan = project.json("plan.json");
     let mut found = Vec::new();
     for case in plan["cases"].as_array().expect("cases") {
@@ -159,7 +159,7 @@ pub fn verdicts(project: &Project) -> Vec<(String, String)> {
 }
 
 #[track_caller]
-pub fn verdict(project: &Project, case: &str, label: &str) -> Value {
+pub(crate) fn verdict(project: &Project, case: &str, label: &str) -> Value {
     let file = project.json(&format!("cases/{case}/verdict.json"));
     let found = file["verdicts"]
         .as_array()

@@ -7,26 +7,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-pub const HARNESS: &str = env!("CARGO_BIN_EXE_harness");
+pub(crate) const HARNESS: &str = env!("CARGO_BIN_EXE_harness");
 
 /// The root of the repository.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the root").to_owned()
 }
 
-pub struct Project {
+pub(crate) struct Project {
     folder: TempDir,
 }
 
 /// What a run of the harness gave.
-pub struct Ran {
+pub(crate) struct Ran {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
 impl Project {
-    pub fn new() -> Project {
+    pub(crate) fn new() -> Project {
         let folder = tempfile::tempdir().expect("a folder");
         for name in ["suites", "inventory", "baselines"] {
             copy(&root().join(name), &folder.path().join(name));
@@ -34,17 +34,17 @@ impl Project {
         Project { folder }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    pub fn write(&self, file: &str, text: &str) {
+    pub(crate) fn write(&self, file: &str, text: &str) {
         let path = self.path().join(file);
         fs::create_dir_all(path.parent().expect("a folder")).expect("made");
         fs::write(path, text).expect("written");
     }
 
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(HARNESS);
         command.args(args).current_dir(self.path()).stdin(Stdio::null());
         for name in ["HARNESS_INVENTORY", "HARNESS_RECIPE_PATH", "NO_COLOR", "CLICOLOR_FORCE"] {
@@ -53,12 +53,12 @@ impl Project {
         command
     }
 
-    pub fn harness(&self, args: &[&str]) -> Ran {
+    pub(crate) fn harness(&self, args: &[&str]) -> Ran {
         ran(self.command(args).output().expect("the harness starts"))
     }
 
     /// A recipe's tables as CSV: their folder.
-    pub fn tables(&self, recipe: &str, input: &Path) -> (PathBuf, Ran) {
+    pub(crate) fn tables(&self, recipe: &str, input: &Path) -> (PathBuf, Ran) {
         let input = input.display().to_string();
         let written = ["--csv", "--output", "maps", "--force-overwrite"];
         let ran = self.harness(&[&["recipe", recipe, "--input", &input][..], &written].concat());
@@ -66,7 +66,7 @@ impl Project {
     }
 
     /// A folder of all programs of this machine but one.
-    pub fn programs_but(&self, missing: &str) -> PathBuf {
+    pub(crate) fn programs_but(&self, missing: &str) -> PathBuf {
         let programs = self.path().join("programs");
         fs::create_dir(&programs).expect("made");
         for folder in ["/usr/bin", "/bin"] {
@@ -80,29 +80,29 @@ impl Project {
         programs
     }
 
-    pub fn latest(&self) -> PathBuf {
+    pub(crate) fn latest(&self) -> PathBuf {
         self.path().join("runs/latest")
     }
 
-    pub fn json(&self, file: &str) -> Value {
+    pub(crate) fn json(&self, file: &str) -> Value {
         let path = self.latest().join(file);
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    pub fn runs(&self) -> usize {
+    pub(crate) fn runs(&self) -> usize {
         let entries = fs::read_dir(self.path().join("runs")).into_iter().flatten().flatten();
         entries.filter(|entry| !entry.path().is_symlink()).count()
     }
 }
 
 impl Ran {
-    pub fn all(&self) -> String {
+    pub(crate) fn all(&self) -> String {
         format!("exit {:?}\n--- stdout\n{}\n--- stderr\n{}", self.code, self.stdout, self.stderr)
     }
 
     /// The lines that blame somebody, without their evidence: `culprit NODE PART`, `suspects NODE NODE`.
-    pub fn blamed(&self) -> Vec<String> {
+    pub(crate) fn blamed(&self) -> Vec<String> {
         self.stdout
             .lines()
             .filter(|line| line.starts_with("culprit ") || line.starts_with("suspects "))
@@ -111,7 +111,7 @@ impl Ran {
     }
 }
 
-pub fn ran(output: Output) -> Ran {
+pub(crate) fn ran(output: Output) -> Ran {
     Ran {
         code: output.status.code(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -120,7 +120,7 @@ pub fn ran(output: Output) -> Ran {
 }
 
 /// The cells of a table of CSV that has no quoted cell, by heading.
-pub fn rows(csv: &Path) -> Vec<BTreeMap<String, String>> {
+pub(crate) fn rows(csv: &Path) -> Vec<BTreeMap<String, String>> {
     let text = fs::read_to_string(csv).unwrap_or_else(|error| panic!("{}: {error}", csv.display()));
     let mut lines = text.lines();
     let headings: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();

@@ -9,7 +9,7 @@ use planted::{CORE, TOKEN, assert_found_nowhere, files};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-pub fn case(name: &str, program: &str, args: &str, more: &str) -> String {
+pub(crate) fn case(name: &str, program: &str, args: &str, more: &str) -> String {
     format!(
         "[[case]]\nname = \"{name}\"\nplacement = \"each\"\n\
          workload = {{ kind = \"command\", program = \"{program}\", args = [{args}], environment = {{ MY_TOKEN = \"env:PLANTED\" }} }}\n\
@@ -76,7 +76,7 @@ fn a_planted_token_is_found_nowhere_in_what_a_pretend_run_leaves() {
     }
 }
 
-pub fn here(project: &Project) {
+pub(crate) fn here(project: &Project) {
     let folder = project.path().display();
     project.write(
         "inventory/here.toml",
@@ -87,7 +87,7 @@ pub fn here(project: &Project) {
     );
 }
 
-pub fn program(project: &Project, name: &str, text: &str) -> String {
+pub(crate) fn program(project: &Project, name: &str, text: &str) -> String {
     project.write(&format!("bin/{name}"), &format!("#!/bin/bash\n{text}\n"));
     let path = project.path().join("bin").join(name);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("made executable");

@@ -10,18 +10,18 @@ use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 /// Start, end, name; of ranges the domain is the default one.
-pub type Row<'a> = (i64, i64, &'a str);
+pub(crate) type Row<'a> = (i64, i64, &'a str);
 
 /// What a report holds: kernels, calls of the API, ranges.
 #[derive(Default, Clone, Copy)]
-pub struct Report<'a> {
+pub(crate) struct Report<'a> {
     pub kernels: &'a [Row<'a>],
     pub calls: &'a [Row<'a>],
     pub ranges: &'a [Row<'a>],
 }
 
 /// Two kernels of one name and one of another, three calls, two ranges; the second range has the last call in it.
-pub const PLAIN: Report = Report {
+pub(crate) const PLAIN: Report = Report {
     kernels: &[
         (1_000, 8_468, "gemm<float, 2>"),
         (10_000, 17_849, "gemm<float, 2>"),
@@ -35,20 +35,20 @@ pub const PLAIN: Report = Report {
     ranges: &[(0, 12_000, "first"), (14_000, 30_000, "second/half")],
 };
 
-pub struct Place {
+pub(crate) struct Place {
     folder: TempDir,
 }
 
 impl Place {
-    pub fn new() -> Place {
+    pub(crate) fn new() -> Place {
         Place { folder: tempfile::tempdir().expect("a folder") }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(HARNESS);
         command.arg("stats").args(args).current_dir(self.folder.path()).stdin(Stdio::null());
         // No test finds an nsys by chance.
@@ -57,36 +57,36 @@ impl Place {
     }
 
     /// Any verb, in the same way.
-    pub fn verb(&self, verb: &str, args: &[&str]) -> Ran {
+    pub(crate) fn verb(&self, verb: &str, args: &[&str]) -> Ran {
         let mut command = Command::new(HARNESS);
         command.arg(verb).args(args).current_dir(self.folder.path()).stdin(Stdio::null());
         command.env("PATH", "/usr/bin:/bin");
         ran(command.output().expect("the harness starts"))
     }
 
-    pub fn stats(&self, args: &[&str]) -> Ran {
+    pub(crate) fn stats(&self, args: &[&str]) -> Ran {
         ran(self.command(args).output().expect("the harness starts"))
     }
 
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         let path = self.path(name);
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    pub fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("made");
         fs::write(path, text).expect("written");
     }
 
     /// As if it had been written that many hours into some day.
-    pub fn set_hour(&self, name: &str, hour: u64) {
+    pub(crate) fn set_hour(&self, name: &str, hour: u64) {
         let file = File::options().append(true).open(self.path(name)).expect("there");
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000 + hour * 3600))
             .expect("a time");
     }
 
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).expect("a folder").flatten();
         let mut names: Vec<String> =
             entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -94,12 +94,12 @@ impl Place {
         names
     }
 
-    pub fn sqlite(&self, name: &str, report: Report) {
+    pub(crate) fn sqlite(&self, name: &str, report: Report) {
         sqlite(&self.path(name), report);
     }
 
     /// Kernels alone, as a folder of Parquet files.
-    pub fn parquet(&self, name: &str, kernels: &[Row]) {
+    pub(crate) fn parquet(&self, name: &str, kernels: &[Row]) {
         let folder = self.path(name);
         fs::create_dir_all(&folder).expect("made");
         let rows: Vec<KernelRow> = kernels
@@ -129,7 +129,7 @@ impl Place {
     }
 }
 
-pub fn sqlite(path: &Path, report: Report) {
+pub(crate) fn sqlite(path: &Path, report: Report) {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).expect("made");
     }

@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Names the one seed that is drawn, to see a failure again.
-pub const SEED: &str = "HARNESS_WORDS_SEED";
+pub(crate) const SEED: &str = "HARNESS_WORDS_SEED";
 
 /// What texts are made of.
 const PIECES: [&str; 44] = [
@@ -62,7 +62,7 @@ const PIECES: [&str; 44] = [
 /// These only where more than a line may stand.
 const BREAKS: [&str; 4] = ["\n", "\r", "\n#SBATCH --wrap=x\n", "'\n'"];
 
-pub struct Words {
+pub(crate) struct Words {
     seed: u64,
     pub arguments: Vec<String>,
     pub environment: BTreeMap<String, String>,
@@ -71,7 +71,7 @@ pub struct Words {
 }
 
 /// The seeds of a test: a few, or the one that was asked for.
-pub fn seeds(many: u64) -> Vec<u64> {
+pub(crate) fn seeds(many: u64) -> Vec<u64> {
     match std::env::var(SEED).ok().and_then(|seed| seed.parse().ok()) {
         Some(seed) => vec![seed],
         None => (1..=many).collect(),
@@ -79,7 +79,7 @@ pub fn seeds(many: u64) -> Vec<u64> {
 }
 
 impl Words {
-    pub fn drawn(seed: u64) -> Words {
+    pub(crate) fn drawn(seed: u64) -> Words {
         let mut draw = ChaCha8Rng::seed_from_u64(seed);
         let mut arguments: Vec<String> = (0..150).map(|_| text(&mut draw, true)).collect();
         // What begins so may be taken for something else than an argument.
@@ -92,7 +92,7 @@ impl Words {
     }
 
     /// The case of a suite that hands them to a program.
-    pub fn case(&self, program: &Path, placement: &str) -> String {
+    pub(crate) fn case(&self, program: &Path, placement: &str) -> String {
         let arguments: Vec<String> = self.arguments.iter().map(|word| quoted(word)).collect();
         let environment: Vec<String> =
             self.environment.iter().map(|(name, value)| format!("{name} = {}", quoted(value))).collect();
@@ -108,7 +108,7 @@ impl Words {
 
     /// That the program has written down on each of these nodes what is here.
     #[track_caller]
-    pub fn assert_arrived(&self, told: &Path, nodes: &[&str]) {
+    pub(crate) fn assert_arrived(&self, told: &Path, nodes: &[&str]) {
         let (seed, again) = (self.seed, format!("{SEED}={}", self.seed));
         let read = |name: String| {
             let bytes = fs::read(told.join(&name))
@@ -141,7 +141,7 @@ impl Words {
 }
 
 /// A program that writes down what it was given, one folder for all nodes.
-pub fn recorder(path: &Path, told: &Path) {
+pub(crate) fn recorder(path: &Path, told: &Path) {
     let text = format!(
         "#!/bin/bash\ncd_from=$PWD\nnode=${{HARNESS_NODE:-${{SLURMD_NODENAME:-here}}}}\ntold='{}'\n\
          printf '%s\\0' \"$@\" > \"$told/arguments.$node\"\n\
@@ -155,7 +155,7 @@ pub fn recorder(path: &Path, told: &Path) {
 }
 
 /// As TOML has it.
-pub fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {

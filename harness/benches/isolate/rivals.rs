@@ -7,16 +7,16 @@ use verdict::isolate::model::Model;
 use verdict::isolate::outlook::play;
 
 #[derive(Default)]
-pub struct Found {
+pub(crate) struct Found {
     pub nodes: BTreeSet<usize>,
     pub runs: usize,
     pub rounds: usize,
     pub node_runs: usize,
 }
 
-pub type Strategy = fn(&mut Model) -> Found;
+pub(crate) type Strategy = fn(&mut Model) -> Found;
 
-pub const ALL: [(&str, Strategy); 4] =
+pub(crate) const ALL: [(&str, Strategy); 4] =
     [("ours", ours), ("all pairs", all_pairs), ("bisection", bisection), ("CRE", readiness_engine)];
 
 const SLOW: f64 = 0.9;

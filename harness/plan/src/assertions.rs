@@ -20,7 +20,7 @@ const NICS_ONE_BY_ONE: usize = 4096;
 /// What it measures with where the suite says nothing.
 const DTYPE_OF_NCCL_TESTS: &str = "float";
 
-pub fn assertions(
+pub(crate) fn assertions(
     context: &Context,
     suite: &Suite,
     case: &Case,
@@ -39,7 +39,7 @@ pub fn assertions(
 }
 
 /// The assertions of a case that is not run: one each, so that the report says what was not asked.
-pub fn of_skipped(context: &Context, suite: &Suite, case: &Case) -> Vec<PlannedAssertion> {
+pub(crate) fn of_skipped(context: &Context, suite: &Suite, case: &Case) -> Vec<PlannedAssertion> {
     let nodes = nodeset::fold(&context.request.nodes);
     case.assertions
         .iter()

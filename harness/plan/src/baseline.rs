@@ -136,7 +136,7 @@ fn between_shown(baselines: &Baselines, metric: &str, shown_key: String) -> Plan
 
 /// The bounds of a file stand for so many numbers judged at once as it says. Where a plan judges more, each is asked for
 /// less, so that a healthy cluster is not red more often.
-pub fn widen(cases: &mut [PlannedCase], baselines: Option<&Baselines>) {
+pub(crate) fn widen(cases: &mut [PlannedCase], baselines: Option<&Baselines>) {
     let Some(baselines) = baselines else { return };
     let stated: BTreeMap<String, &Baseline> = baselines
         .entries
@@ -163,7 +163,7 @@ pub fn widen(cases: &mut [PlannedCase], baselines: Option<&Baselines>) {
 }
 
 /// The key as plans and messages hold it: no two keys are shown alike.
-pub fn shown(instance: &str, metric: &str, key: &BaselineKey) -> String {
+pub(crate) fn shown(instance: &str, metric: &str, key: &BaselineKey) -> String {
     let words = [
         key.op.map(|op| op.name().to_owned()),
         key.size_bytes.map(size::show),

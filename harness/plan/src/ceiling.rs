@@ -6,7 +6,12 @@ use config::suite::{Case, Placement, Workload};
 use model::artefact::{PlannedAssertion, PlannedJob};
 use std::collections::HashMap;
 
-pub fn state(assertions: &mut [PlannedAssertion], jobs: &[PlannedJob], case: &Case, instance: &Instance) {
+pub(crate) fn state(
+    assertions: &mut [PlannedAssertion],
+    jobs: &[PlannedJob],
+    case: &Case,
+    instance: &Instance,
+) {
     let Workload::NcclTests(tests) = &case.workload else { return };
     // A split mask makes communicators whose shape is its own.
     if tests.split_mask.is_some() {

@@ -7,12 +7,12 @@ use job::script::FlowMemory;
 use model::artefact::{Plan, Probe, Value, WorkloadFacts};
 
 /// For each NIC the GPU that shares its PCIe switch.
-pub fn gpus(instance: &Instance) -> Vec<u32> {
+pub(crate) fn gpus(instance: &Instance) -> Vec<u32> {
     (0..instance.nics.len()).map(|nic| instance.gpu_of_nic(nic)).collect()
 }
 
 /// How many turns flows are sure to take.
-pub fn turns(instance: &Instance, memory: FlowMemory) -> f64 {
+pub(crate) fn turns(instance: &Instance, memory: FlowMemory) -> f64 {
     match memory {
         FlowMemory::Host => f64::from(instance.nics_of_gpu()),
         FlowMemory::Auto | FlowMemory::Gpu => 1.0,
@@ -20,7 +20,7 @@ pub fn turns(instance: &Instance, memory: FlowMemory) -> f64 {
 }
 
 /// Before any node was asked.
-pub fn planned(instance: &Instance, tool: &str, memory: FlowMemory) -> String {
+pub(crate) fn planned(instance: &Instance, tool: &str, memory: FlowMemory) -> String {
     let turns = instance.nics_of_gpu();
     let link = match instance.host_link_gb_s {
         Some(link) => format!(", whose link to the CPU moves {link} GB/s"),

@@ -23,7 +23,7 @@ const LAUNCH_S: f64 = 20.0;
 /// How long a step takes is not known before it was measured.
 const SECONDS_OF_STEP: f64 = 1.0;
 
-pub fn jobs(context: &Context, case: &Case, placed: &[Placed]) -> Result<Vec<PlannedJob>, String> {
+pub(crate) fn jobs(context: &Context, case: &Case, placed: &[Placed]) -> Result<Vec<PlannedJob>, String> {
     let environment = environment(context.inventory, case)?;
     placed.iter().map(|placed| job(context, case, placed, &environment)).collect()
 }

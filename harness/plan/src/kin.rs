@@ -7,7 +7,7 @@ use config::suite::Case;
 use model::artefact::{AGAIN, Kin, PlannedAssertion, PlannedJob};
 
 /// The first jobs with all others; each assertion reads the repeats of what it reads.
-pub fn with(
+pub(crate) fn with(
     context: &Context,
     case: &Case,
     placed: &[Placed],

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const SUBSYSTEMS: &str = "INIT,ENV,NET,GRAPH,TUNING,COLL";
 
 /// Adds what is missing; what a person set stands, unless there would be no log.
-pub fn ask(case: &Case, variables: &mut BTreeMap<String, String>) -> Result<(), String> {
+pub(crate) fn ask(case: &Case, variables: &mut BTreeMap<String, String>) -> Result<(), String> {
     if !case.recipes.iter().any(|recipe| recipe == SPEC.name) {
         return Ok(());
     }

@@ -13,7 +13,7 @@ use recipes::recipe;
 use std::collections::BTreeSet;
 
 /// Puts the profiler around the ranks of `step`, where the case wants one.
-pub fn around(
+pub(crate) fn around(
     inventory: &Inventory,
     case: &Case,
     job: &str,

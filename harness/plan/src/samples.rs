@@ -3,7 +3,7 @@
 use config::inventory::{Inventory, SamplePaths};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sample {
+pub(crate) enum Sample {
     Fsdp,
     Nemo1,
     Megatron,
@@ -23,7 +23,7 @@ const DDP: &str = "/fsx/transformers/examples/pytorch/language-modeling/run_clm.
 
 impl Sample {
     /// The script, from a path to it or to the sample's folder.
-    pub fn script(self, paths: &SamplePaths, in_image: bool) -> String {
+    pub(crate) fn script(self, paths: &SamplePaths, in_image: bool) -> String {
         let (given, within) = match self {
             Sample::Fsdp => (&paths.fsdp, "src/train.py"),
             Sample::Nemo1 => (&paths.nemo, "examples/nlp/language_modeling/megatron_gpt_pretraining.py"),
@@ -44,7 +44,7 @@ impl Sample {
 
 /// torchrun: as the inventory says; on the host the one of the environment that the FSDP sample's `create_venv.sh` makes
 /// beside it, for a sample that lies where it is published; else the first on PATH.
-pub fn torchrun(sample: Option<Sample>, paths: &SamplePaths, in_image: bool) -> String {
+pub(crate) fn torchrun(sample: Option<Sample>, paths: &SamplePaths, in_image: bool) -> String {
     if let Some(given) = &paths.torchrun {
         return given.clone();
     }

@@ -8,7 +8,7 @@ use recipes::recipe::nccl_shape;
 /// A comparison is of two numbers that each vary: one new number against one that is known no better.
 const OF_ONE: u32 = 1;
 
-pub fn widen(cases: &mut [PlannedCase]) {
+pub(crate) fn widen(cases: &mut [PlannedCase]) {
     let assertions = || cases.iter().flat_map(|case| &case.assertions);
     let with_spread = assertions().filter(|one| one.bound.spread.is_some());
     let judged: u32 = with_spread.map(|one| one.parts.len().max(1) as u32).sum();

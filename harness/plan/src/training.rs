@@ -11,7 +11,7 @@ use metric::TrainingFacts;
 use model::artefact::WorkloadFacts;
 
 /// Where the training runs.
-pub struct Site<'a> {
+pub(crate) struct Site<'a> {
     pub inventory: &'a Inventory,
     pub placed: &'a Placed,
     /// Names the meeting of its processes: no other job may have the same.
@@ -22,7 +22,7 @@ pub struct Site<'a> {
 }
 
 /// The run and its number of ranks.
-pub fn run(training: &Training, site: Site) -> Result<(Run, u32), String> {
+pub(crate) fn run(training: &Training, site: Site) -> Result<(Run, u32), String> {
     let nodes = site.placed.nodes.len() as u32;
     let processes = processes(training, site.inventory);
     let gpus = site.inventory.instance.gpus;
@@ -122,7 +122,7 @@ pub fn run(training: &Training, site: Site) -> Result<(Run, u32), String> {
 }
 
 /// What its log is read with.
-pub fn facts(training: &Training, inventory: &Inventory) -> WorkloadFacts {
+pub(crate) fn facts(training: &Training, inventory: &Inventory) -> WorkloadFacts {
     let tokens = training.model.sequence.map(u64::from);
     WorkloadFacts::Training {
         program: training.kind().to_owned(),
@@ -143,7 +143,7 @@ pub fn facts(training: &Training, inventory: &Inventory) -> WorkloadFacts {
     }
 }
 
-pub fn processes(training: &Training, inventory: &Inventory) -> u32 {
+pub(crate) fn processes(training: &Training, inventory: &Inventory) -> u32 {
     training.processes.unwrap_or(inventory.instance.gpus)
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 /// By another name: serde takes a field of the plain type for one that borrows from what is read.
-pub type Known = &'static str;
+pub(crate) type Known = &'static str;
 
 static READ: Mutex<BTreeSet<Known>> = Mutex::new(BTreeSet::new());
 
@@ -20,23 +20,23 @@ fn kept(text: String) -> Known {
     known
 }
 
-pub fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(text)
 }
 
-pub fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Known, D::Error> {
+pub(crate) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Known, D::Error> {
     String::deserialize(from).map(kept)
 }
 
 /// Several of them.
-pub mod list {
+pub(crate) mod list {
     use super::*;
 
-    pub fn serialize<S: Serializer>(texts: &[Known], to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(texts: &[Known], to: S) -> Result<S::Ok, S::Error> {
         texts.serialize(to)
     }
 
-    pub fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Vec<Known>, D::Error> {
+    pub(crate) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Vec<Known>, D::Error> {
         Ok(Vec::<String>::deserialize(from)?.into_iter().map(kept).collect())
     }
 }

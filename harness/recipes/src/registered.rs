@@ -2,22 +2,22 @@
 
 use std::sync::{PoisonError, RwLock};
 
-pub struct Registered<T: 'static> {
+pub(crate) struct Registered<T: 'static> {
     all: RwLock<Vec<&'static T>>,
     name: fn(&T) -> &str,
 }
 
 impl<T> Registered<T> {
-    pub const fn by(name: fn(&T) -> &str) -> Registered<T> {
+    pub(crate) const fn by(name: fn(&T) -> &str) -> Registered<T> {
         Registered { all: RwLock::new(Vec::new()), name }
     }
 
     /// In the order of their names.
-    pub fn all(&self) -> Vec<&'static T> {
+    pub(crate) fn all(&self) -> Vec<&'static T> {
         self.all.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub fn add(&self, one: &'static T) {
+    pub(crate) fn add(&self, one: &'static T) {
         let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
         all.push(one);
         all.sort_by(|a, b| (self.name)(a).cmp((self.name)(b)));

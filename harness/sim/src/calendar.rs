@@ -4,7 +4,7 @@
 use super::noise;
 
 /// A date within the two years from 2025, in the morning, the same for the same seed.
-pub fn epoch_unix_s(seed: u64) -> i64 {
+pub(crate) fn epoch_unix_s(seed: u64) -> i64 {
     const FIRST: i64 = 1_735_689_600;
     let draw = noise::digest(seed, &["epoch"]);
     let days = (draw % 730) as i64;
@@ -13,7 +13,7 @@ pub fn epoch_unix_s(seed: u64) -> i64 {
 }
 
 /// `2026-03-06T03:17:51`, in UTC and without saying so, as Slurm does.
-pub fn slurm_time(unix_s: f64) -> String {
+pub(crate) fn slurm_time(unix_s: f64) -> String {
     let seconds = unix_s.floor() as i64;
     let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (year, month, day) = date(day);
@@ -21,7 +21,7 @@ pub fn slurm_time(unix_s: f64) -> String {
 }
 
 /// `HH:MM:SS`, with days before it where there are any.
-pub fn slurm_span(seconds: f64) -> String {
+pub(crate) fn slurm_span(seconds: f64) -> String {
     let whole = seconds.max(0.0).floor() as u64;
     let clock = format!("{:02}:{:02}:{:02}", whole / 3_600 % 24, whole / 60 % 60, whole % 60);
     if whole >= 86_400 { format!("{}-{clock}", whole / 86_400) } else { clock }

@@ -7,7 +7,7 @@ use job::script::{self, secrets};
 use std::fmt::Write;
 
 /// The verb, the node and the folders, where the command is that script.
-pub fn asked(argv: &[String]) -> Option<(&str, &str, &[String])> {
+pub(crate) fn asked(argv: &[String]) -> Option<(&str, &str, &[String])> {
     match argv {
         [bash, c, text, clean, verb, node, folders @ ..]
             if bash == "bash" && c == "-c" && text == script::CLEAN_SH && clean == "clean" =>
@@ -18,7 +18,7 @@ pub fn asked(argv: &[String]) -> Option<(&str, &str, &[String])> {
     }
 }
 
-pub fn run(world: &mut World, verb: &str, node: &str, folders: &[String]) -> Answer {
+pub(crate) fn run(world: &mut World, verb: &str, node: &str, folders: &[String]) -> Answer {
     let now_s = world.now_s;
     let mut text = String::new();
     for (at, folder) in folders.iter().enumerate() {

@@ -7,7 +7,7 @@ use super::noise;
 
 /// One node's clock during one job.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct HostClock {
+pub(crate) struct HostClock {
     ahead_ns: f64,
     /// Nanoseconds gained with each.
     drift: f64,
@@ -20,7 +20,7 @@ const OFF_MS: f64 = 2.0;
 const DRIFT_PPM: f64 = 3.0;
 
 impl HostClock {
-    pub fn of(
+    pub(crate) fn of(
         cluster: &Cluster,
         ailments: &Ailments,
         (node, name): (usize, &str),
@@ -34,7 +34,7 @@ impl HostClock {
     }
 
     /// What it shows at a true moment, both in nanoseconds since 1970.
-    pub fn shows(&self, true_ns: i64) -> i64 {
+    pub(crate) fn shows(&self, true_ns: i64) -> i64 {
         let gained = (true_ns - self.since_ns) as f64 * self.drift;
         true_ns + (self.ahead_ns + gained).round() as i64
     }

@@ -7,7 +7,12 @@ use super::work::Work;
 use job::script::Run;
 
 /// What the program does, and its name where this world does not have it.
-pub fn run(ailments: &Ailments, nodes: &[String], spread: Spread, run: &Run) -> (Work, Option<String>) {
+pub(crate) fn run(
+    ailments: &Ailments,
+    nodes: &[String],
+    spread: Spread,
+    run: &Run,
+) -> (Work, Option<String>) {
     let program = run.argv.first().map(String::as_str).unwrap_or_default();
     let arguments = run.argv.get(1..).unwrap_or_default();
     // Where a node's ranks do not find the others, Slurm starts fewer tasks than were asked for.
@@ -58,7 +63,7 @@ pub fn run(ailments: &Ailments, nodes: &[String], spread: Spread, run: &Run) -> 
 }
 
 /// What srun says of tasks that did not end with 0.
-pub fn exits(nodes: &[String], tasks_per_node: u32, code: i32) -> String {
+pub(crate) fn exits(nodes: &[String], tasks_per_node: u32, code: i32) -> String {
     let line = |(at, node): (usize, &String)| {
         let (first, last) = (at as u32 * tasks_per_node, (at as u32 + 1) * tasks_per_node - 1);
         match first == last {

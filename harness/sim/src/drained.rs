@@ -20,7 +20,7 @@ impl Drained {
     }
 }
 
-pub fn show(world: &World, node: &str) -> Answer {
+pub(crate) fn show(world: &World, node: &str) -> Answer {
     if !world.cluster.nodes.iter().any(|known| known == node) {
         return Answer::failed(1, format!("Node {node} not found\n"));
     }
@@ -44,13 +44,13 @@ pub fn show(world: &World, node: &str) -> Answer {
     ))
 }
 
-pub fn show_all(world: &World) -> Answer {
+pub(crate) fn show_all(world: &World) -> Answer {
     let of_nodes = world.cluster.nodes.iter().map(|node| show(world, node).stdout_text());
     Answer::ok(of_nodes.collect::<String>())
 }
 
 /// `words`: what follows `scontrol update`. Nothing where they say something that is not understood.
-pub fn update(world: &mut World, words: &[&str]) -> Option<Answer> {
+pub(crate) fn update(world: &mut World, words: &[&str]) -> Option<Answer> {
     let (node, change) = match words {
         [node, "State=DRAIN", reason] => (node, Some(reason.strip_prefix("Reason=")?)),
         [node, "State=RESUME"] => (node, None),

@@ -7,7 +7,7 @@ use job::script::{AWS_MPIRUN, Container, MPIRUN, Run, is_mpirun};
 use std::collections::BTreeMap;
 
 /// The variables that a program sees: Pyxis lets the image's own win, but for those that `--container-env` names.
-pub fn in_container(
+pub(crate) fn in_container(
     cluster: &Cluster,
     mut exported: BTreeMap<String, String>,
     container: Option<&Container>,
@@ -21,7 +21,7 @@ pub fn in_container(
 
 /// Whether the ranks of a program of MPI wait for each other for ever: docker0 has the same address on every node, and Open
 /// MPI's TCP takes it for a path to the others, unless it is excluded or no TCP is used.
-pub fn mpi_hangs(
+pub(crate) fn mpi_hangs(
     cluster: &Cluster,
     variables: &BTreeMap<String, String>,
     nodes: &[String],
@@ -41,7 +41,7 @@ pub fn mpi_hangs(
 }
 
 /// What a shell that is no login shell says where mpirun is called by a name or a path that it does not find.
-pub fn mpirun_missing(cluster: &Cluster, spread: Spread, run: &Run) -> Option<String> {
+pub(crate) fn mpirun_missing(cluster: &Cluster, spread: Spread, run: &Run) -> Option<String> {
     let mpirun = run.mpi.as_deref().filter(|mpi| spread == Spread::Mpirun && is_mpirun(mpi))?;
     if mpirun == MPIRUN && !cluster.world.tools_on_path {
         return Some(format!("job.sh: line 24: {mpirun}: command not found\n"));

@@ -8,7 +8,7 @@ use metric::op::Op;
 use std::fmt::Write;
 
 /// Nothing where it is no command of a field kit.
-pub fn cluster_command(world: &World, words: &[&str]) -> Option<Answer> {
+pub(crate) fn cluster_command(world: &World, words: &[&str]) -> Option<Answer> {
     let settings = &world.cluster.world;
     let silent =
         || Answer::failed(1, "slurm_load_partitions: Unable to contact slurm controller (connect failure)\n");
@@ -67,7 +67,7 @@ SelectTypeParameters    = CR_CPU\n\
 SLURM_VERSION           = 24.11.5-SIMULATED\n";
 
 /// What `node.sh` prints on a node.
-pub fn node(cluster: &Cluster, request: &NodeRequest) -> String {
+pub(crate) fn node(cluster: &Cluster, request: &NodeRequest) -> String {
     let mut sections = Sections { text: String::new() };
     sections.add("environment", Some(0), &[]);
     sections.add("bash", Some(0), &["5.2.15(1)-release"]);

@@ -15,7 +15,7 @@ use job::script::{self, Script, Start, Step, files};
 use std::rc::Rc;
 
 /// Whether a command changes nothing: it need not be remembered. A look renews a lease, which is made up for.
-pub fn only_asks(argv: &[String]) -> bool {
+pub(crate) fn only_asks(argv: &[String]) -> bool {
     progress::asked(argv).is_some()
         || argv.get(2).is_some_and(|verb| verb == "look")
         || argv == CLOCK
@@ -24,12 +24,12 @@ pub fn only_asks(argv: &[String]) -> bool {
 }
 
 /// Whether a command starts a job.
-pub fn starts(argv: &[String]) -> bool {
+pub(crate) fn starts(argv: &[String]) -> bool {
     argv.get(1).is_some_and(|script| script.ends_with(files::LEASE))
         && argv.get(2).is_some_and(|verb| verb == "start")
 }
 
-pub fn run(world: &mut World, host: &str, argv: &[String]) -> Result<Answer, ReachError> {
+pub(crate) fn run(world: &mut World, host: &str, argv: &[String]) -> Result<Answer, ReachError> {
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
     let true_s = world.epoch_s + world.now_s;
     if let Some(ask) = Ask::read(argv).filter(|ask| ask.node == host) {

@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 const GIB: u64 = 1 << 30;
 
-pub fn answer(cluster: &Cluster, ask: &Ask, true_s: f64) -> String {
+pub(crate) fn answer(cluster: &Cluster, ask: &Ask, true_s: f64) -> String {
     let nodes = [ask.node.clone()];
     let faults: Vec<&Fault> = cluster.faults_of("", &nodes).map(|fault| &fault.fault).collect();
     let mut told = Told { text: String::new() };
@@ -72,7 +72,7 @@ pub fn answer(cluster: &Cluster, ask: &Ask, true_s: f64) -> String {
 }
 
 /// What the node's clock shows at a true moment, as `date` prints it.
-pub fn clock(cluster: &Cluster, node: &str, true_s: f64) -> String {
+pub(crate) fn clock(cluster: &Cluster, node: &str, true_s: f64) -> String {
     let ailments = Ailments::of(cluster, "", "", &[node.to_owned()]);
     let true_ns = (true_s * 1e9) as i64;
     let shown = HostClock::of(cluster, &ailments, (0, node), true_ns).shows(true_ns);

@@ -22,7 +22,7 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 /// Whether a command changes nothing: it need not be remembered.
-pub fn only_asks(argv: &[String]) -> bool {
+pub(crate) fn only_asks(argv: &[String]) -> bool {
     match argv.first().map(String::as_str) {
         // Of what srun can run, a probe is all there is.
         Some("squeue" | "sinfo" | "sacct" | "srun") => true,
@@ -32,7 +32,7 @@ pub fn only_asks(argv: &[String]) -> bool {
     }
 }
 
-pub fn run(world: &mut World, argv: &[String]) -> Answer {
+pub(crate) fn run(world: &mut World, argv: &[String]) -> Answer {
     if let Some(folders) = progress::asked(argv) {
         return super::progress::answer(world, &folders);
     }
@@ -101,14 +101,14 @@ pub fn run(world: &mut World, argv: &[String]) -> Answer {
 }
 
 /// The loud error.
-pub fn unknown(world: &mut World, argv: &[String]) -> Answer {
+pub(crate) fn unknown(world: &mut World, argv: &[String]) -> Answer {
     let line = argv.join(" ");
     let line = line.escape_debug();
     world.violations.push(format!("no such program: `{line}`"));
     Answer::failed(127, format!("pretend cluster: no such program: `{line}`\n"))
 }
 
-pub fn remove(world: &mut World, paths: &[&str]) -> Answer {
+pub(crate) fn remove(world: &mut World, paths: &[&str]) -> Answer {
     for path in paths {
         world.files.remove(*path);
         world.removed.insert((*path).to_owned());
@@ -173,7 +173,7 @@ fn turns(script: &Script) -> Option<&script::Turns> {
 }
 
 /// A job's script as it lies there, and what becomes of the job; or why nothing can.
-pub fn taken(world: &mut World, path: &str) -> Result<(Script, Rc<Course>), String> {
+pub(crate) fn taken(world: &mut World, path: &str) -> Result<(Script, Rc<Course>), String> {
     let bytes = world.files.get(path).ok_or_else(|| format!("Unable to open file {path}"))?;
     let text =
         std::str::from_utf8(bytes).map_err(|why| format!("pretend cluster: no text: `{path}`: {why}"))?;
@@ -213,7 +213,7 @@ pub fn case_and_job(folder: &str) -> (&str, &str) {
     (parts.next().unwrap_or_default(), job)
 }
 
-pub fn needs(script: &Script) -> impl Iterator<Item = &'static str> {
+pub(crate) fn needs(script: &Script) -> impl Iterator<Item = &'static str> {
     let of_profile = |profile: &Profile| match profile.window.as_deref() {
         Some(Trigger::Hook(_)) => vec!["profile.sh", HOOK_FILE],
         _ => vec!["profile.sh"],

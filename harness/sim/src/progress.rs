@@ -7,7 +7,7 @@ use super::work::Work;
 use cluster::reach::Answer;
 use cluster::reach::progress::{Progress, render};
 
-pub fn answer(world: &World, folders: &[&str]) -> Answer {
+pub(crate) fn answer(world: &World, folders: &[&str]) -> Answer {
     let one = |folder: &&str| {
         let running = world.slurm.running_in(folder).or_else(|| world.ssh.running_in(folder));
         let progress = running.map(|(course, start_s)| of(course, world.now_s - start_s));

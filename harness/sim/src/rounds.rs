@@ -45,15 +45,15 @@ const ROW_S: f64 = 0.02;
 /// From the end of a round to what comes next: the host notices.
 const NOTICE_S: f64 = 0.000_1;
 /// From the meeting of the ranks to the first call that is timed: long enough to record a graph of all calls.
-pub const BARRIER_S: f64 = 0.001;
+pub(crate) const BARRIER_S: f64 = 0.001;
 
 /// One kernel that fills a buffer or checks it: it reads the buffer once at the pace of a GPU's own memory.
-pub fn fill_us(bytes: u64) -> f64 {
+pub(crate) fn fill_us(bytes: u64) -> f64 {
     3.0 + bytes as f64 / 1.5e6
 }
 
 /// What passes before a round whose buffers are filled anew, or after one whose result is checked: two kernels, or one.
-pub fn filling_s(bytes: u64) -> f64 {
+pub(crate) fn filling_s(bytes: u64) -> f64 {
     2.0 * (fill_us(bytes) + 10.0) * 1e-6 + NOTICE_S
 }
 

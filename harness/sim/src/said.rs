@@ -9,7 +9,7 @@ use super::training::waited;
 use super::work::{Table, Work};
 
 /// The stderr of a job's mpirun.
-pub fn by_mpirun(over: &Over) -> String {
+pub(crate) fn by_mpirun(over: &Over) -> String {
     let course = &over.course;
     let name = |node: usize| course.nodes.get(node).map_or("", String::as_str);
     let per_node = match &course.work {
@@ -55,7 +55,7 @@ pub fn by_mpirun(over: &Over) -> String {
 }
 
 /// What the process of one node wrote to its stderr, where each node runs its own.
-pub fn by_process(over: &Over, node: usize) -> String {
+pub(crate) fn by_process(over: &Over, node: usize) -> String {
     let course = &over.course;
     let ails = |how| course.ailments.fails_by(how) == Some(node) && matches!(over.how, How::Exit(_));
     match &course.work {
@@ -72,7 +72,7 @@ pub fn by_process(over: &Over, node: usize) -> String {
 }
 
 /// What the shell of a node's script said.
-pub fn by_shell(over: &Over, node: usize) -> String {
+pub(crate) fn by_shell(over: &Over, node: usize) -> String {
     let course = &over.course;
     let is_own = matches!(over.how, How::Exit(_)) && !matches!(course.work, Work::Gpus(_));
     match course.ailments.ending {

@@ -6,7 +6,12 @@ use base::redact::{Reference, reference};
 use job::script::{Script, Step, files, secrets};
 
 /// Puts the values where the script says that a shell would; or says what is missing.
-pub fn take(world: &mut World, folder: &str, node: Option<&str>, script: &mut Script) -> Result<(), String> {
+pub(crate) fn take(
+    world: &mut World,
+    folder: &str,
+    node: Option<&str>,
+    script: &mut Script,
+) -> Result<(), String> {
     let wanted = script.steps.iter().find_map(|step| match step {
         Step::Secrets { variables } => Some(variables.clone()),
         _ => None,

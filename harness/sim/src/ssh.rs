@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 #[derive(Default)]
-pub struct Ssh {
+pub(crate) struct Ssh {
     last_id: u64,
     /// By folder.
     jobs: BTreeMap<String, Job>,
@@ -64,7 +64,7 @@ const BY_FORCE_S: f64 = 10.0;
 
 impl Ssh {
     /// How the job in a folder is on a node, in the words of `lease.sh`. Looking renews the lease.
-    pub fn look(&mut self, folder: &str, node: &str, now_s: f64) -> String {
+    pub(crate) fn look(&mut self, folder: &str, node: &str, now_s: f64) -> String {
         let Some(node) = self.node(folder, node).filter(|node| node.started_s.is_some()) else {
             return "absent\n".to_owned();
         };
@@ -79,18 +79,18 @@ impl Ssh {
     }
 
     /// What runs in a folder, and since when.
-    pub fn running_in(&self, folder: &str) -> Option<(&Course, f64)> {
+    pub(crate) fn running_in(&self, folder: &str) -> Option<(&Course, f64)> {
         let job = self.jobs.get(folder).filter(|job| job.stopped.is_none())?;
         Some((&*job.course, job.start_s?))
     }
 
-    pub fn was_started(&self, folder: &str, node: &str) -> bool {
+    pub(crate) fn was_started(&self, folder: &str, node: &str) -> bool {
         let job = self.jobs.get(folder);
         let at = job.and_then(|job| job.course.nodes.iter().position(|name| name == node));
         job.zip(at).is_some_and(|(job, at)| job.nodes.get(at).is_some_and(|node| node.started_s.is_some()))
     }
 
-    pub fn start(
+    pub(crate) fn start(
         &mut self,
         folder: &str,
         node: &str,
@@ -124,7 +124,7 @@ impl Ssh {
     }
 
     /// Sends TERM, or ends it at once.
-    pub fn end(&mut self, folder: &str, node: &str, by_force: bool, now_s: f64) {
+    pub(crate) fn end(&mut self, folder: &str, node: &str, by_force: bool, now_s: f64) {
         let Some(one) = self.node(folder, node) else { return };
         if one.started_s.is_none() || one.end.is_some() {
             return;
@@ -139,7 +139,7 @@ impl Ssh {
     }
 
     /// Why a node gives no answer at this moment, and whether it was heard of just before.
-    pub fn silent(&self, node: &str, now_s: f64) -> Option<(&'static str, bool)> {
+    pub(crate) fn silent(&self, node: &str, now_s: f64) -> Option<(&'static str, bool)> {
         if self.down.get(node).is_some_and(|until| now_s < *until) {
             return Some(("connection timed out", false));
         }
@@ -153,7 +153,7 @@ impl Ssh {
     }
 
     /// The jobs that have something running on a node.
-    pub fn running_on<'a>(&'a self, node: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn running_on<'a>(&'a self, node: &'a str) -> impl Iterator<Item = &'a str> {
         let runs = move |job: &Job| {
             let at = job.course.nodes.iter().position(|name| name == node);
             at.and_then(|at| job.nodes.get(at)).is_some_and(Node::runs)
@@ -162,7 +162,7 @@ impl Ssh {
     }
 
     /// Folder and node of everything that was started and has not ended.
-    pub fn live(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn live(&self) -> impl Iterator<Item = (&str, &str)> {
         self.jobs.iter().flat_map(|(folder, job)| {
             let of_nodes = job.course.nodes.iter().zip(&job.nodes);
             of_nodes.filter(|(_, node)| node.runs()).map(move |(name, _)| (folder.as_str(), name.as_str()))
@@ -170,14 +170,14 @@ impl Ssh {
     }
 
     /// Forgets a job that is over.
-    pub fn release(&mut self, folder: &str) {
+    pub(crate) fn release(&mut self, folder: &str) {
         if self.jobs.get(folder).is_some_and(|job| !job.nodes.iter().any(Node::runs)) {
             self.jobs.remove(folder);
         }
     }
 
     /// Who looked when is not known for a while; afterwards everything counts as looked at.
-    pub fn rest_leases(&mut self, rest: bool, now_s: f64) {
+    pub(crate) fn rest_leases(&mut self, rest: bool, now_s: f64) {
         self.leases_rest = rest;
         for node in self.jobs.values_mut().flat_map(|job| &mut job.nodes) {
             node.looked_s = now_s;
@@ -185,7 +185,7 @@ impl Ssh {
     }
 
     /// Lets everything happen that happens until `now_s`; gives the jobs that are over and had run.
-    pub fn advance(&mut self, now_s: f64) -> Vec<Over> {
+    pub(crate) fn advance(&mut self, now_s: f64) -> Vec<Over> {
         let mut over = Vec::new();
         for (folder, job) in &mut self.jobs {
             if job.handed_over {

@@ -88,7 +88,7 @@ impl Crossing {
 }
 
 /// Divides `bytes` over the NICs of a node: nothing to those that do not carry, and to the byte in all.
-pub fn shares(bytes: u64, weights: &[f64]) -> Vec<u64> {
+pub(crate) fn shares(bytes: u64, weights: &[f64]) -> Vec<u64> {
     let sum: f64 = weights.iter().sum();
     if sum <= 0.0 {
         return vec![0; weights.len()];
@@ -106,7 +106,7 @@ pub fn shares(bytes: u64, weights: &[f64]) -> Vec<u64> {
 }
 
 /// The plugin fixes each NIC's share: the same device carries the same on every node, near to what the others carry.
-pub fn weights(seed: u64, devices: &[String]) -> Vec<f64> {
+pub(crate) fn weights(seed: u64, devices: &[String]) -> Vec<f64> {
     devices
         .iter()
         .map(|device| 1.0 + 0.0008 * (noise::stream(seed, &["share", device]).fraction() - 0.5))

@@ -15,16 +15,16 @@ const MOST_BYTES: u64 = 64 << 10;
 const MOST_SHOWN: usize = 200;
 
 /// The part of a fingerprint that holds them.
-pub const PART: &str = "inherited";
+pub(super) const PART: &str = "inherited";
 
-pub struct Inherited {
+pub(super) struct Inherited {
     /// Names and values that the script does not set itself, in one line.
     pub variables: String,
     pub finding: Option<Finding>,
 }
 
 /// Nothing where the job wrote nothing down, or inherited nothing.
-pub fn of_job(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Option<Inherited> {
+pub(super) fn of_job(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Option<Inherited> {
     let is_it = |path: &str| path.rsplit('/').next() == Some(files::ENVIRONMENT);
     let file = collected.files.iter().find(|file| file.job == planned.name && is_it(&file.path))?;
     let mut bytes = Vec::new();

@@ -16,7 +16,7 @@ const TAIL: u64 = 64 << 10;
 const FILES: usize = 16;
 
 /// Nothing of a job that ended well, or was never begun by anybody's fault.
-pub fn of_job(planned: &PlannedJob, end: &Ended, collected: &Collected, folder: &Path) -> Vec<String> {
+pub(super) fn of_job(planned: &PlannedJob, end: &Ended, collected: &Collected, folder: &Path) -> Vec<String> {
     match end {
         Ended::Exited { code: 0 } => return Vec::new(),
         Ended::LaunchFailed { why } | Ended::FolderFailed { why } | Ended::HostUnreachable { why } => {
@@ -73,7 +73,7 @@ fn last_of(text: &str) -> Vec<String> {
 }
 
 /// Whether a line reports only that something ended, and not why.
-pub fn is_of_launcher(line: &str) -> bool {
+pub(super) fn is_of_launcher(line: &str) -> bool {
     let of_srun = line.starts_with("srun: ");
     let of_slurm = of_srun || line.starts_with("slurmstepd");
     let ends = [

@@ -13,7 +13,7 @@ use std::path::Path;
 use verdict::profile_audit::{self, RankReport};
 
 /// One entry per profiled rank of the plan.
-pub fn of_job(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Vec<RankReport> {
+pub(super) fn of_job(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Vec<RankReport> {
     let Some(profile) = &planned.profile else { return Vec::new() };
     let read = |file: &model::artefact::CollectedFile| account(&folder.join(&file.path));
     profile_audit::audit(planned, profile, collected, &read)
@@ -29,7 +29,7 @@ fn account(path: &Path) -> Option<String> {
 }
 
 /// What a recipe opens: the folder of a report's tables, or the one file that holds them all.
-pub fn export(report: &RankReport, folder: &Path) -> Option<InputFile> {
+pub(super) fn export(report: &RankReport, folder: &Path) -> Option<InputFile> {
     let first = report.tables.as_ref()?.first()?;
     let shown = match first.rsplit_once('/') {
         Some((parent, _)) if parent.ends_with("_pqtdir") => parent,
@@ -46,7 +46,7 @@ pub fn export(report: &RankReport, folder: &Path) -> Option<InputFile> {
 }
 
 /// The steps that were asked for, with what the nodes tell of each session's window. A mark that cannot be read tells nothing.
-pub fn window(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Option<Asked> {
+pub(super) fn window(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Option<Asked> {
     let window = planned.profile.as_ref()?.window.as_ref()?;
     let (steps, planned_steps) = (window.steps, window.ends_after.map(|last| last + 1));
     let accounts = collected
@@ -61,7 +61,7 @@ pub fn window(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Opt
 }
 
 /// What nsys complained of among the workload's lines.
-pub fn chatter(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Vec<Finding> {
+pub(super) fn chatter(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Vec<Finding> {
     if planned.profile.is_none() {
         return Vec::new();
     }

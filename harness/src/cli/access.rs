@@ -15,7 +15,11 @@ const LIMIT: Duration = Duration::from_secs(60);
 const NO_FILE: &str = "/nonexistent/harness-access";
 
 /// The hosts of a plan that refuse us.
-pub fn refused(plan: &Plan, reached: Option<&Reached>, args: &RunArgs) -> Result<Vec<LeftOut>, Stopped> {
+pub(super) fn refused(
+    plan: &Plan,
+    reached: Option<&Reached>,
+    args: &RunArgs,
+) -> Result<Vec<LeftOut>, Stopped> {
     let Some(reached) = reached.filter(|reached| matches!(reached, Reached::Ssh(_))) else {
         return Ok(Vec::new());
     };

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// `harness bundle`
 #[derive(Debug, Parser)]
 #[command(name = "harness bundle", about = "Make one file of a run, which opens on any machine.")]
-pub struct BundleArgs {
+pub(super) struct BundleArgs {
     /// The run: its id, the beginning of it, `latest`, or its folder
     #[arg(long, value_name = "ID|PATH")]
     run: String,
@@ -18,7 +18,7 @@ pub struct BundleArgs {
     out: Option<PathBuf>,
 }
 
-pub fn run(args: &BundleArgs) -> i32 {
+pub(super) fn run(args: &BundleArgs) -> i32 {
     let Some(home) = home_or_here() else { return no_home() };
     let run = match stored::open(&home, &args.run) {
         Ok(run) => run,

@@ -8,9 +8,9 @@ use model::exit_code;
 /// `harness check`
 #[derive(Debug, Parser)]
 #[command(name = "harness check", about = "Lint every suite, inventory and baseline, offline.")]
-pub struct CheckArgs {}
+pub(super) struct CheckArgs {}
 
-pub fn run(_: &CheckArgs) -> i32 {
+pub(super) fn run(_: &CheckArgs) -> i32 {
     let Some(home) = home() else { return no_home() };
     let report = check::check(home.path());
     for mistake in &report.mistakes {

@@ -25,7 +25,7 @@ const MEANWHILE: Duration = Duration::from_secs(60);
 /// `harness clean`
 #[derive(Debug, Parser)]
 #[command(name = "harness clean", about = ABOUT, after_help = CODES, group(ArgGroup::new("which").required(true)))]
-pub struct CleanArgs {
+pub(super) struct CleanArgs {
     /// The run: its id, the beginning of it, `latest`, or its folder
     #[arg(long, value_name = "ID|PATH", group = "which")]
     run: Option<String>,
@@ -43,7 +43,7 @@ pub struct CleanArgs {
     ssh_fanout: u32,
 }
 
-pub fn run(args: &CleanArgs) -> i32 {
+pub(super) fn run(args: &CleanArgs) -> i32 {
     let Some(home) = home() else { return no_home() };
     let folders = match folders(&home, args) {
         Ok(folders) => folders,
@@ -162,7 +162,7 @@ fn cleaned(home: &Home, stored: &Stored, store: &Store, args: &CleanArgs) -> Res
 }
 
 /// What tasks that read its reports left: real ones, of whatever kind the run's own nodes are. Nothing where none did.
-pub fn analyses(stored: &Stored, ends: bool) -> Result<Option<Cleaned>, String> {
+pub(super) fn analyses(stored: &Stored, ends: bool) -> Result<Option<Cleaned>, String> {
     let Some(analyses) = stored.analyses().map_err(|error| error.to_string())? else { return Ok(None) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;

@@ -3,7 +3,7 @@
 use recipes::sheet::csv_text;
 
 /// Texts to the left, and the last as long as it is.
-pub fn columns(rows: &[Vec<String>]) -> String {
+pub(super) fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or_default();
     let wide = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
     let widths: Vec<usize> = (0..count).map(|at| wide(at).unwrap_or_default()).collect();
@@ -20,7 +20,7 @@ pub fn columns(rows: &[Vec<String>]) -> String {
 }
 
 /// One line, with quotation marks where a cell needs them.
-pub fn comma_separated<'a>(cells: impl IntoIterator<Item = &'a str>) -> String {
+pub(super) fn comma_separated<'a>(cells: impl IntoIterator<Item = &'a str>) -> String {
     let shown = |cell: &'a str| match cell.parse::<f64>() {
         Ok(_) => cell.into(),
         Err(_) => csv_text(cell),

@@ -22,7 +22,7 @@ compared, nothing was measured in both, or something of the first was not measur
     about = "What is worse in run B than in run A, and whether they can be compared.",
     after_help = CODES
 )]
-pub struct CompareArgs {
+pub(super) struct CompareArgs {
     /// The run before: its id, the beginning of it, `latest`, its folder or its bundle
     #[arg(value_name = "A")]
     a: String,
@@ -36,7 +36,7 @@ pub struct CompareArgs {
     format: String,
 }
 
-pub fn run(args: &CompareArgs) -> i32 {
+pub(super) fn run(args: &CompareArgs) -> i32 {
     let Some(home) = home_or_here() else { return no_home() };
     let read = read(&home, &args.a).and_then(|a| Ok((a, read(&home, &args.b)?)));
     let compared = read.and_then(|(a, b)| compare(&a, &b));

@@ -29,7 +29,7 @@ const CODES: &str = "Exit codes:
 
 #[derive(Debug, Parser)]
 #[command(name = "harness field-kit", about = ABOUT, after_help = CODES, disable_help_subcommand = true)]
-pub struct FieldKitArgs {
+pub(super) struct FieldKitArgs {
     /// The cluster, by name or path
     #[arg(long, value_name = "NAME|PATH", env = "HARNESS_INVENTORY", default_value = "default")]
     inventory: String,
@@ -61,7 +61,7 @@ struct Report<'a> {
     findings: &'a [Finding],
 }
 
-pub fn run(args: &FieldKitArgs) -> i32 {
+pub(super) fn run(args: &FieldKitArgs) -> i32 {
     let Some(home) = home() else { return no_home() };
     let output = args
         .output

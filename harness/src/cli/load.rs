@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use store::Home;
 
 /// Everything read, or everything that is wrong with it.
-pub struct Loaded {
+pub(super) struct Loaded {
     pub suites: Vec<Suite>,
     pub inventory: Inventory,
     pub baselines: Option<Baselines>,
@@ -20,7 +20,7 @@ pub struct Loaded {
 }
 
 /// `from` is the folder of baselines, where it is not the project's own.
-pub fn load(
+pub(super) fn load(
     home: &Home,
     suites: &[String],
     inventory: &str,
@@ -107,7 +107,7 @@ fn unfit(home: &Home, suite: &Suite, inventory: &Inventory, instances: &Instance
 
 /// The baselines of an instance. No file in the project, no baselines: the assertions that need one will say so. A file
 /// that cannot be read is a mistake, and so is a folder that was named and has none.
-pub fn baselines(
+pub(super) fn baselines(
     home: &Home,
     from: Option<&Path>,
     instance: &str,
@@ -127,7 +127,7 @@ pub fn baselines(
 }
 
 /// The names of what a folder offers, sorted.
-pub fn names(home: &Home, folder: &str) -> Vec<String> {
+pub(super) fn names(home: &Home, folder: &str) -> Vec<String> {
     let entries = fs::read_dir(home.path().join(folder)).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
         .map(|entry| entry.path())

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// `harness logs`
 #[derive(Debug, Parser)]
 #[command(name = "harness logs", about = "Print what was read from logs.")]
-pub struct LogsArgs {
+pub(super) struct LogsArgs {
     #[command(subcommand)]
     kind: LogKind,
 }
@@ -36,7 +36,7 @@ enum LogKind {
     Steps(logs::steps::Asked),
 }
 
-pub fn run(LogsArgs { kind }: LogsArgs) -> i32 {
+pub(super) fn run(LogsArgs { kind }: LogsArgs) -> i32 {
     let (out, err) = (&mut io::stdout(), &mut io::stderr());
     match kind {
         LogKind::Mpi(args) => logs::mpi::run(&args, out, err),

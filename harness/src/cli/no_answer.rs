@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use verdict::judge::common_failure::normalised;
 
 /// Nothing where one node at least answered, or is known to Slurm.
-pub fn text(probe: &Probe, inventory: &Inventory) -> Option<String> {
+pub(super) fn text(probe: &Probe, inventory: &Inventory) -> Option<String> {
     let silent: Vec<&String> = probe.nodes.iter().filter_map(|node| node.unprobed.as_ref()).collect();
     if silent.is_empty() || silent.len() < probe.nodes.len() || !is_of_launcher(inventory, &silent) {
         return None;

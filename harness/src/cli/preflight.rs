@@ -5,7 +5,7 @@ use super::reached::{Reached, redactor, simulated};
 use super::run_suites::{faults, make_plan_as};
 use super::{RunArgs, no_answer};
 use base::nodeset;
-pub use cluster::probe::asked_to_end;
+pub(super) use cluster::probe::asked_to_end;
 use cluster::probe::{self, NotMade, Probing};
 use cluster::reach::Reach;
 use cluster::run::Clock;
@@ -16,12 +16,12 @@ use std::collections::BTreeMap;
 use store::{self, Home};
 
 /// How the same plan is made for fewer nodes: the arguments that made it, and what was chosen of it.
-pub struct Again<'a> {
+pub(super) struct Again<'a> {
     pub args: &'a RunArgs,
     pub choose: &'a dyn Fn(Plan) -> Plan,
 }
 
-pub enum Stopped {
+pub(super) enum Stopped {
     /// By somebody, with the exit code that goes with it.
     Interrupted(i32),
     Machinery(String),
@@ -30,7 +30,7 @@ pub enum Stopped {
 }
 
 /// Whether nodes are asked at all. A pretend cluster is only where that is wanted: its runs are what they are by seed.
-pub fn is_wanted(inventory: &Inventory, args: &RunArgs) -> bool {
+pub(super) fn is_wanted(inventory: &Inventory, args: &RunArgs) -> bool {
     match inventory.kind {
         Kind::Real => !args.no_probe,
         Kind::Pretend => args.probe,
@@ -39,7 +39,7 @@ pub fn is_wanted(inventory: &Inventory, args: &RunArgs) -> bool {
 
 /// The plan on the nodes that may pass, and what all of them reported. `reached` is how a real inventory's are reached;
 /// `refused` are nodes that take no part in any case.
-pub fn before(
+pub(super) fn before(
     home: &Home,
     plan: Plan,
     inventory: &Inventory,
@@ -74,7 +74,12 @@ pub fn before(
 }
 
 /// The plan on the nodes that are not left out.
-pub fn without(home: &Home, plan: Plan, left_out: Vec<LeftOut>, again: &Again<'_>) -> Result<Plan, Stopped> {
+pub(super) fn without(
+    home: &Home,
+    plan: Plan,
+    left_out: Vec<LeftOut>,
+    again: &Again<'_>,
+) -> Result<Plan, Stopped> {
     if left_out.is_empty() {
         return Ok(plan);
     }
@@ -95,19 +100,19 @@ pub fn without(home: &Home, plan: Plan, left_out: Vec<LeftOut>, again: &Again<'_
 }
 
 /// The plan on some of its nodes, as it was chosen; nothing where it cannot be made.
-pub fn on(home: &Home, plan: &Plan, nodes: &[String], again: &Again<'_>) -> Option<Plan> {
+pub(super) fn on(home: &Home, plan: &Plan, nodes: &[String], again: &Again<'_>) -> Option<Plan> {
     let fewer = RunArgs { nodes: Some(nodeset::fold(nodes)), exclude_nodes: None, ..again.args.clone() };
     let (rest, _) = make_plan_as(home, &fewer, Some(&plan.run_id)).ok()?;
     Some((again.choose)(rest))
 }
 
-pub fn runtime(paused: bool) -> Result<tokio::runtime::Runtime, Stopped> {
+pub(super) fn runtime(paused: bool) -> Result<tokio::runtime::Runtime, Stopped> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(paused).build();
     runtime.map_err(|error| Stopped::Machinery(error.to_string()))
 }
 
 /// What the nodes of a plan told.
-pub fn made(
+pub(super) fn made(
     plan: &Plan,
     inventory: &Inventory,
     reached: Option<&Reached>,

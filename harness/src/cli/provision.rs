@@ -12,7 +12,7 @@ use std::path::PathBuf;
     name = "harness provision",
     about = "Put programs that you have as packages where all nodes find them."
 )]
-pub struct ProvisionArgs {
+pub(super) struct ProvisionArgs {
     #[command(subcommand)]
     what: What,
 }
@@ -30,7 +30,7 @@ enum What {
     },
 }
 
-pub fn run(args: &ProvisionArgs) -> i32 {
+pub(super) fn run(args: &ProvisionArgs) -> i32 {
     let What::Nsys { from, to } = &args.what;
     match provision::provision(from, to) {
         Ok(done) => tell(&done),

@@ -11,7 +11,7 @@ use cluster::reach::slurm_calls::{self, SlurmCalls};
 use config::inventory::{Inventory, ReachBy};
 use sim::PretendReach;
 
-pub enum Reached {
+pub(super) enum Reached {
     Processes(ProcessReach),
     Slurm(SlurmCalls<ProcessReach>),
     Login(Box<SlurmCalls<AtLogin<OpenSsh>>>),
@@ -20,7 +20,7 @@ pub enum Reached {
 
 impl Reached {
     /// Connects to nobody yet; `fanout` hosts will be connected to at the same time.
-    pub fn of(inventory: &Inventory, seed: u64, fanout: usize) -> Result<Reached, String> {
+    pub(super) fn of(inventory: &Inventory, seed: u64, fanout: usize) -> Result<Reached, String> {
         let over_ssh = |way: Way| {
             OpenSsh::new(way, seed, fanout)
                 .map_err(|error| format!("no folder for the sockets of ssh: {error}"))
@@ -48,11 +48,11 @@ impl Reached {
     }
 
     /// Slurm's commands are called on this machine.
-    pub fn slurm(folder: Option<&str>) -> Reached {
+    pub(super) fn slurm(folder: Option<&str>) -> Reached {
         Reached::Slurm(SlurmCalls::new(ProcessReach, folder))
     }
 
-    pub fn reach(&self) -> &dyn Reach {
+    pub(super) fn reach(&self) -> &dyn Reach {
         match self {
             Reached::Processes(reach) => reach,
             Reached::Slurm(reach) => reach,
@@ -62,25 +62,25 @@ impl Reached {
     }
 
     /// The same without the secrets in what nodes print, which becomes part of messages.
-    pub fn clean<'a>(&'a self, redactor: &'a Redactor) -> Redacted<'a> {
+    pub(super) fn clean<'a>(&'a self, redactor: &'a Redactor) -> Redacted<'a> {
         Redacted { reach: self.reach(), redactor }
     }
 
     /// Clears away what a harness that was killed left of its connections.
-    pub async fn begin(&self) {
+    pub(super) async fn begin(&self) {
         if let Some(ssh) = self.ssh() {
             ssh.end_orphans().await;
         }
     }
 
-    pub async fn end(&self) {
+    pub(super) async fn end(&self) {
         if let Some(ssh) = self.ssh() {
             ssh.end().await;
         }
     }
 
     /// The shared folder of the nodes is this machine's too, and filled from here.
-    pub fn runs_here(&self) -> bool {
+    pub(super) fn runs_here(&self) -> bool {
         matches!(self, Reached::Processes(_) | Reached::Slurm(_))
     }
 
@@ -94,7 +94,7 @@ impl Reached {
 }
 
 /// What is known to be secret before there is a plan: by the environment, and by the variables that the inventory names.
-pub fn redactor(inventory: &Inventory) -> Redactor {
+pub(super) fn redactor(inventory: &Inventory) -> Redactor {
     let named = inventory.environment.values().filter_map(|value| match reference(value) {
         Reference::To(name) => Secrets::resolve([name], &|name| std::env::var(name).ok()).ok(),
         _ => None,
@@ -103,6 +103,6 @@ pub fn redactor(inventory: &Inventory) -> Redactor {
 }
 
 /// A simulated cluster, whose Slurm is called as a real one is.
-pub fn simulated<'a>(inventory: &Inventory, reach: &'a PretendReach) -> SlurmCalls<&'a PretendReach> {
+pub(super) fn simulated<'a>(inventory: &Inventory, reach: &'a PretendReach) -> SlurmCalls<&'a PretendReach> {
     SlurmCalls::new(reach, inventory.paths.slurm.as_deref())
 }

@@ -36,7 +36,7 @@ input cannot be read.";
 /// `harness recipe`
 #[derive(Debug, Parser)]
 #[command(name = "harness recipe", about = ABOUT, long_about = LONG_ABOUT, disable_help_flag = true)]
-pub struct RecipeArgs {
+pub(super) struct RecipeArgs {
     /// Recipe with its arguments, several between commas; `list`; `summaries`; `all`; `index`
     #[arg(value_name = "NAME[:ARG...]")]
     name: Option<String>,
@@ -109,7 +109,7 @@ pub struct RecipeArgs {
     help: bool,
 }
 
-pub fn run(args: &RecipeArgs) -> i32 {
+pub(super) fn run(args: &RecipeArgs) -> i32 {
     let home = super::home();
     if let Err(mistakes) = recipe::own::load(home.as_ref().map(Home::path), args.recipe_path.as_deref()) {
         for mistake in mistakes {

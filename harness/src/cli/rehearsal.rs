@@ -5,7 +5,7 @@ use model::artefact::Plan;
 use model::fault::{Fault, NodeFault};
 
 /// Why a run with such faults would show nothing; a line for each of them.
-pub fn unseen(plan: &Plan, faults: &[NodeFault], args: &RunArgs) -> Vec<String> {
+pub(super) fn unseen(plan: &Plan, faults: &[NodeFault], args: &RunArgs) -> Vec<String> {
     let is_profiled = plan.cases.iter().flat_map(|case| &case.jobs).any(|job| job.profile.is_some());
     let line = |fault: &NodeFault| {
         let why = match &fault.fault {

@@ -10,7 +10,7 @@ use cluster::reach::process::ProcessReach;
 use model::artefact::{Launcher, Plan, Source};
 use store::{self, Home, Store, is_foreign};
 
-pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
+pub(super) fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
     if args.fetch && from != From::Collect {
         return usage(
             "--fetch: files are fetched by `--from collect`, the later stages read what is at home",
@@ -71,7 +71,7 @@ pub fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
 }
 
 /// Those of the run, as they were then: files of today are not looked at.
-pub fn own_recipes(plan: &Plan) -> Result<(), String> {
+pub(super) fn own_recipes(plan: &Plan) -> Result<(), String> {
     own::from_plan(&plan.recipes).map_err(|mistakes| told(&mistakes).join("; "))
 }
 

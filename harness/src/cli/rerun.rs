@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use store::{Home, Stored, is_inside};
 use verdict::owed;
 
-pub fn rerun(home: &Home, id: &str, args: &RunArgs) -> i32 {
+pub(super) fn rerun(home: &Home, id: &str, args: &RunArgs) -> i32 {
     let owing = stored::open_own(home, id).and_then(|parent| Ok((owed_by(&parent)?, parent)));
     let (owed, parent) = match owing {
         Ok(owing) => owing,

@@ -14,7 +14,7 @@ use serde_json::Value;
 use sim::journal::Entry;
 use store::{self, Home, Named, Store, Stored, is_foreign, is_inside};
 
-pub fn resume(home: &Home, id: &str, args: &RunArgs) -> i32 {
+pub(super) fn resume(home: &Home, id: &str, args: &RunArgs) -> i32 {
     let ready = own(home, id).and_then(|store| {
         let (plan, inventory, past) = read(home, &store, args)?;
         Ok((store, plan, inventory, past))
@@ -92,7 +92,7 @@ fn own(home: &Home, word: &str) -> Result<Store, String> {
 }
 
 /// What there is of a run that was ended before its end.
-pub fn read(home: &Home, store: &Store, args: &RunArgs) -> Result<(Plan, Inventory, Past), String> {
+pub(super) fn read(home: &Home, store: &Store, args: &RunArgs) -> Result<(Plan, Inventory, Past), String> {
     let file = |name: &str| store.folder().join(name);
     if file("summary.json").exists() {
         let id = store.id();
@@ -111,7 +111,7 @@ pub fn read(home: &Home, store: &Store, args: &RunArgs) -> Result<(Plan, Invento
 }
 
 /// What a run had done, as it wrote it down.
-pub fn past(store: &Store) -> Result<Past, String> {
+pub(super) fn past(store: &Store) -> Result<Past, String> {
     let lines = |name: &str| store.lines::<Value>(name).map_err(|error| error.to_string());
     let history = History::read(&lines("events.jsonl")?).map_err(|why| format!("events.jsonl: {why}"))?;
     let entries: Vec<Entry> = store.lines("pretend.jsonl").map_err(|error| error.to_string())?;
@@ -120,7 +120,7 @@ pub fn past(store: &Store) -> Result<Past, String> {
 
 /// The inventory that the plan was made for, unchanged: nodes are reached as they were.
 /// `named` is where it is, should it lie outside of the project.
-pub fn inventory(home: &Home, plan: &Plan, named: &str) -> Result<Inventory, String> {
+pub(super) fn inventory(home: &Home, plan: &Plan, named: &str) -> Result<Inventory, String> {
     let of_inventory = |file: &str| file.rsplit('/').next() == Some(&format!("{}.toml", plan.inventory));
     let planned = plan.sources.iter().find(|source| {
         of_inventory(&source.file)

@@ -34,7 +34,7 @@ use verdict::history::{past, suspects};
 use verdict::isolate;
 use verdict::unjudged;
 
-pub fn run(args: RunArgs) -> i32 {
+pub(super) fn run(args: RunArgs) -> i32 {
     let Some(home) = home() else { return no_home() };
     if let (Some(id), true) = (&args.run, args.resume) {
         return super::resume::resume(&home, id, &args);
@@ -68,7 +68,7 @@ pub fn run(args: RunArgs) -> i32 {
 }
 
 /// Lists, shows or runs a plan, as the arguments ask.
-pub fn go(
+pub(super) fn go(
     home: &Home,
     plan: Plan,
     inventory: &config::inventory::Inventory,
@@ -166,7 +166,7 @@ pub fn go(
 }
 
 /// How the nodes of a real inventory are reached; pretend ones are made where the run is.
-pub fn reached_by(
+pub(super) fn reached_by(
     inventory: &config::inventory::Inventory,
     seed: u64,
     args: &RunArgs,
@@ -178,7 +178,7 @@ pub fn reached_by(
 }
 
 /// The values that the plan's jobs are given beside what the plan holds.
-pub fn secrets(plan: &Plan) -> Result<Secrets, Vec<String>> {
+pub(super) fn secrets(plan: &Plan) -> Result<Secrets, Vec<String>> {
     let jobs = plan.cases.iter().flat_map(|case| &case.jobs);
     let names = jobs.flat_map(|job| &job.secrets).map(|secret| secret.from.as_str());
     Secrets::resolve(names, &|name| std::env::var(name).ok())
@@ -196,14 +196,14 @@ fn holds_none(plan: &Plan, secrets: &Secrets) -> Result<(), String> {
 }
 
 /// Writes and prints what a run came to; gives the exit code.
-pub fn close(plan: &Plan, finished: &Finished, store: &Store, args: &RunArgs) -> i32 {
+pub(super) fn close(plan: &Plan, finished: &Finished, store: &Store, args: &RunArgs) -> i32 {
     let code = write(plan, finished, store, args);
     print(plan, finished, &before(&finished.summary, store), args);
     code
 }
 
 /// Writes the reports; gives the exit code, which one that cannot be written makes no better.
-pub fn write(plan: &Plan, finished: &Finished, store: &Store, args: &RunArgs) -> i32 {
+pub(super) fn write(plan: &Plan, finished: &Finished, store: &Store, args: &RunArgs) -> i32 {
     let (written, errors) = pipeline::write_reports(plan, finished, store);
     let mut code = finished.summary.exit_code;
     for error in errors {
@@ -221,13 +221,16 @@ pub fn write(plan: &Plan, finished: &Finished, store: &Store, args: &RunArgs) ->
 }
 
 /// The plan and the inventory that it is for; or all that is wrong, in one go.
-pub fn make_plan(home: &Home, args: &RunArgs) -> Result<(Plan, config::inventory::Inventory), Vec<String>> {
+pub(super) fn make_plan(
+    home: &Home,
+    args: &RunArgs,
+) -> Result<(Plan, config::inventory::Inventory), Vec<String>> {
     own::load(Some(home.path()), args.recipe_path.as_deref()).map_err(|mistakes| told(&mistakes))?;
     make_plan_as(home, args, None)
 }
 
 /// The same for a run that may have its id already. Users' recipes are known by then.
-pub fn make_plan_as(
+pub(super) fn make_plan_as(
     home: &Home,
     args: &RunArgs,
     run_id: Option<&str>,
@@ -315,25 +318,25 @@ fn recipes_of(case: &Case) -> impl Iterator<Item = &str> {
     case.recipes.iter().map(String::as_str)
 }
 
-pub fn told(mistakes: &[Mistake]) -> Vec<String> {
+pub(super) fn told(mistakes: &[Mistake]) -> Vec<String> {
     mistakes.iter().map(ToString::to_string).collect()
 }
 
 /// Whether the pretend cluster has the node and the part that a fault names. A real cluster has no faults at all, which
 /// the plan says.
-pub fn check_fault(inventory: &config::inventory::Inventory, fault: NodeFault) -> Result<(), String> {
+pub(super) fn check_fault(inventory: &config::inventory::Inventory, fault: NodeFault) -> Result<(), String> {
     match inventory.kind {
         Kind::Pretend => sim::check_fault(inventory, fault),
         Kind::Real => Ok(()),
     }
 }
 
-pub fn faults(texts: &[String]) -> Result<Vec<NodeFault>, String> {
+pub(super) fn faults(texts: &[String]) -> Result<Vec<NodeFault>, String> {
     texts.iter().map(|text| NodeFault::parse(text)).collect()
 }
 
 /// What a process that was ended had done of a run.
-pub struct Past {
+pub(super) struct Past {
     pub history: History,
     /// What the pretend cluster was asked.
     pub entries: Vec<Entry>,
@@ -357,7 +360,7 @@ fn analyze_on(inventory: &config::inventory::Inventory, args: &RunArgs) -> Resul
 }
 
 /// The pretend cluster of a run, as far as it had come. What it is asked to change is written into the run's folder.
-pub async fn pretend_cluster(
+pub(super) async fn pretend_cluster(
     plan: &Plan,
     inventory: &config::inventory::Inventory,
     store: &Store,
@@ -378,7 +381,7 @@ pub async fn pretend_cluster(
     Ok(reach)
 }
 
-pub fn execute(
+pub(super) fn execute(
     plan: &Plan,
     inventory: &config::inventory::Inventory,
     reached: Option<Reached>,
@@ -510,7 +513,7 @@ fn print_quietly(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-pub fn machinery(why: &str) -> i32 {
+pub(super) fn machinery(why: &str) -> i32 {
     eprintln!("error: {why}");
     exit_code::COULD_NOT_TELL
 }

@@ -29,7 +29,7 @@ read or not be written.";
 /// `harness stats`
 #[derive(Debug, Parser)]
 #[command(name = "harness stats", about = ABOUT, long_about = LONG_ABOUT)]
-pub struct StatsArgs {
+pub(super) struct StatsArgs {
     #[arg(value_name = "INPUT", required_unless_present_any = ["help_reports", "help_formats"])]
     inputs: Vec<PathBuf>,
     /// Report with its arguments; a list between commas, or repeated
@@ -78,7 +78,7 @@ pub struct StatsArgs {
     help_formats: Option<Option<String>>,
 }
 
-pub fn run(args: &StatsArgs) -> i32 {
+pub(super) fn run(args: &StatsArgs) -> i32 {
     let mut manual = Vec::new();
     if let Some(name) = &args.help_reports {
         manual.push(stats::help_reports(name.as_deref()));

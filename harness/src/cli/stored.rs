@@ -4,7 +4,7 @@ use crate::bundle;
 use store::{Home, Named, Stored, is_foreign};
 
 /// The same, but of a run that was made here: for what obeys its plan.
-pub fn open_own(home: &Home, word: &str) -> Result<Stored, String> {
+pub(super) fn open_own(home: &Home, word: &str) -> Result<Stored, String> {
     let stored = open(home, word)?;
     match is_foreign(stored.folder()) {
         true => Err(foreign(word)),
@@ -13,7 +13,7 @@ pub fn open_own(home: &Home, word: &str) -> Result<Stored, String> {
 }
 
 /// Why a run that came in a bundle is not obeyed.
-pub fn foreign(word: &str) -> String {
+pub(super) fn foreign(word: &str) -> String {
     format!(
         "this run came in a bundle, which nobody has signed: it is not cleaned, resumed, rerun, fetched for or taken for evidence; \
          read it by `--from analyze`, or begin a new run: `{word}`"
@@ -21,7 +21,7 @@ pub fn foreign(word: &str) -> String {
 }
 
 /// The run's folder, opened for reading; or why it cannot be, in words for a person.
-pub fn open(home: &Home, word: &str) -> Result<Stored, String> {
+pub(super) fn open(home: &Home, word: &str) -> Result<Stored, String> {
     let folder = match home.find_run(word)? {
         Named::Folder(folder) => folder,
         Named::Archive(file) => {

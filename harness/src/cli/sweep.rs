@@ -14,7 +14,7 @@ use store::Scratch;
     name = "harness sweep",
     about = "Run random suites with random faults on simulated clusters, and look for a broken invariant."
 )]
-pub struct SweepArgs {
+pub(super) struct SweepArgs {
     /// How many seeds
     #[arg(long, value_name = "N", default_value_t = 300)]
     seeds: u64,
@@ -26,7 +26,7 @@ pub struct SweepArgs {
     seed: Option<u64>,
 }
 
-pub fn run(args: &SweepArgs) -> i32 {
+pub(super) fn run(args: &SweepArgs) -> i32 {
     let Some(home) = home() else { return no_home() };
     let instances = match Instances::load(home.path()) {
         Ok(instances) => instances,

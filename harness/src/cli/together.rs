@@ -81,7 +81,7 @@ impl Asked {
 }
 
 /// Why these arguments say nothing together, if so.
-pub fn refused(args: &RunArgs, command: &Command, matches: &ArgMatches) -> Option<String> {
+pub(super) fn refused(args: &RunArgs, command: &Command, matches: &ArgMatches) -> Option<String> {
     let asked = match (&args.run, &args.rerun) {
         (Some(_), Some(_)) => {
             return Some(

@@ -11,7 +11,7 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use std::ffi::OsString;
 use std::io;
 
-pub const HELP: &str = "\
+pub(super) const HELP: &str = "\
 Verbs (the first argument; filters of assertion names come behind the flags):
   accept --nodes RANGE  say of new nodes whether they are good, stage by stage, with a certificate
   baseline propose --run ID...
@@ -76,7 +76,7 @@ struct LintArgs {
 }
 
 /// What a command line asks for.
-pub enum Found {
+pub(super) enum Found {
     Verb(Run),
     /// Help, by the arguments that ask for it.
     Help(Vec<OsString>),
@@ -86,7 +86,7 @@ pub enum Found {
     Suites,
 }
 
-pub fn find(args: &[OsString]) -> Found {
+pub(super) fn find(args: &[OsString]) -> Found {
     let Some(first) = args.get(1).map(|first| first.to_string_lossy().into_owned()) else {
         return Found::Suites;
     };

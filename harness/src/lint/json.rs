@@ -3,19 +3,19 @@
 
 /// A place counts lines and characters from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub(super) struct Place {
     pub line: usize,
     pub column: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Value {
+pub(super) struct Value {
     pub place: Place,
     pub kind: Kind,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
+pub(super) enum Kind {
     Null,
     Bool,
     Number(f64),
@@ -26,7 +26,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub fn name(&self) -> &'static str {
+    pub(super) fn name(&self) -> &'static str {
         match self {
             Kind::Null => "null",
             Kind::Bool => "true or false",
@@ -40,13 +40,13 @@ impl Kind {
 
 /// Where a text is no JSON, what is wrong there, and what to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoJson {
+pub(super) struct NoJson {
     pub place: Place,
     pub what: String,
     pub advice: &'static str,
 }
 
-pub fn read(text: &str) -> Result<Value, NoJson> {
+pub(super) fn read(text: &str) -> Result<Value, NoJson> {
     let mut reader = Reader { rest: text.chars().peekable(), place: Place { line: 1, column: 1 }, depth: 0 };
     reader.space()?;
     let value = reader.value()?;

@@ -7,7 +7,12 @@ use std::io::{self, Write};
 /// Of longer tables the rest is left to `--json`.
 const SHOWN: usize = 20;
 
-pub fn write(out: &mut dyn Write, files: &str, log: &NcclLog, wrong: Option<&[Wrong]>) -> io::Result<()> {
+pub(super) fn write(
+    out: &mut dyn Write,
+    files: &str,
+    log: &NcclLog,
+    wrong: Option<&[Wrong]>,
+) -> io::Result<()> {
     let share = match log.of_nccl {
         0 => String::new(),
         of_nccl => format!(" ({:.1} %)", log.understood as f64 / of_nccl as f64 * 100.0),

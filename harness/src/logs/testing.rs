@@ -12,7 +12,7 @@ struct Line<A: Args> {
 type Verb<A> = fn(&A, &mut dyn Write, &mut dyn Write) -> i32;
 
 /// The exit code and both outputs of a verb over files `1.log`, `2.log`, ..., whose folder is left out of the texts.
-pub fn show<A: Args>(verb: Verb<A>, texts: &[&[u8]], flags: &[&str]) -> (i32, String, String) {
+pub(super) fn show<A: Args>(verb: Verb<A>, texts: &[&[u8]], flags: &[&str]) -> (i32, String, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut words = vec!["logs".to_owned()];
     words.extend(flags.iter().map(|flag| (*flag).to_owned()));

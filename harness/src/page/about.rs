@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct About {
+pub(super) struct About {
     pub format: u32,
     pub recipe: String,
     pub title: String,
@@ -23,15 +23,15 @@ pub struct About {
 }
 
 /// The version of this text.
-pub const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 1;
 /// How the element begins that holds it, and how it ends.
-pub const BEGIN: &str = "<script type=\"application/json\" id=\"about\">";
-pub const END: &str = "</script>";
+pub(super) const BEGIN: &str = "<script type=\"application/json\" id=\"about\">";
+pub(super) const END: &str = "</script>";
 /// It stands this near to the beginning of a page.
 const MOST_BYTES: u64 = 256 * 1024;
 
 /// Of the page in this file; nothing where it is a file of another kind.
-pub fn read(path: &Path) -> io::Result<Option<About>> {
+pub(super) fn read(path: &Path) -> io::Result<Option<About>> {
     let mut head = Vec::new();
     std::fs::File::open(path)?.take(MOST_BYTES).read_to_end(&mut head)?;
     let head = String::from_utf8_lossy(&head);

@@ -16,7 +16,7 @@ const MOST_NOTES: usize = 100;
 const MOST_LINES: usize = 2_000;
 const MOST_LETTERS: usize = 100_000;
 
-pub fn page(page: &Page, data: &Data, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn page(page: &Page, data: &Data, out: &mut dyn Write) -> io::Result<()> {
     let about = about_of(page, data);
     head(out, &about.title, &about, &policy(&[LIBRARY, &PAGE], STYLE))?;
     writeln!(out, "<header>\n<div class=\"line\">\n<h1>{}</h1>", escaped(page.title))?;
@@ -87,7 +87,7 @@ pub fn page(page: &Page, data: &Data, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// All before what is seen; what the page says of itself stands first.
-pub fn head(out: &mut dyn Write, title: &str, about: &impl Serialize, policy: &str) -> io::Result<()> {
+pub(super) fn head(out: &mut dyn Write, title: &str, about: &impl Serialize, policy: &str) -> io::Result<()> {
     writeln!(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
     writeln!(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">")?;
     writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
@@ -98,7 +98,7 @@ pub fn head(out: &mut dyn Write, title: &str, about: &impl Serialize, policy: &s
 }
 
 /// JSON that ends no element and begins none, whatever its words are.
-pub fn in_script(data: &impl Serialize) -> io::Result<String> {
+pub(super) fn in_script(data: &impl Serialize) -> io::Result<String> {
     let json = serde_json::to_string(data)?;
     let mut text = String::with_capacity(json.len());
     // Outside of strings JSON has none of these, and inside an escape means the same.
@@ -297,7 +297,7 @@ fn sentence(text: &str) -> String {
 }
 
 /// What stands between backticks is a word of a machine's.
-pub fn words(text: &str) -> String {
+pub(super) fn words(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     // An odd one out is a letter like any other.
     if parts.len().is_multiple_of(2) {
@@ -327,7 +327,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-pub fn thousands(number: usize) -> String {
+pub(super) fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

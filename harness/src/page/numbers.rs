@@ -4,7 +4,7 @@ use recipes::sheet::Quantity;
 use std::fmt::Write;
 
 /// Between commas: `1,2.5,,4`.
-pub fn packed(values: impl IntoIterator<Item = Option<f64>>, quantity: Quantity) -> String {
+pub(super) fn packed(values: impl IntoIterator<Item = Option<f64>>, quantity: Quantity) -> String {
     let mut packed = String::new();
     for (at, value) in values.into_iter().enumerate() {
         if at > 0 {
@@ -16,7 +16,7 @@ pub fn packed(values: impl IntoIterator<Item = Option<f64>>, quantity: Quantity)
 }
 
 /// The first, then by how much each is greater than the one before it; only for whole numbers, which stay exact.
-pub fn steps(values: &[f64]) -> Option<String> {
+pub(super) fn steps(values: &[f64]) -> Option<String> {
     if !values.iter().all(|value| is_whole(*value)) {
         return None;
     }

@@ -11,7 +11,7 @@ const MOST_BYTES: usize = 2_900_000;
 const MOST_MARKS: usize = 400_000;
 
 #[derive(Debug, Serialize)]
-pub struct Drawn {
+pub(super) struct Drawn {
     name: &'static str,
     pub title: String,
     pub about: String,
@@ -110,7 +110,7 @@ struct Shape {
 }
 
 impl Drawn {
-    pub fn kind(&self) -> &'static str {
+    pub(super) fn kind(&self) -> &'static str {
         match self.figure {
             Shown::Heatmap(_) => "heatmap",
             Shown::Lines(_) => "lines",
@@ -122,7 +122,7 @@ impl Drawn {
 }
 
 /// As many marks of each as fit into a page, the larger ones thinned in equal parts.
-pub fn drawn(pictures: &[Picture]) -> Vec<Drawn> {
+pub(super) fn drawn(pictures: &[Picture]) -> Vec<Drawn> {
     let all: usize = pictures.iter().map(|picture| marks_of(&picture.figure)).sum();
     let mut most = MOST_MARKS;
     loop {

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 /// The value of a Content-Security-Policy that lets in these texts alone.
-pub fn policy(scripts: &[&str], style: &str) -> String {
+pub(super) fn policy(scripts: &[&str], style: &str) -> String {
     let scripts: Vec<String> = scripts.iter().map(|script| digest(script)).collect();
     format!(
         "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'",

@@ -3,17 +3,17 @@
 use std::sync::LazyLock;
 
 /// Apache ECharts as it was published; see `echarts/README.md`.
-pub const LIBRARY: &str = include_str!("echarts/echarts.min.js");
+pub(super) const LIBRARY: &str = include_str!("echarts/echarts.min.js");
 
 /// The licences that the library is under, as they came with it.
-pub const LICENCES: &[(&str, &str)] = &[
+pub(super) const LICENCES: &[(&str, &str)] = &[
     ("Apache ECharts: notice", include_str!("echarts/NOTICE")),
     ("Apache ECharts: licence", include_str!("echarts/LICENSE")),
     ("d3, parts of which are in Apache ECharts", include_str!("echarts/LICENSE-d3")),
     ("zrender, which is in Apache ECharts", include_str!("echarts/LICENSE-zrender")),
 ];
 
-pub const STYLE: &str = include_str!("style/page.css");
+pub(super) const STYLE: &str = include_str!("style/page.css");
 
 /// Of pages with pictures and tables. Add one by its file and its line here.
 const OF_A_PAGE: &[&str] = &[
@@ -37,8 +37,8 @@ const OF_A_PAGE: &[&str] = &[
 const OF_AN_INDEX: &[&str] =
     &[include_str!("script/element.js"), include_str!("script/theme.js"), include_str!("script/index.js")];
 
-pub static PAGE: LazyLock<String> = LazyLock::new(|| whole(OF_A_PAGE));
-pub static INDEX: LazyLock<String> = LazyLock::new(|| whole(OF_AN_INDEX));
+pub(super) static PAGE: LazyLock<String> = LazyLock::new(|| whole(OF_A_PAGE));
+pub(super) static INDEX: LazyLock<String> = LazyLock::new(|| whole(OF_AN_INDEX));
 
 /// One script, whose names are nobody else's.
 fn whole(files: &[&str]) -> String {

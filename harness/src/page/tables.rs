@@ -13,7 +13,7 @@ const MOST_ROWS: usize = 50_000;
 const LOOKED_AT: usize = 200;
 
 #[derive(Debug, Serialize)]
-pub struct Shown {
+pub(super) struct Shown {
     pub name: String,
     pub title: String,
     /// Here, of how many.
@@ -23,7 +23,7 @@ pub struct Shown {
 }
 
 #[derive(Debug, Serialize)]
-pub struct Column {
+pub(super) struct Column {
     heading: String,
     #[serde(flatten)]
     cells: Cells,
@@ -39,7 +39,7 @@ enum Cells {
 }
 
 /// Small tables whole, and of large ones the first rows, in equal parts of what is left.
-pub fn shown(outcome: &Outcome, look: Look) -> Vec<Shown> {
+pub(super) fn shown(outcome: &Outcome, look: Look) -> Vec<Shown> {
     let sheets: Vec<&(&'static str, Sheet)> =
         outcome.tables.iter().filter(|(_, sheet)| sheet.lines().is_none()).collect();
     let sizes: Vec<usize> = sheets.iter().map(|(_, sheet)| row_bytes(&sheet.shown(look))).collect();

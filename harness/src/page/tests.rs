@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 const HOSTILE: [&str; 3] =
     ["</script><img src=x onerror=alert(1)>", "\"><b>&amp;", "<!--<script>\u{2028}\x1b[31m"];
 
-pub fn outcome(tables: Vec<(&'static str, Sheet)>, pictures: Vec<Picture>) -> Outcome {
+pub(super) fn outcome(tables: Vec<(&'static str, Sheet)>, pictures: Vec<Picture>) -> Outcome {
     Outcome { recipe: "small", tables, pictures, ..Outcome::default() }
 }
 

@@ -3,7 +3,7 @@
 /// The points that are kept, by ascending position: the first and the last one, and of each of equal spans the least,
 /// the most, and one without a value where there is one, so that a broken line stays broken. No more than `most` of them,
 /// and all where there are no more than that.
-pub fn points(values: &[Option<f64>], most: usize) -> Vec<usize> {
+pub(super) fn points(values: &[Option<f64>], most: usize) -> Vec<usize> {
     if values.len() <= most {
         return (0..values.len()).collect();
     }
@@ -20,7 +20,7 @@ pub fn points(values: &[Option<f64>], most: usize) -> Vec<usize> {
 
 /// Neighbouring columns of a map as two: the least and the most of each row among `together` of them, in the order in
 /// which they were measured. A pair without any measured value is not measured.
-pub fn pairs(values: &[Option<f64>], together: usize) -> Vec<Option<f64>> {
+pub(super) fn pairs(values: &[Option<f64>], together: usize) -> Vec<Option<f64>> {
     let starts = (0..values.len()).step_by(together.max(1));
     starts
         .flat_map(|start| {
@@ -32,7 +32,7 @@ pub fn pairs(values: &[Option<f64>], together: usize) -> Vec<Option<f64>> {
 }
 
 /// So many spans, as equal as they can be, that cover all.
-pub fn spans(length: usize, count: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+pub(super) fn spans(length: usize, count: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     let count = count.min(length);
     (0..count).map(move |at| at * length / count..(at + 1) * length / count)
 }

@@ -2,11 +2,11 @@
 
 use std::io::{self, Read};
 
-pub const MAGIC: &[u8; 8] = b"!<arch>\n";
+pub(super) const MAGIC: &[u8; 8] = b"!<arch>\n";
 const HEADER: usize = 60;
 
 /// Hands each member on by its name; what `take` does not read of it is passed over.
-pub fn members(
+pub(super) fn members(
     mut from: impl Read,
     take: &mut dyn FnMut(&str, &mut dyn Read) -> Result<(), String>,
 ) -> Result<(), String> {

@@ -10,7 +10,7 @@ const END: &[u8] = b"TRAILER!!!";
 /// No path is longer.
 const LONGEST_NAME: u64 = 4096;
 
-pub fn unpack(mut from: impl Read, folder: &Path) -> Result<(), String> {
+pub(super) fn unpack(mut from: impl Read, folder: &Path) -> Result<(), String> {
     let cut = |error: io::Error| format!("it is cut short or damaged ({error})");
     let mut below = Below::new(folder);
     loop {

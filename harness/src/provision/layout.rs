@@ -32,7 +32,7 @@ impl Part {
     }
 }
 
-pub struct Found {
+pub(super) struct Found {
     /// The folder of the version.
     pub root: PathBuf,
     pub version: NsysVersion,
@@ -46,7 +46,7 @@ const DEEPEST: usize = 6;
 const SAMPLERS: [&str; 2] = ["nic_sampler", "efa_metrics"];
 
 /// `named`: the version that the package itself tells, where its folders do not.
-pub fn find(unpacked: &Path, named: Option<NsysVersion>) -> Result<Found, String> {
+pub(super) fn find(unpacked: &Path, named: Option<NsysVersion>) -> Result<Found, String> {
     let mut roots = Vec::new();
     search(unpacked, DEEPEST, &mut roots);
     let root = match roots.as_slice() {

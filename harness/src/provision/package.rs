@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use zstd::stream::read::Decoder as ZstdDecoder;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     Deb,
     Rpm,
     Tar,
@@ -23,7 +23,7 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Where a tar says that it is one.
 const USTAR: std::ops::Range<usize> = 257..262;
 
-pub fn kind(package: &Path) -> Result<Kind, String> {
+pub(super) fn kind(package: &Path) -> Result<Kind, String> {
     if package.is_dir() {
         return Err(format!("a package is one file, this is a folder: `{}`", package.display()));
     }
@@ -54,7 +54,7 @@ fn is_tar(first: &[u8]) -> bool {
 }
 
 /// Unpacks below `folder`; gives the version that the package tells of itself, where it does.
-pub fn unpack(package: &Path, kind: Kind, folder: &Path) -> Result<Option<NsysVersion>, String> {
+pub(super) fn unpack(package: &Path, kind: Kind, folder: &Path) -> Result<Option<NsysVersion>, String> {
     let name = package.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     match kind {
         Kind::Tar => unpack::tar(plain(BufReader::new(unpack::open(package)?))?, folder)?,

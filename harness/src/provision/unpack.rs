@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use tar::{Archive, EntryType};
 
 /// What is below a folder while an archive is unpacked into it.
-pub struct Below<'a> {
+pub(super) struct Below<'a> {
     folder: &'a Path,
     /// Made last, so that nothing is ever written through a link.
     links: Vec<(PathBuf, PathBuf)>,
@@ -17,17 +17,23 @@ pub struct Below<'a> {
 }
 
 impl<'a> Below<'a> {
-    pub fn new(folder: &'a Path) -> Below<'a> {
+    pub(super) fn new(folder: &'a Path) -> Below<'a> {
         Below { folder, links: Vec::new(), files: BTreeSet::new() }
     }
 
-    pub fn folder(&mut self, name: &[u8]) -> Result<(), String> {
+    pub(super) fn folder(&mut self, name: &[u8]) -> Result<(), String> {
         let name = inside(name)?;
         fs::create_dir_all(self.folder.join(&name)).map_err(|error| unwritten(&name, &error))
     }
 
     /// Programs stay programs; nothing else of the mode is taken over, nor the owner.
-    pub fn file(&mut self, name: &[u8], mode: u32, size: u64, from: &mut dyn Read) -> Result<(), String> {
+    pub(super) fn file(
+        &mut self,
+        name: &[u8],
+        mode: u32,
+        size: u64,
+        from: &mut dyn Read,
+    ) -> Result<(), String> {
         let name = self.fresh(name)?;
         let path = self.folder.join(&name);
         let mode = if mode & 0o111 == 0 { 0o644 } else { 0o755 };
@@ -44,7 +50,7 @@ impl<'a> Below<'a> {
         }
     }
 
-    pub fn link(&mut self, name: &[u8], to: &[u8]) -> Result<(), String> {
+    pub(super) fn link(&mut self, name: &[u8], to: &[u8]) -> Result<(), String> {
         let name = self.fresh(name)?;
         let to = PathBuf::from(String::from_utf8(to.to_vec()).map_err(|_| "a link in it is no UTF-8")?);
         if !stays(&name, &to) {
@@ -59,7 +65,7 @@ impl<'a> Below<'a> {
     }
 
     /// A second name of a file that came before.
-    pub fn twin(&mut self, name: &[u8], of: &[u8]) -> Result<(), String> {
+    pub(super) fn twin(&mut self, name: &[u8], of: &[u8]) -> Result<(), String> {
         let name = self.fresh(name)?;
         let of = inside(of)?;
         if !self.files.contains(&of) {
@@ -69,7 +75,7 @@ impl<'a> Below<'a> {
             .map_err(|error| unwritten(&name, &error))
     }
 
-    pub fn finish(self) -> Result<(), String> {
+    pub(super) fn finish(self) -> Result<(), String> {
         for (name, to) in self.links {
             symlink(to, self.folder.join(&name)).map_err(|error| unwritten(&name, &error))?;
         }
@@ -88,7 +94,7 @@ impl<'a> Below<'a> {
     }
 }
 
-pub fn tar(from: impl Read, folder: &Path) -> Result<(), String> {
+pub(super) fn tar(from: impl Read, folder: &Path) -> Result<(), String> {
     let cut = |error: io::Error| format!("it is no archive, is cut short or damaged ({error})");
     let mut below = Below::new(folder);
     let mut archive = Archive::new(Tail { from, zeros: 0 });
@@ -182,6 +188,6 @@ fn unwritten(name: &Path, error: &io::Error) -> String {
 }
 
 /// Opened for reading, with its path in what is said.
-pub fn open(path: &Path) -> Result<File, String> {
+pub(super) fn open(path: &Path) -> Result<File, String> {
     File::open(path).map_err(|error| format!("cannot read it, {error}: `{}`", path.display()))
 }

@@ -12,7 +12,7 @@ const SUMMARIES: &str = "summaries";
 const ALL: &str = "all";
 
 /// A recipe with its arguments.
-pub type Named = (&'static ReportRecipe, Arguments);
+pub(super) type Named = (&'static ReportRecipe, Arguments);
 
 #[derive(Default)]
 pub struct Asked {
@@ -115,7 +115,7 @@ pub(super) fn recipe(name: &str) -> Result<&'static ReportRecipe, String> {
 
 /// How each is called where several lie side by side: by its name, behind which its arguments stand where one name was
 /// asked for more than once. No two are called the same.
-pub fn labels(recipes: &[Named]) -> Vec<String> {
+pub(super) fn labels(recipes: &[Named]) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
     for (recipe, arguments) in recipes {
         let alike = recipes.iter().filter(|(other, _)| other.name == recipe.name).count();

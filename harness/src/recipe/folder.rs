@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub struct Folder {
+pub(super) struct Folder {
     path: PathBuf,
     replaces: bool,
 }
@@ -11,7 +11,7 @@ pub struct Folder {
 impl Folder {
     /// `%q{NAME}` is a variable of the environment, `%h` the machine's name, `%p` the process, `%n` the least number from
     /// 1 that makes a name not yet taken, `%%` a percent sign.
-    pub fn new(written: &str, overwrite: bool) -> Result<Folder, String> {
+    pub(super) fn new(written: &str, overwrite: bool) -> Result<Folder, String> {
         let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned());
         let words = |variable: &str| std::env::var(variable).ok();
         let path = named(written, &words, host().ok().as_deref(), &|path| path.exists())?;
@@ -21,12 +21,12 @@ impl Folder {
         Ok(Folder { replaces: path.exists(), path })
     }
 
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
     /// What was there is gone then, if that was asked for; nothing but a folder is ever taken away.
-    pub fn make(&self) -> io::Result<()> {
+    pub(super) fn make(&self) -> io::Result<()> {
         if self.replaces {
             std::fs::remove_dir_all(&self.path)?;
         }

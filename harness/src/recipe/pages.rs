@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// `NAME.html` in the folder of that recipe's tables.
-pub fn write(
+pub(super) fn write(
     order: &Order,
     place: &Path,
     recipe: &ReportRecipe,
@@ -52,7 +52,7 @@ fn name(form: TableForm) -> Option<&'static str> {
 }
 
 /// Whether there was any page to list.
-pub fn write_index(folder: &Path) -> io::Result<bool> {
+pub(super) fn write_index(folder: &Path) -> io::Result<bool> {
     let Some(text) = page::index(folder)? else { return Ok(false) };
     store::write_whole(&folder.join(INDEX_NAME), &text)
         .map_err(|error| io::Error::other(error.to_string()))?;

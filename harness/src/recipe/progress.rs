@@ -3,10 +3,10 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use recipes::recipe::of_reports::Progress;
 
-pub struct Bar(ProgressBar);
+pub(super) struct Bar(ProgressBar);
 
 impl Bar {
-    pub fn new(reports: usize, quiet: bool) -> Bar {
+    pub(super) fn new(reports: usize, quiet: bool) -> Bar {
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(reports as u64), target);
         if let Ok(style) = ProgressStyle::with_template("{elapsed} {bar:30} {pos}/{len} reports, {msg} rows")
@@ -16,12 +16,12 @@ impl Bar {
         Bar(bar)
     }
 
-    pub fn show(&self, progress: &Progress) {
+    pub(super) fn show(&self, progress: &Progress) {
         self.0.set_message(progress.rows.to_string());
         self.0.set_position(progress.reports as u64);
     }
 
-    pub fn end(&self) {
+    pub(super) fn end(&self) {
         self.0.finish_and_clear();
     }
 }

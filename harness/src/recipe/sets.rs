@@ -2,13 +2,13 @@
 //! declarations say.
 
 /// Words as a person would write them, one recipe each.
-pub struct SetSpec {
+pub(super) struct SetSpec {
     pub name: &'static str,
     pub about: &'static str,
     pub recipes: &'static [&'static str],
 }
 
-pub const SETS: &[SetSpec] = &[SetSpec {
+pub(super) const SETS: &[SetSpec] = &[SetSpec {
     name: "seed-2024",
     about: "what a published script of 2024 runs over a training job on p5, the kernels of its paces found by name",
     recipes: &[
@@ -25,6 +25,6 @@ pub const SETS: &[SetSpec] = &[SetSpec {
     ],
 }];
 
-pub fn find(name: &str) -> Option<&'static SetSpec> {
+pub(super) fn find(name: &str) -> Option<&'static SetSpec> {
     SETS.iter().find(|set| set.name == name)
 }

@@ -7,7 +7,7 @@ use recipes::sheet::{Column, Quantity, Sheet};
 use serde_json::{Value, json};
 
 /// A whole run: what was asked for and what came of it, in one order.
-pub struct Run<'a> {
+pub(super) struct Run<'a> {
     pub asked: &'a [Named],
     /// How each is called, and its folder.
     pub labels: &'a [String],
@@ -18,7 +18,7 @@ pub struct Run<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub(super) enum Ended {
     /// There are tables with rows.
     Ok,
     /// Rows were looked at, and none is of what is looked for.
@@ -30,7 +30,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    pub fn of(outcome: &Outcome) -> Ended {
+    pub(super) fn of(outcome: &Outcome) -> Ended {
         let seen = &outcome.seen;
         match () {
             () if outcome.tables.iter().any(|(name, sheet)| *name != FILES && sheet.height() > 0) => {
@@ -43,7 +43,7 @@ impl Ended {
         }
     }
 
-    pub fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Ended::Ok => "ok",
             Ended::FoundNone => "found none",
@@ -57,7 +57,7 @@ impl Ended {
 const FILES: &str = "files";
 
 /// One row per recipe; those that were left out come last.
-pub fn sheet(run: &Run) -> Sheet {
+pub(super) fn sheet(run: &Run) -> Sheet {
     let left_out = || run.left_out.iter();
     let counts = |of: fn(&Outcome) -> u64| {
         let of = run.outcomes.iter().map(move |outcome| i64::try_from(of(outcome)).ok());
@@ -125,7 +125,7 @@ fn last_note(run: &Run, outcome: &Outcome) -> Option<String> {
 }
 
 /// The same, with the names of the tables and all notes.
-pub fn json(run: &Run) -> Value {
+pub(super) fn json(run: &Run) -> Value {
     let recipes =
         run.outcomes.iter().zip(run.labels).zip(run.asked).map(|((outcome, label), (recipe, arguments))| {
             let ended = Ended::of(outcome);

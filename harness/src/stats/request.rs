@@ -71,7 +71,7 @@ pub fn asked(reports: &[String], formats: &[String], outputs: &[String]) -> Resu
 }
 
 /// The report of that name, or which name is like it.
-pub fn find_report(name: &str) -> Result<&'static ReportSpec, String> {
+pub(super) fn find_report(name: &str) -> Result<&'static ReportSpec, String> {
     report::find(name).ok_or_else(|| {
         let near = nearest(name, report::LIST.iter().map(|report| report.name));
         format!("no report `{}`{}; `--help-reports` lists them", name.escape_debug(), hint(near))
@@ -79,7 +79,7 @@ pub fn find_report(name: &str) -> Result<&'static ReportSpec, String> {
 }
 
 /// The form of that name; where there is none, they are few enough to be told all.
-pub fn find_format(name: &str) -> Result<&'static FormSpec, String> {
+pub(super) fn find_format(name: &str) -> Result<&'static FormSpec, String> {
     find_form(name).ok_or_else(|| {
         let names: Vec<&str> = FORMS.iter().map(|form| form.name).collect();
         let near = hint(nearest(name, names.iter().copied()));

@@ -8,14 +8,14 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// One table of one input: in which form, and into which file; stdout where there is none.
-pub struct Target<'a> {
+pub(super) struct Target<'a> {
     pub asked: &'a Asked,
     pub form: Form,
     pub file: Option<PathBuf>,
 }
 
 /// Of each report, in the order of what is asked for.
-pub fn all<'a>(order: &'a Order, reports: &[ReportFile]) -> Result<Vec<Vec<Target<'a>>>, String> {
+pub(super) fn all<'a>(order: &'a Order, reports: &[ReportFile]) -> Result<Vec<Vec<Target<'a>>>, String> {
     let mut files = HashSet::new();
     let mut all = Vec::new();
     for report in reports {

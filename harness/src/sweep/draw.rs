@@ -15,10 +15,10 @@ pub struct Drawn {
     pub limit_s: Option<u64>,
 }
 
-pub struct Dice(ChaCha8Rng);
+pub(super) struct Dice(ChaCha8Rng);
 
 impl Dice {
-    pub fn of(seed: u64) -> Dice {
+    pub(super) fn of(seed: u64) -> Dice {
         Dice(ChaCha8Rng::seed_from_u64(seed))
     }
 

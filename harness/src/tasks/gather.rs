@@ -21,7 +21,7 @@ const AWAY: Duration = Duration::from_secs(600);
 /// So long a task waits for another node than the one that lost it.
 const ELSEWHERE: Duration = Duration::from_secs(300);
 
-pub struct Gathered<T> {
+pub(super) struct Gathered<T> {
     pub parts: Vec<T>,
     /// By number of the task.
     pub lost: BTreeMap<usize, String>,
@@ -58,7 +58,7 @@ enum Seen<T> {
 }
 
 /// What the files of tasks are read for.
-pub trait Read {
+pub(super) trait Read {
     type Part;
 
     /// What is in the file of a task; else why it is none.
@@ -68,7 +68,7 @@ pub trait Read {
     fn done(&mut self, part: &Self::Part);
 }
 
-pub async fn gather<R: Read>(
+pub(super) async fn gather<R: Read>(
     arrays: &Arrays<'_>,
     place: &Place<'_>,
     digest: &str,

@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 #[derive(Serialize, Deserialize)]
-pub struct OfJobs {
+pub(super) struct OfJobs {
     recipes: Vec<String>,
     jobs: Vec<JobInput>,
 }
 
 impl OfJobs {
-    pub fn of(recipes: &[String], jobs: Vec<JobInput>) -> OfJobs {
+    pub(super) fn of(recipes: &[String], jobs: Vec<JobInput>) -> OfJobs {
         OfJobs { recipes: recipes.to_vec(), jobs }
     }
 
     /// The reports of all jobs, as they are numbered.
-    pub fn reports(&self) -> impl Iterator<Item = &InputFile> {
+    pub(super) fn reports(&self) -> impl Iterator<Item = &InputFile> {
         self.jobs.iter().flat_map(|job| job.files_of(FileRole::NsysExport))
     }
 
     /// What the recipes take of the reports of these numbers, as bytes. The recipes that users wrote must be known already.
-    pub fn read(self, share: &[usize]) -> Result<Vec<u8>, String> {
+    pub(super) fn read(self, share: &[usize]) -> Result<Vec<u8>, String> {
         seen(
             self.reports()
                 .enumerate()
@@ -53,7 +53,7 @@ impl OfJobs {
     }
 
     /// Nobody read the reports of these numbers.
-    pub fn lose(&self, kept: &mut Kept, share: &[usize], why: &str) {
+    pub(super) fn lose(&self, kept: &mut Kept, share: &[usize], why: &str) {
         for (_, file) in self.reports().enumerate().filter(|(at, _)| share.contains(at)) {
             for recipe in &self.recipes {
                 kept.lose(recipe, &file.shown, why);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 #[derive(Serialize, Deserialize)]
-pub struct OfReports {
+pub(super) struct OfReports {
     recipes: Vec<Named>,
     filter: Option<Filter>,
     inputs: Vec<Report>,
@@ -31,7 +31,7 @@ struct Report {
 }
 
 impl OfReports {
-    pub fn of(survey: &Survey) -> OfReports {
+    pub(super) fn of(survey: &Survey) -> OfReports {
         let named = |(recipe, arguments): &(&'static ReportRecipe, Arguments)| Named {
             name: recipe.name.to_owned(),
             arguments: arguments.words(),
@@ -47,7 +47,7 @@ impl OfReports {
     }
 
     /// What the reports of these numbers give, as bytes. The recipes that users wrote must be known already.
-    pub fn read(&self, share: &[usize], jobs: usize) -> Result<Vec<u8>, String> {
+    pub(super) fn read(&self, share: &[usize], jobs: usize) -> Result<Vec<u8>, String> {
         let named = |named: &Named| {
             let recipe = find(&named.name).ok_or_else(|| format!("no recipe `{}`", named.name))?;
             if sha256(recipe.definition.as_bytes()) != named.sha256 {
@@ -72,7 +72,7 @@ impl OfReports {
 }
 
 /// Where a report lies is no matter of what is in it: a task that cannot see one has not read it.
-pub fn seen<'a>(mut paths: impl Iterator<Item = &'a Path>) -> Result<(), String> {
+pub(super) fn seen<'a>(mut paths: impl Iterator<Item = &'a Path>) -> Result<(), String> {
     match paths.find(|path| !path.exists()) {
         None => Ok(()),
         Some(path) => Err(format!(
@@ -83,7 +83,7 @@ pub fn seen<'a>(mut paths: impl Iterator<Item = &'a Path>) -> Result<(), String>
 }
 
 /// What a task left, which has the reports of its share and no other.
-pub fn taken(survey: &Survey, share: &[usize], bytes: &[u8]) -> Result<Part, String> {
+pub(super) fn taken(survey: &Survey, share: &[usize], bytes: &[u8]) -> Result<Part, String> {
     let part = Part::of_bytes(survey.asked, bytes)?;
     match part.reports().eq(share.iter().copied()) {
         true => Ok(part),
@@ -92,7 +92,7 @@ pub fn taken(survey: &Survey, share: &[usize], bytes: &[u8]) -> Result<Part, Str
 }
 
 /// The node of each report, as far as it tells it. Why a report cannot be read is told by its task.
-pub fn nodes(survey: &Survey) -> Vec<Option<String>> {
+pub(super) fn nodes(survey: &Survey) -> Vec<Option<String>> {
     let host = |input: &Input| Trace::open(&input.path).and_then(|trace| trace.host()).ok().flatten();
     survey.inputs.iter().map(host).collect()
 }

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// The version of this file and of the parts that are made for it. Either is read by the program that wrote the other.
-pub const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
-pub struct Order {
+pub(super) struct Order {
     pub format: u32,
     pub program: Program,
     /// Recipes that users wrote, as far as they are asked for.
@@ -25,14 +25,14 @@ pub struct Order {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Program {
+pub(super) struct Program {
     pub version: String,
     pub sha256: String,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Work {
+pub(super) enum Work {
     /// Of recipes over reports that a person names.
     Reports(OfReports),
     /// Of the recipes of a case, over the reports of its jobs.
@@ -40,12 +40,12 @@ pub enum Work {
 }
 
 impl Order {
-    pub fn to_bytes(&self) -> Result<Vec<u8>, String> {
+    pub(super) fn to_bytes(&self) -> Result<Vec<u8>, String> {
         serde_json::to_vec_pretty(self)
             .map_err(|error| format!("what tasks are told cannot be written: {error}"))
     }
 
-    pub fn of_bytes(bytes: &[u8], path: &Path) -> Result<Order, String> {
+    pub(super) fn of_bytes(bytes: &[u8], path: &Path) -> Result<Order, String> {
         let bad = |why: String| format!("{}: {why}", path.display());
         let head: Head = serde_json::from_slice(bytes).map_err(|error| bad(error.to_string()))?;
         if head.format != FORMAT {
@@ -58,7 +58,7 @@ impl Order {
     }
 
     /// This process goes where the paths of reports lead somewhere.
-    pub fn enter(&self) -> Result<(), String> {
+    pub(super) fn enter(&self) -> Result<(), String> {
         let Some(folder) = &self.folder else { return Ok(()) };
         std::env::set_current_dir(folder).map_err(|error| {
             format!(
@@ -76,7 +76,7 @@ struct Head {
 }
 
 /// Where relative paths begin, where any of these is one.
-pub fn folder_of<'a>(mut paths: impl Iterator<Item = &'a Path>) -> Result<Option<PathBuf>, String> {
+pub(super) fn folder_of<'a>(mut paths: impl Iterator<Item = &'a Path>) -> Result<Option<PathBuf>, String> {
     let folder = paths.any(Path::is_relative).then(std::env::current_dir).transpose();
     folder.map_err(|error| format!("this folder is not known: {error}"))
 }

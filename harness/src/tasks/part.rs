@@ -15,7 +15,7 @@ struct Head {
     sha256: String,
 }
 
-pub fn write(order: &str, task: usize, part: &[u8]) -> Result<Vec<u8>, String> {
+pub(super) fn write(order: &str, task: usize, part: &[u8]) -> Result<Vec<u8>, String> {
     let head =
         Head { format: FORMAT, order: order.to_owned(), task, bytes: part.len(), sha256: sha256(part) };
     let mut file = serde_json::to_vec(&head).map_err(|error| error.to_string())?;
@@ -24,7 +24,7 @@ pub fn write(order: &str, task: usize, part: &[u8]) -> Result<Vec<u8>, String> {
     Ok(file)
 }
 
-pub fn read<'a>(order: &str, task: usize, file: &'a [u8]) -> Result<&'a [u8], String> {
+pub(super) fn read<'a>(order: &str, task: usize, file: &'a [u8]) -> Result<&'a [u8], String> {
     let end = file.iter().position(|byte| *byte == b'\n').ok_or("it has no first line")?;
     let (head, part) = (&file[..end], &file[end + 1..]);
     let head: Head = serde_json::from_slice(head).map_err(|error| format!("its first line: {error}"))?;

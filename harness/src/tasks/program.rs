@@ -6,7 +6,7 @@ use config::inventory::Paths;
 use std::path::{Path, PathBuf};
 
 /// This program.
-pub fn own() -> Result<(PathBuf, Program), String> {
+pub(super) fn own() -> Result<(PathBuf, Program), String> {
     let path =
         std::env::current_exe().map_err(|error| format!("where this program lies is not known: {error}"))?;
     let sha256 = sha256_of_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -14,7 +14,7 @@ pub fn own() -> Result<(PathBuf, Program), String> {
 }
 
 /// Where nodes find it: where the inventory says, or where it lies, if that is in the folder that all nodes see.
-pub fn on_nodes(paths: &Paths, own: &(PathBuf, Program), inventory: &str) -> Result<String, String> {
+pub(super) fn on_nodes(paths: &Paths, own: &(PathBuf, Program), inventory: &str) -> Result<String, String> {
     let (here, program) = own;
     let to_do = |there: &str| format!("copy this program there: `cp {} {there}`", here.display());
     let Some(there) = &paths.harness else {
@@ -45,7 +45,7 @@ pub fn on_nodes(paths: &Paths, own: &(PathBuf, Program), inventory: &str) -> Res
 }
 
 /// Said by a task, of the program that it is.
-pub fn check(ordered: &Program) -> Result<(), String> {
+pub(super) fn check(ordered: &Program) -> Result<(), String> {
     let (path, program) = own()?;
     if program == *ordered {
         return Ok(());

@@ -4,7 +4,7 @@ use super::place::Place;
 use super::state::State;
 use super::tell;
 
-pub fn answer(state: &State, words: &[String]) -> i32 {
+pub(crate) fn answer(state: &State, words: &[String]) -> i32 {
     if words.iter().any(|word| word == "--version") {
         tell("fi_info: 2.1.0-SIMULATED\nlibfabric: 2.1.0-SIMULATED\nlibfabric api: 2.1");
         return 0;
@@ -31,7 +31,7 @@ pub fn answer(state: &State, words: &[String]) -> i32 {
     0
 }
 
-pub fn devices(state: &State) -> i32 {
+pub(crate) fn devices(state: &State) -> i32 {
     tell("    device          \t   node GUID\n    ------          \t----------------");
     for (at, device) in listed(state).iter().enumerate() {
         tell(format!("    {device:<16}\t{at:016x}"));

@@ -38,7 +38,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// From a client's coming to the flow's beginning: the server must have seen it by then.
 const NOTICE_NS: i64 = 60_000_000;
 
-pub async fn answer(state: &State, program: &str, words: &[String]) -> Result<i32, String> {
+pub(crate) async fn answer(state: &State, program: &str, words: &[String]) -> Result<i32, String> {
     let asked = Asked::read(program, words)?;
     if let Some((text, code)) = asked.refusal(program, &state.cluster.world) {
         eprint!("{text}");

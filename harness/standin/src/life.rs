@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-pub struct Life {
+pub(crate) struct Life {
     pub over: Over,
     /// Since 1970, in nanoseconds: when the part that is lived through begins.
     begin_ns: i64,
@@ -29,7 +29,7 @@ pub struct Life {
 const TICK: Duration = Duration::from_millis(25);
 
 impl Life {
-    pub fn new(
+    pub(crate) fn new(
         state: &State,
         (case, job): (&str, &str),
         nodes: Vec<String>,
@@ -42,7 +42,7 @@ impl Life {
     }
 
     /// Of one flow among those of a job: the others have lives of their own.
-    pub fn of_flow(
+    pub(crate) fn of_flow(
         state: &State,
         (case, job): (&str, &str),
         nodes: Vec<String>,
@@ -80,37 +80,37 @@ impl Life {
         Life { over, begin_ns, from_s }
     }
 
-    pub fn course(&self) -> &Course {
+    pub(crate) fn course(&self) -> &Course {
         &self.over.course
     }
 
-    pub fn begin_ns(&self) -> i64 {
+    pub(crate) fn begin_ns(&self) -> i64 {
         self.begin_ns
     }
 
     /// The whole second in which the job began, as the model counts.
-    pub fn epoch_s(&self) -> f64 {
+    pub(crate) fn epoch_s(&self) -> f64 {
         let start_ns = self.begin_ns - (self.from_s * 1e9) as i64;
         start_ns.div_euclid(1_000_000_000) as f64
     }
 
     /// Seconds of the job that have passed, at most until the end of its workload.
-    pub fn at_s(&self) -> f64 {
+    pub(crate) fn at_s(&self) -> f64 {
         let passed_s = (world::now_ns() - self.begin_ns) as f64 * 1e-9;
         (self.from_s + passed_s.max(0.0)).min(self.course().work_to_s)
     }
 
     /// A moment of the machine's clock in nanoseconds since the job's start.
-    pub fn in_job_ns(&self, at_ns: i64) -> i64 {
+    pub(crate) fn in_job_ns(&self, at_ns: i64) -> i64 {
         at_ns - self.begin_ns + (self.from_s * 1e9) as i64
     }
 
-    pub async fn tick(&self) {
+    pub(crate) async fn tick(&self) {
         sleep(TICK).await;
     }
 
     /// The first line of what is printed.
-    pub fn mark(&self) -> String {
+    pub(crate) fn mark(&self) -> String {
         let course = self.course();
         format!(
             "{MARK} printed by a stand-in, which lived through the last {:.2} s of {:.2} s\n",
@@ -120,7 +120,7 @@ impl Life {
     }
 
     /// The counters of a node, or those of one device there.
-    pub fn counters(&self, state: &State, node: &str, device: Option<&str>) -> Counters {
+    pub(crate) fn counters(&self, state: &State, node: &str, device: Option<&str>) -> Counters {
         let Some(at) = self.course().nodes.iter().position(|name| name == node) else {
             return Counters::default();
         };
@@ -141,7 +141,7 @@ impl Life {
 /// Counters that a process moves. Each number is written over the last one at once, so that who reads it meanwhile finds
 /// a whole one: a counter only ever grows.
 #[derive(Default)]
-pub struct Counters {
+pub(crate) struct Counters {
     nics: Vec<Nic>,
     reads: bool,
 }
@@ -175,7 +175,7 @@ impl Counters {
         }
     }
 
-    pub fn show(&mut self, at_s: f64) -> Result<(), String> {
+    pub(crate) fn show(&mut self, at_s: f64) -> Result<(), String> {
         for nic in &mut self.nics {
             for (name, by) in counters::grown(&nic.course, at_s, self.reads) {
                 let Some(counter) = nic.files.iter_mut().find(|counter| counter.name == name) else {

@@ -30,7 +30,7 @@ const GRACE: Duration = Duration::from_secs(3);
 /// What ssh ends with where it reached nobody, or not to the end.
 const LOST: i32 = 255;
 
-pub async fn answer(state: &State, words: &[String]) -> Result<i32, String> {
+pub(crate) async fn answer(state: &State, words: &[String]) -> Result<i32, String> {
     match words {
         [word] if word == DAEMON => daemon().await,
         _ => first(state, &Asked::read(words)?).await,

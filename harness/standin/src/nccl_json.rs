@@ -16,7 +16,7 @@ use store::iso8601;
 const NAMES: [&str; 2] = ["-J", "--output_file"];
 
 /// The file that is asked for, and the other words.
-pub fn asked(words: &[String]) -> Result<(Option<String>, Vec<String>), String> {
+pub(crate) fn asked(words: &[String]) -> Result<(Option<String>, Vec<String>), String> {
     let (mut file, mut others) = (None, Vec::new());
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -31,7 +31,7 @@ pub fn asked(words: &[String]) -> Result<(Option<String>, Vec<String>), String> 
 }
 
 /// What the file tells of.
-pub struct Told<'a> {
+pub(crate) struct Told<'a> {
     pub state: &'a State,
     pub life: &'a Life,
     pub table: &'a Table,
@@ -39,7 +39,7 @@ pub struct Told<'a> {
 }
 
 /// The file while the program runs, and what is still to be written.
-pub struct Output {
+pub(crate) struct Output {
     file: File,
     name: String,
     rest: String,
@@ -47,7 +47,7 @@ pub struct Output {
 
 impl Output {
     /// A file that is there is never written over: the name gets a number.
-    pub fn begin(name: &str, told: &Told<'_>) -> Result<Output, String> {
+    pub(crate) fn begin(name: &str, told: &Told<'_>) -> Result<Output, String> {
         let mut names = std::iter::once(name.to_owned()).chain((0..1000).map(|nth| format!("{name}.{nth}")));
         let (mut file, name) = loop {
             let name = names.next().ok_or_else(|| format!("too many files of that name: {name}"))?;
@@ -64,7 +64,7 @@ impl Output {
         Ok(Output { file, name, rest })
     }
 
-    pub fn end(mut self) -> Result<(), String> {
+    pub(crate) fn end(mut self) -> Result<(), String> {
         let now = clock();
         let rest = self.rest.replace(END, &now);
         self.file.write_all(rest.as_bytes()).map_err(|error| format!("{}: {error}", self.name))

@@ -17,7 +17,7 @@ use sim::work::{Table, Work, noise_of};
 
 const SPLIT: &str = "NCCL_TESTS_SPLIT_MASK";
 
-pub async fn answer(state: &State, op: Op, words: &[String]) -> Result<i32, String> {
+pub(crate) async fn answer(state: &State, op: Op, words: &[String]) -> Result<i32, String> {
     let place = Place::of_process()?;
     if state.cluster.world.openmpi == 4 && aborts(&place) {
         eprint!("{}", mpi_start::ABORT);

@@ -17,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// A release that knows none of what profiles need.
 const OLD: &str = "2023.2.1";
 
-pub async fn answer(state: &State, words: &[String]) -> Result<i32, String> {
+pub(crate) async fn answer(state: &State, words: &[String]) -> Result<i32, String> {
     match words.split_first() {
         Some((word, _)) if word == "--version" || word == "-v" => {
             let place = Place::of_process()?;
@@ -46,7 +46,7 @@ pub async fn answer(state: &State, words: &[String]) -> Result<i32, String> {
 }
 
 /// The switches, each with its value, and what comes behind them.
-pub fn switches(words: &[String]) -> (Vec<String>, &[String]) {
+pub(crate) fn switches(words: &[String]) -> (Vec<String>, &[String]) {
     let mut found = Vec::new();
     let mut rest = words;
     while let [word, more @ ..] = rest
@@ -65,7 +65,7 @@ pub fn switches(words: &[String]) -> (Vec<String>, &[String]) {
     (found, rest)
 }
 
-pub fn value<'a>(switches: &'a [String], names: &[&str]) -> Option<&'a str> {
+pub(crate) fn value<'a>(switches: &'a [String], names: &[&str]) -> Option<&'a str> {
     let of = |switch: &'a String| {
         let (name, value) = switch.split_once('=')?;
         names.contains(&name).then_some(value)
@@ -88,13 +88,13 @@ async fn profile(state: &State, words: &[String]) -> Result<i32, String> {
     Ok(code)
 }
 
-pub fn in_folder(name: &str) -> Result<PathBuf, String> {
+pub(crate) fn in_folder(name: &str) -> Result<PathBuf, String> {
     let folder = std::env::current_dir().map_err(|error| format!("no working folder: {error}"))?;
     Ok(folder.join(name))
 }
 
 /// Where the report of this name goes, and nobody else's lies.
-pub fn free_report(name: &str, switches: &[String]) -> Result<PathBuf, String> {
+pub(crate) fn free_report(name: &str, switches: &[String]) -> Result<PathBuf, String> {
     let report = in_folder(&format!("{name}.nsys-rep"))?;
     match report.exists() && !switches.iter().any(|switch| switch == "--force-overwrite=true") {
         true => Err(format!("the report is there already: {}", report.display())),
@@ -103,7 +103,7 @@ pub fn free_report(name: &str, switches: &[String]) -> Result<PathBuf, String> {
 }
 
 /// Runs a program that leaves its record there, hands signals on to it, and gives its exit code. `begun` is told its number.
-pub async fn under(
+pub(crate) async fn under(
     command: &[String],
     record: &Path,
     begun: &mut dyn FnMut(Option<u32>) -> Result<(), String>,
@@ -131,7 +131,7 @@ fn asked(kind: SignalKind) -> Result<tokio::signal::unix::Signal, String> {
 }
 
 /// Makes the report of what a process recorded; what recorded nothing is no workload that this knows.
-pub fn generate(state: &State, seen: &Seen, record: &Path, report: &Path) -> Result<(), String> {
+pub(crate) fn generate(state: &State, seen: &Seen, record: &Path, report: &Path) -> Result<(), String> {
     let told = |error| format!("{}: {error}", report.display());
     let nothing = seen.tables(state, &["META_DATA_EXPORT".to_owned()])?.is_none();
     let mut text = seen.text(true)?;

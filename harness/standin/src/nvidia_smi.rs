@@ -9,7 +9,7 @@ use sim::noise;
 const DRIVER: &str = "570.133.20-SIMULATED";
 const OTHER_DRIVER: &str = "550.163.01-SIMULATED";
 
-pub fn answer(state: &State, words: &[String]) -> i32 {
+pub(crate) fn answer(state: &State, words: &[String]) -> i32 {
     let node = Place::of_process().map(|place| place.node).unwrap_or_default();
     let ails = |fault: Fault| state.ails(&node).contains(&fault);
     let gpus = (0..state.cluster.gpus).filter(|gpu| !ails(Fault::GpuMissing { gpu: *gpu }));

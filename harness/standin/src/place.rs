@@ -5,7 +5,7 @@ use sim::case_and_job;
 use std::env;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Place {
+pub(crate) struct Place {
     pub node: String,
     /// Of the whole job, in its order; nothing where only the ranks themselves can tell.
     pub nodes: Option<Vec<String>>,
@@ -21,7 +21,7 @@ pub struct Place {
 }
 
 impl Place {
-    pub fn of_process() -> Result<Place, String> {
+    pub(crate) fn of_process() -> Result<Place, String> {
         let folder = env::current_dir().map_err(|error| format!("no working folder: {error}"))?;
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         Place::read(
@@ -32,7 +32,11 @@ impl Place {
     }
 
     /// By variables, the working folder and the kernel's name of the host.
-    pub fn read(of: &dyn Fn(&str) -> Option<String>, folder: &str, host: &str) -> Result<Place, String> {
+    pub(crate) fn read(
+        of: &dyn Fn(&str) -> Option<String>,
+        folder: &str,
+        host: &str,
+    ) -> Result<Place, String> {
         let number = |name: &str| match of(name) {
             None => Ok(None),
             Some(text) => text.parse::<u32>().map(Some).map_err(|_| format!("{name} is no number: `{text}`")),

@@ -8,9 +8,9 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-pub const NAME: &str = "python3";
+pub(crate) const NAME: &str = "python3";
 
-pub async fn answer(state: &State, words: &[String]) -> Result<i32, String> {
+pub(crate) async fn answer(state: &State, words: &[String]) -> Result<i32, String> {
     // Whatever stands behind `-c` or `-m` is no path of a script.
     let script = words.iter().take_while(|word| !["-c", "-m"].contains(&word.as_str()));
     match script.into_iter().find(|word| !word.starts_with('-')) {

@@ -16,10 +16,10 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 /// What a process has printed by a moment of its job, and whether that is all there will be. It only ever grows.
-pub type Text<'a> = &'a dyn Fn(f64) -> String;
+pub(crate) type Text<'a> = &'a dyn Fn(f64) -> String;
 
 /// Its part in a job.
-pub struct Part<'a> {
+pub(crate) struct Part<'a> {
     pub place: &'a Place,
     pub steps: Vec<Step>,
     /// What it does on its host, of so many that do.
@@ -33,7 +33,7 @@ pub struct Part<'a> {
 /// From a rank's death to the moment at which the others notice.
 const NOTICE: Duration = Duration::from_millis(1500);
 
-pub async fn live(life: &Life, part: Part<'_>) -> Result<i32, String> {
+pub(crate) async fn live(life: &Life, part: Part<'_>) -> Result<i32, String> {
     let Part { place, steps, local, mut counters, text, last } = part;
     let course = life.course();
     let node = course.nodes.iter().position(|node| *node == place.node);

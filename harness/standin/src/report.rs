@@ -17,12 +17,12 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// Tells a workload where the profiler around it wants its record.
-pub const RECORD: &str = "HARNESS_STANDIN_RECORD";
+pub(crate) const RECORD: &str = "HARNESS_STANDIN_RECORD";
 /// The last line.
 const END: &str = "end\n";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
+pub(crate) struct Seen {
     case: String,
     job: String,
     nodes: Vec<String>,
@@ -43,11 +43,11 @@ pub struct Seen {
 }
 
 /// The record of a process that goes on.
-pub struct Record(PathBuf);
+pub(crate) struct Record(PathBuf);
 
 impl Record {
     /// Nothing where there is no profiler around the process.
-    pub fn of_process(place: &Place, life: &Life, steps: Vec<Step>) -> Result<Option<Record>, String> {
+    pub(crate) fn of_process(place: &Place, life: &Life, steps: Vec<Step>) -> Result<Option<Record>, String> {
         let Some(path) = std::env::var_os(RECORD).map(PathBuf::from) else { return Ok(None) };
         let seen = Seen {
             case: place.case.clone(),
@@ -66,7 +66,7 @@ impl Record {
         Ok(Some(Record(path)))
     }
 
-    pub fn close(self) -> Result<(), String> {
+    pub(crate) fn close(self) -> Result<(), String> {
         let told = |error| format!("{}: {error}", self.0.display());
         let mut file = OpenOptions::new().append(true).open(&self.0).map_err(told)?;
         file.write_all(END.as_bytes()).map_err(told)
@@ -81,22 +81,22 @@ fn hooked() -> Option<Trigger> {
 
 impl Seen {
     /// By a profiler that was called so; from when to when, where that was told by hand.
-    pub fn by(self, switches: Vec<String>, collected_ns: Option<(i64, i64)>) -> Seen {
+    pub(crate) fn by(self, switches: Vec<String>, collected_ns: Option<(i64, i64)>) -> Seen {
         Seen { switches, collected_ns, ..self }
     }
 
-    pub fn text(&self, whole: bool) -> Result<String, String> {
+    pub(crate) fn text(&self, whole: bool) -> Result<String, String> {
         let json = serde_json::to_string(self).map_err(|error| format!("no record: {error}"))?;
         Ok(format!("{MARK} a stand-in for nsys made this report\n{json}\n{}", if whole { END } else { "" }))
     }
 
     /// Of a whole file alone.
-    pub fn read(path: &Path) -> Result<Seen, String> {
+    pub(crate) fn read(path: &Path) -> Result<Seen, String> {
         Seen::of(path, &|text| text.strip_suffix(END))
     }
 
     /// The same of a process that may go on.
-    pub fn so_far(path: &Path) -> Result<Seen, String> {
+    pub(crate) fn so_far(path: &Path) -> Result<Seen, String> {
         Seen::of(path, &|text| Some(text.strip_suffix(END).unwrap_or(text)))
     }
 
@@ -110,7 +110,7 @@ impl Seen {
     }
 
     /// The tables of an export, or nothing where the profiler saw nothing: its window was never open.
-    pub fn tables(&self, state: &State, tables: &[String]) -> Result<Option<Rc<NamedTables>>, String> {
+    pub(crate) fn tables(&self, state: &State, tables: &[String]) -> Result<Option<Rc<NamedTables>>, String> {
         let version = NsysVersion::parse(&state.nsys_version);
         let profile = Profile {
             nsys: "nsys".to_owned(),

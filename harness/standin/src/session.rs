@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::sleep;
 
-pub const VERBS: [&str; 4] = ["launch", "start", "stop", "shutdown"];
+pub(crate) const VERBS: [&str; 4] = ["launch", "start", "stop", "shutdown"];
 
 /// A program that has ended waits so long for a collection that is being stopped.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -39,7 +39,7 @@ struct Started {
     at_ns: i64,
 }
 
-pub async fn answer(state: &State, verb: &str, words: &[String]) -> Result<i32, String> {
+pub(crate) async fn answer(state: &State, verb: &str, words: &[String]) -> Result<i32, String> {
     let place = Place::of_process()?;
     let (switches, command) = switches(words);
     let name = value(&switches, &[if verb == "launch" { "--session-new" } else { "--session" }]);

@@ -46,7 +46,7 @@ fn devices(state: &State, node: &str) -> io::Result<()> {
 }
 
 /// `standin set-up FOLDER`.
-pub fn by_command(words: &[String]) -> i32 {
+pub(crate) fn by_command(words: &[String]) -> i32 {
     let [folder] = words else {
         eprintln!("standin: usage: standin set-up FOLDER, which holds `cluster.toml` and becomes {STATE}");
         return 2;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// The variable that names the folder. Without it the folder is the one above the folder of the program's own path.
 pub const STATE: &str = "HARNESS_STANDIN_STATE";
 
-pub struct State {
+pub(crate) struct State {
     pub folder: PathBuf,
     pub cluster: Cluster,
     /// The part of a workload's time that is lived through, and the seconds that it has at least.
@@ -81,7 +81,7 @@ const OF_SERVERS: [&str; 7] = [
 
 impl State {
     /// The folder that the environment names, or else the one in which the program lies.
-    pub fn find(call: &Call) -> Result<State, String> {
+    pub(crate) fn find(call: &Call) -> Result<State, String> {
         let named = std::env::var_os(STATE).map(PathBuf::from);
         let folder = named.or_else(|| Self::above(call)).ok_or_else(|| {
             format!(
@@ -109,7 +109,7 @@ impl State {
             .and_then(of)
     }
 
-    pub fn read(folder: &Path) -> Result<State, String> {
+    pub(crate) fn read(folder: &Path) -> Result<State, String> {
         let file = folder.join(FILE);
         let shown = file.display();
         let text = std::fs::read_to_string(&file).map_err(|error| format!("{shown}: {error}"))?;
@@ -139,17 +139,17 @@ impl State {
     }
 
     /// The seconds that a job of a case is lived through at least.
-    pub fn floor_s(&self, case: &str) -> f64 {
+    pub(crate) fn floor_s(&self, case: &str) -> f64 {
         self.case_floor_s.get(case).copied().unwrap_or(self.floor_s)
     }
 
     /// The tree of a host's devices, as the kernel would show it.
-    pub fn counters(&self, node: &str) -> PathBuf {
+    pub(crate) fn counters(&self, node: &str) -> PathBuf {
         self.folder.join("hosts").join(node)
     }
 
     /// What ails a node whatever runs there.
-    pub fn ails(&self, node: &str) -> Vec<Fault> {
+    pub(crate) fn ails(&self, node: &str) -> Vec<Fault> {
         self.cluster.faults_of("", &[node.to_owned()]).map(|fault| fault.fault.clone()).collect()
     }
 }

@@ -9,7 +9,7 @@ use super::world;
 use job::script::{Run, Step};
 use sim::work::Work;
 
-pub async fn answer(state: &State, program: &str, words: &[String]) -> Result<i32, String> {
+pub(crate) async fn answer(state: &State, program: &str, words: &[String]) -> Result<i32, String> {
     let place = Place::of_process()?;
     let met = if place.tasks > 1 { world::meet(state, &place).await? } else { world::alone(&place) };
     let nodes = place.nodes.clone().unwrap_or_else(|| world::nodes(&met.hosts));

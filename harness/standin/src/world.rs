@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 /// Who came, and when all go on.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Met {
+pub(crate) struct Met {
     /// Of each rank.
     pub hosts: Vec<String>,
     pub begin_ns: i64,
@@ -25,11 +25,11 @@ const LOOK: Duration = Duration::from_millis(20);
 const NOTICE_NS: i64 = 60_000_000;
 
 /// Alone, nobody is waited for.
-pub fn alone(place: &Place) -> Met {
+pub(crate) fn alone(place: &Place) -> Met {
     Met { hosts: vec![place.node.clone()], begin_ns: now_ns() }
 }
 
-pub async fn meet(state: &State, place: &Place) -> Result<Met, String> {
+pub(crate) async fn meet(state: &State, place: &Place) -> Result<Met, String> {
     let told = |error: io::Error| format!("where ranks meet: {error}");
     let key: String = sha256(place.start.as_bytes()).chars().take(16).collect();
     let worlds = state.folder.join("worlds");
@@ -72,13 +72,13 @@ fn come(folder: &Path, tasks: u32) -> bool {
 
 /// The machine's clock. Real servers and the sampler live by it, and a report must say when it was made.
 #[allow(clippy::disallowed_methods)]
-pub fn now_ns() -> i64 {
+pub(crate) fn now_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// The hosts in the order of their first rank.
-pub fn nodes(hosts: &[String]) -> Vec<String> {
+pub(crate) fn nodes(hosts: &[String]) -> Vec<String> {
     let mut nodes: Vec<String> = Vec::new();
     for host in hosts {
         if !nodes.contains(host) {

@@ -28,7 +28,7 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
 }
 
 /// The files that a process that was ended had not finished writing.
-pub fn unfinished(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub(crate) fn unfinished(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     walk(folder, true)
 }
 

@@ -7,10 +7,10 @@ use nix::fcntl::{Flock, FlockArg};
 use std::fs::File;
 use std::path::Path;
 
-pub type Held = Flock<File>;
+pub(crate) type Held = Flock<File>;
 
 /// Holds the folder of a run, where the file system knows of such things.
-pub fn hold(folder: &Path) -> Result<Option<Held>, StoreError> {
+pub(crate) fn hold(folder: &Path) -> Result<Option<Held>, StoreError> {
     let opened = File::open(folder).map_err(|error| StoreError::at(folder, error))?;
     match Flock::lock(opened, FlockArg::LockExclusiveNonblock) {
         Ok(held) => Ok(Some(held)),

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const KILL_AT: &str = "HARNESS_TEST_KILL_AT_WRITE";
 
 #[derive(Debug)]
-pub struct Appender {
+pub(crate) struct Appender {
     written: AtomicU64,
     kill_at: Option<u64>,
     /// A line is on the disk, not only in the machine's memory, before what it reports goes on.
@@ -28,12 +28,12 @@ impl Default for Appender {
 }
 
 impl Appender {
-    pub fn new(outlives_power: bool) -> Appender {
+    pub(crate) fn new(outlives_power: bool) -> Appender {
         let kill_at = std::env::var(KILL_AT).ok().and_then(|number| number.parse().ok());
         Appender { written: AtomicU64::new(0), kill_at, outlives_power }
     }
 
-    pub fn append<T: Serialize>(&self, path: &Path, entry: &T) -> Result<(), StoreError> {
+    pub(crate) fn append<T: Serialize>(&self, path: &Path, entry: &T) -> Result<(), StoreError> {
         let appended = (|| {
             let mut line = serde_json::to_vec(entry).map_err(io::Error::other)?;
             line.push(b'\n');
@@ -56,7 +56,7 @@ fn kill_this_process() {
 
 /// The lines that were written whole. A file that is not there has none. What was cut off at its end is taken away, so
 /// that what is appended next begins a line of its own.
-pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, StoreError> {
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, StoreError> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

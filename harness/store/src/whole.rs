@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 /// How the names of files begin that are not written to their end.
-pub const UNFINISHED: &str = ".part-";
+pub(crate) const UNFINISHED: &str = ".part-";
 
 const PRIVATE: u32 = 0o600;
 const PRIVATE_FOLDER: u32 = 0o700;
@@ -36,18 +36,18 @@ pub fn write_private_by(
 }
 
 /// A folder that must not be there yet.
-pub fn create_private(folder: &Path) -> io::Result<()> {
+pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
     private(false).create(folder)
 }
 
 /// For a file that is there already, or is made now and grows.
-pub fn private_file() -> fs::OpenOptions {
+pub(crate) fn private_file() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, PRIVATE);
     options
 }
 
-pub fn private(all: bool) -> fs::DirBuilder {
+pub(crate) fn private(all: bool) -> fs::DirBuilder {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(all).mode(PRIVATE_FOLDER);
     builder

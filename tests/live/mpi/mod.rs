@@ -22,7 +22,7 @@ const PROGRAMS: [&str; 10] = [
 ];
 
 /// Why there is none on this machine.
-pub fn absent() -> Option<&'static str> {
+pub(crate) fn absent() -> Option<&'static str> {
     let path = env::var_os("PATH").unwrap_or_default();
     let is_there = |program: &str| env::split_paths(&path).any(|folder| folder.join(program).is_file());
     (!is_there("mpicc") || !is_there("mpirun"))
@@ -31,7 +31,7 @@ pub fn absent() -> Option<&'static str> {
 
 /// Builds the programs into a folder, each under its name. In a case whose name begins with `kernels`, which a profiler
 /// looks at, the stand-in leaves after each what GPUs would have: MPI has none.
-pub fn build(folder: &Path, stand_ins: &StandIns) {
+pub(crate) fn build(folder: &Path, stand_ins: &StandIns) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/live/mpi/nccl_tests.c");
     let real = folder.join("real");
     fs::create_dir_all(&real).expect("made");

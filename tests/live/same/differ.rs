@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 #[derive(Debug, Default)]
-pub struct Seen {
+pub(super) struct Seen {
     /// By file, field and reason, how many files.
     pub told: BTreeMap<String, usize>,
     pub strange: BTreeSet<String>,
@@ -76,7 +76,7 @@ const OF_NODES: &[&str] = &[
     "versions.slurm",
 ];
 
-pub fn between(one: &Path, two: &Path) -> Seen {
+pub(super) fn between(one: &Path, two: &Path) -> Seen {
     let (first, second) = (files(one), files(two));
     let mut seen = Seen::default();
     for name in first.keys().chain(second.keys()).collect::<BTreeSet<_>>() {

@@ -12,12 +12,12 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use ways::{Asked, SHORT_S, Way};
 
-pub const FACTS: &[Fact] = &[
+pub(crate) const FACTS: &[Fact] = &[
     ("nccl_p5_ends_with_the_same_verdicts_over_all_of_them", healthy),
     ("a_dead_nic_and_a_slow_gpu_are_the_culprits_over_all_of_them", ill),
 ];
 
-pub fn tests() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Trial> {
     let facts = [FACTS, trainings::FACTS].concat();
     trials("same", &facts, slurm_cluster::absent().or(ssh::hosts::absent()))
 }

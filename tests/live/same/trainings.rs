@@ -6,7 +6,7 @@ use crate::fact::Fact;
 use crate::project::root;
 use std::fs;
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     ("fsdp_p5_with_fewer_steps_passes_over_a_real_slurm", fsdp),
     ("nemo_p5_with_fewer_steps_passes_over_a_real_slurm", nemo),
     ("a_window_that_the_watcher_makes_holds_its_steps_over_a_real_slurm_and_real_ssh", watched),

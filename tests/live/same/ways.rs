@@ -8,14 +8,14 @@ use crate::ssh::hosts::{Hosts, processes_with, wait_until};
 use std::fs;
 use std::thread;
 
-pub struct Way {
+pub(super) struct Way {
     pub name: &'static str,
     pub project: Project,
     pub ran: Ran,
 }
 
 /// What is run: a suite by name, with its text where it does not ship.
-pub struct Asked<'a> {
+pub(super) struct Asked<'a> {
     pub suite: &'a str,
     pub faults: &'a [&'a str],
     pub text: &'a str,
@@ -24,7 +24,7 @@ pub struct Asked<'a> {
 }
 
 /// Most of a job is not lived through.
-pub const SHORT_S: f64 = 0.8;
+pub(super) const SHORT_S: f64 = 0.8;
 
 const SEED: &str = "7";
 const NODES: &str = "n[1-4]";
@@ -32,7 +32,7 @@ const NODES: &str = "n[1-4]";
 const NSYS: &str = "nsys_version = \"2025.3.1\"\n";
 
 /// Pretend Slurm, pretend ssh, real Slurm, real ssh. The real ones run side by side.
-pub fn all(asked: &Asked<'_>) -> [Way; 4] {
+pub(super) fn all(asked: &Asked<'_>) -> [Way; 4] {
     thread::scope(|scope| {
         let slurm = scope.spawn(|| by_slurm(asked));
         let ssh = scope.spawn(|| by_ssh(asked));
@@ -57,7 +57,7 @@ fn pretended(asked: &Asked<'_>, via: &'static str) -> Way {
     Way { name: if via == "ssh" { "pretend ssh" } else { "pretend Slurm" }, project, ran }
 }
 
-pub fn by_slurm(asked: &Asked<'_>) -> Way {
+pub(super) fn by_slurm(asked: &Asked<'_>) -> Way {
     let project = project(asked);
     let programs = programs(asked);
     let cluster = Cluster::start(4);
@@ -71,7 +71,7 @@ pub fn by_slurm(asked: &Asked<'_>) -> Way {
     Way { name: "real Slurm", project, ran }
 }
 
-pub fn by_ssh(asked: &Asked<'_>) -> Way {
+pub(super) fn by_ssh(asked: &Asked<'_>) -> Way {
     let project = project(asked);
     let programs = programs(asked);
     let named = (1..=4).map(|nth| format!("Host n{nth}\n    HostName 127.0.11.{nth}\n"));
@@ -155,7 +155,7 @@ fn inventory(
 impl Way {
     /// Everything that is left says that nothing real made it.
     #[track_caller]
-    pub fn assert_marked(&self) {
+    pub(super) fn assert_marked(&self) {
         let name = self.name;
         let text = |path: &std::path::Path| fs::read_to_string(path).unwrap_or_default();
         assert!(self.ran.stdout.contains("SIMULATED"), "{name}: {}", self.ran.stdout);

@@ -6,7 +6,7 @@ use crate::fact::Fact;
 use crate::project::{Project, ran};
 use crate::slurm_cluster::Cluster;
 
-pub const FACTS: &[Fact] = &[(
+pub(super) const FACTS: &[Fact] = &[(
     "of_four_new_nodes_the_one_with_a_slow_nic_is_rejected_and_costs_nothing_more",
     of_four_new_nodes_the_one_with_a_slow_nic_is_rejected_and_costs_nothing_more,
 )];

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     ("what_tasks_read_of_sixty_four_reports_gives_the_bytes_of_one_machine", the_same_bytes),
     ("a_task_that_is_killed_or_cancelled_is_started_again", killed),
     ("a_task_that_is_lost_every_time_is_named_and_nothing_of_its_reports_is_told", lost),
@@ -36,7 +36,7 @@ fn bench() -> Bench {
 }
 
 /// Its nodes see this program, by which they read.
-pub fn reads(bench: &Bench) {
+pub(super) fn reads(bench: &Bench) {
     let file = bench.project.path().join("inventory/live.toml");
     let text = fs::read_to_string(&file).expect("an inventory");
     fs::write(&file, format!("{text}harness = \"{HARNESS}\"\n")).expect("written");
@@ -82,7 +82,7 @@ fn start(bench: &Bench, output: &str, on: &[&str]) -> Child {
     child
 }
 
-pub const ON_NODES: [&str; 4] = ["--analyze-on", "slurm", "--inventory", "live"];
+pub(super) const ON_NODES: [&str; 4] = ["--analyze-on", "slurm", "--inventory", "live"];
 
 fn ended(child: Child) -> Ran {
     ran(child.wait_with_output().expect("the harness ends"))
@@ -228,7 +228,7 @@ fn interrupted() {
 }
 
 /// A finished run of profiled cases, and its id.
-pub fn finished(bench: &Bench) -> String {
+pub(super) fn finished(bench: &Bench) -> String {
     let ran = bench.project.harness(&["--suite", "evidence-p5"]);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     bench

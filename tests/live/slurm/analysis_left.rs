@@ -9,7 +9,7 @@ use crate::project::{Ran, ran};
 use serde_json::Value;
 use std::fs;
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     ("what_a_killed_replay_left_of_its_analysis_is_ended_by_clean_and_nothing_of_others", of_a_replay),
     ("a_run_that_is_killed_while_tasks_read_its_reports_goes_on_to_the_verdicts_of_one_machine", of_a_run),
 ];

@@ -12,24 +12,24 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-pub struct Bench {
+pub(crate) struct Bench {
     pub cluster: Cluster,
     pub project: Project,
 }
 
 impl Bench {
     /// Four nodes, and the suite `live` of these cases.
-    pub fn new(cases: &str) -> Bench {
+    pub(crate) fn new(cases: &str) -> Bench {
         Bench::of(4, "", cases)
     }
 
     /// `reach`: more lines on how the nodes are reached.
-    pub fn of(nodes: u16, reach: &str, cases: &str) -> Bench {
+    pub(crate) fn of(nodes: u16, reach: &str, cases: &str) -> Bench {
         Bench::on(nodes, &[], reach, cases)
     }
 
     /// `lines`: more of them for slurm.conf.
-    pub fn on(nodes: u16, lines: &[&str], reach: &str, cases: &str) -> Bench {
+    pub(crate) fn on(nodes: u16, lines: &[&str], reach: &str, cases: &str) -> Bench {
         let bench = Bench { cluster: Cluster::start_with(nodes, lines), project: Project::new() };
         let folder = bench.folder();
         bench.project.write(
@@ -47,7 +47,7 @@ impl Bench {
     }
 
     /// The same with stand-ins for the programs of its nodes, `n1` and so on.
-    pub fn with(programs: &StandIns, nodes: u16, cases: &str) -> Bench {
+    pub(crate) fn with(programs: &StandIns, nodes: u16, cases: &str) -> Bench {
         let bench = Bench::of(nodes, "", cases);
         let (folder, state) = (bench.folder(), programs.state().display());
         let slurm = bench.cluster.first_on_path();
@@ -64,59 +64,59 @@ impl Bench {
         bench
     }
 
-    pub fn folder(&self) -> String {
+    pub(crate) fn folder(&self) -> String {
         self.project.path().display().to_string()
     }
 
     /// A program that suites call as `BENCH/bin/NAME`.
-    pub fn program(&self, name: &str, text: &str) {
+    pub(crate) fn program(&self, name: &str, text: &str) {
         let name = format!("bin/{name}");
         self.project.write(&name, &format!("#!/bin/bash\n{text}").replace("BENCH", &self.folder()));
         let path = self.project.path().join(name);
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("made executable");
     }
 
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.project.command(args);
         command.envs(self.cluster.variables());
         command
     }
 
-    pub fn run(&self) -> Ran {
+    pub(crate) fn run(&self) -> Ran {
         ended(self.start())
     }
 
     /// A run that goes on while the test does something to it.
-    pub fn start(&self) -> Running {
+    pub(crate) fn start(&self) -> Running {
         self.start_with(&RUN)
     }
 
-    pub fn start_with(&self, args: &[&str]) -> Running {
+    pub(crate) fn start_with(&self, args: &[&str]) -> Running {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         self.running(command)
     }
 
     /// A harness of one's own words.
-    pub fn running(&self, mut command: Command) -> Running {
+    pub(crate) fn running(&self, mut command: Command) -> Running {
         let run = Running(Some(command.spawn().expect("the harness starts")));
         self.cluster.script("own", &[&run.id().to_string()]);
         run
     }
 
     /// The file by which workloads tell that they run, or are told to go on.
-    pub fn has(&self, file: &str) -> bool {
+    pub(crate) fn has(&self, file: &str) -> bool {
         self.project.path().join(file).exists()
     }
 
     #[track_caller]
-    pub fn wait_for(&self, files: &[&str]) {
+    pub(crate) fn wait_for(&self, files: &[&str]) {
         until(&format!("{files:?}"), || files.iter().all(|file| self.has(file)).then_some(()));
     }
 
     /// Slurm's id of a job.
     #[track_caller]
-    pub fn id(&self, case: &str, job: &str) -> String {
+    pub(crate) fn id(&self, case: &str, job: &str) -> String {
         let listed = self.cluster.ask(&["squeue", "--noheader", "--states=all", "--format=%i %j"]);
         let name = format!(".{case}.{job}");
         let line = listed.lines().find(|line| line.trim_end().ends_with(&name));
@@ -126,7 +126,7 @@ impl Bench {
 
     /// The process that supervises a step on a node.
     #[track_caller]
-    pub fn daemon_of_step(&self, node: &str, step: &str) -> Pid {
+    pub(crate) fn daemon_of_step(&self, node: &str, step: &str) -> Pid {
         let name = format!("slurmstepd: [{step}]");
         until(&name, || {
             let listed = self.cluster.script("left", &[]);
@@ -138,14 +138,14 @@ impl Bench {
     }
 
     /// What the workload of a job of the only run has written to stderr so far.
-    pub fn stderr_of(&self, case: &str, job: &str) -> Option<String> {
+    pub(crate) fn stderr_of(&self, case: &str, job: &str) -> Option<String> {
         let run = fs::read_dir(self.project.path().join("shared")).ok()?.next()?.ok()?;
         fs::read_to_string(run.path().join(case).join(job).join("stderr")).ok()
     }
 
     /// Name, status and cause of every verdict on a case. Every assertion must have one.
     #[track_caller]
-    pub fn verdicts(&self, case: &str) -> Vec<String> {
+    pub(crate) fn verdicts(&self, case: &str) -> Vec<String> {
         let plan = self.project.json("plan.json");
         let cases = plan["cases"].as_array().expect("cases");
         let planned = cases.iter().find(|planned| planned["name"] == case).expect("the case was planned");
@@ -163,13 +163,13 @@ impl Bench {
     /// Takes down what the newest run has come to after a failure: its verdicts that are no pass, who is blamed, how many
     /// pass. Nothing may be left of it.
     #[track_caller]
-    pub fn came_to(&self, failure: &'static str, ran: &Ran, [verdict, culprit, others]: [&str; 3]) {
+    pub(crate) fn came_to(&self, failure: &'static str, ran: &Ran, [verdict, culprit, others]: [&str; 3]) {
         let seen = Row::seen(&self.project, ran, &self.cluster.what_is_left());
         table::note(failure, seen, &Row::new(verdict, culprit, others), ran);
     }
 
     /// The events of the newest run.
-    pub fn events(&self, name: &str) -> Vec<Value> {
+    pub(crate) fn events(&self, name: &str) -> Vec<Value> {
         let text = fs::read_to_string(self.project.latest().join("events.jsonl")).unwrap_or_default();
         // The last may be on its way.
         let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -177,23 +177,23 @@ impl Bench {
     }
 }
 
-pub const RUN: [&str; 4] = ["--suite", "live", "--inventory", "live"];
+pub(crate) const RUN: [&str; 4] = ["--suite", "live", "--inventory", "live"];
 
 /// A harness that runs. It ends with the test, should that fail before.
-pub struct Running(Option<Child>);
+pub(crate) struct Running(Option<Child>);
 
 impl Running {
-    pub fn id(&self) -> i32 {
+    pub(crate) fn id(&self) -> i32 {
         let child = self.0.as_ref().expect("a child");
         i32::try_from(child.id()).expect("a process id")
     }
 
-    pub fn is_over(&mut self) -> bool {
+    pub(crate) fn is_over(&mut self) -> bool {
         self.0.as_mut().expect("a child").try_wait().expect("a child").is_some()
     }
 
     /// By force, as a machine that is switched off does.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.0.take() {
             let _ = child.kill();
             let _ = child.wait();
@@ -208,14 +208,14 @@ impl Drop for Running {
 }
 
 /// What a run that was started has come to.
-pub fn ended(mut run: Running) -> Ran {
+pub(crate) fn ended(mut run: Running) -> Ran {
     let child = run.0.take().expect("a child");
     ran(child.wait_with_output().expect("the harness ends"))
 }
 
 /// Asks until it is there; a minute at most.
 #[track_caller]
-pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let from = Instant::now();
     loop {
         if let Some(found) = look() {
@@ -227,7 +227,7 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// A case of commands, which asserts that each ends with 0.
-pub fn case(name: &str, placement: &str, program: &str, more: &str) -> String {
+pub(crate) fn case(name: &str, placement: &str, program: &str, more: &str) -> String {
     format!(
         "[[case]]\nname = \"{name}\"\nplacement = {placement}\nqueue_limit_s = 20\n\
          workload = {{ kind = \"command\", program = \"BENCH/bin/{program}\" }}\nrecipes = [\"command\"]\n{more}\n\

@@ -6,7 +6,8 @@ use crate::fact::Fact;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-pub const FACTS: &[Fact] = &[("a_prolog_longer_than_the_time_limit_is_no_hang_of_a_node", slow_prolog)];
+pub(super) const FACTS: &[Fact] =
+    &[("a_prolog_longer_than_the_time_limit_is_no_hang_of_a_node", slow_prolog)];
 
 fn slow_prolog() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -5,7 +5,7 @@ use crate::fact::Fact;
 use crate::project::{Ran, ran};
 use std::time::{Duration, Instant};
 
-pub const FACTS: &[Fact] = &[(
+pub(super) const FACTS: &[Fact] = &[(
     "an_inventory_is_discovered_without_the_nodes_that_take_no_jobs",
     an_inventory_is_discovered_without_the_nodes_that_take_no_jobs,
 )];

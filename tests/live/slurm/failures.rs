@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use std::fs;
 use std::time::Duration;
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     ("a_job_that_somebody_cancels_is_an_error_of_its_own_alone", cancelled),
     ("a_step_that_somebody_cancels_is_no_failure_of_its_node", step_cancelled),
     ("a_step_that_srun_stops_waiting_for_is_no_success", step_given_up),

@@ -6,7 +6,7 @@ use crate::fact::Fact;
 use crate::project::HARNESS;
 use std::fs;
 
-pub const FACTS: &[Fact] =
+pub(super) const FACTS: &[Fact] =
     &[("a_harness_inside_an_allocation_probes_and_measures_other_nodes", inside_an_allocation)];
 
 fn inside_an_allocation() {

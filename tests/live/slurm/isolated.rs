@@ -9,7 +9,7 @@ use crate::slurm_cluster::Cluster;
 use std::collections::BTreeSet;
 use std::fs;
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     (
         "one_slow_nic_among_eight_nodes_is_named_and_nobody_else_is",
         one_slow_nic_among_eight_nodes_is_named_and_nobody_else_is,

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
-pub const FACTS: &[Fact] = &[(
+pub(super) const FACTS: &[Fact] = &[(
     "a_harness_that_is_killed_at_twenty_moments_judges_all_once_and_runs_no_job_twice",
     killed_at_twenty_moments,
 )];

@@ -6,7 +6,7 @@ use crate::planted::{CORE, TOKEN, assert_found_nowhere, files};
 use crate::project::ran;
 use std::fs;
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     ("a_planted_token_reaches_every_task_and_is_found_nowhere_in_the_run", planted),
     ("what_a_killed_harness_left_in_the_queue_and_on_nodes_is_ended_by_clean", left),
 ];

@@ -5,7 +5,7 @@ use crate::fact::Fact;
 use crate::ssh::hosts::Hosts;
 use std::process::Stdio;
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     ("a_login_host_asks_slurm_where_this_machine_cannot", a_login_host_asks_slurm_where_this_machine_cannot),
     (
         "a_login_host_that_is_away_is_told_and_blames_no_node",

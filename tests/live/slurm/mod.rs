@@ -4,7 +4,7 @@
 mod accepted;
 mod analysis;
 mod analysis_left;
-pub mod bench;
+pub(crate) mod bench;
 mod configuring;
 mod discover;
 mod failures;
@@ -24,11 +24,11 @@ use crate::slurm_cluster;
 use crate::ssh::hosts;
 use libtest_mimic::Trial;
 
-pub fn nightly() -> Vec<Trial> {
+pub(crate) fn nightly() -> Vec<Trial> {
     crate::fact::nightly(mpi::NIGHTLY, slurm_cluster::absent().or_else(mpi::absent))
 }
 
-pub fn tests() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Trial> {
     let facts: Vec<Fact> = [
         whole::FACTS,
         failures::FACTS,

@@ -10,19 +10,20 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Twenty-seven cases, some minutes.
-pub const NIGHTLY: &[Fact] = &[("every_kind_of_case_of_nccl_p5_passes_without_gres_over_open_mpi", healthy)];
+pub(super) const NIGHTLY: &[Fact] =
+    &[("every_kind_of_case_of_nccl_p5_passes_without_gres_over_open_mpi", healthy)];
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     ("wrong_data_of_one_node_fails_and_the_node_is_named", wrong_data),
     ("an_mpi_that_does_not_start_blames_no_node", mpi_does_not_start),
 ];
 
 /// What needs no MPI.
-pub const WITHOUT_MPI: &[Fact] =
+pub(super) const WITHOUT_MPI: &[Fact] =
     &[("a_request_for_gpus_that_sbatch_refuses_blames_no_node", sbatch_refuses_gpus)];
 
 /// Why programs that MPI wires cannot run behind this Slurm.
-pub fn absent() -> Option<&'static str> {
+pub(super) fn absent() -> Option<&'static str> {
     if slurm_cluster::has_own_root() {
         return Some("Slurm's PMIx plugin has its library's path compiled in, which is not the tree's");
     }

@@ -5,7 +5,7 @@ use crate::fact::Fact;
 use crate::project::ran;
 use serde_json::Value;
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     ("nodes_of_a_slurm_cluster_tell_what_they_are", nodes_tell),
     ("a_node_in_use_is_not_waited_for_and_not_said_to_be_bad", in_use),
     ("a_node_that_slurm_has_drained_is_left_out_by_name", drained),

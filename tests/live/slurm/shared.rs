@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     ("jobs_that_share_allocations_end_as_they_do_alone", alike),
     ("a_job_that_hangs_in_an_allocation_leaves_it_to_the_others", hangs),
     ("an_allocation_that_somebody_cancels_takes_those_with_it_that_had_not_ended", cancelled),

@@ -7,7 +7,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use std::fs;
 use std::time::Duration;
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     (
         "a_suite_ends_with_its_verdicts_and_names_the_node_that_failed",
         a_suite_ends_with_its_verdicts_and_names_the_node_that_failed,
@@ -23,7 +23,7 @@ pub const FACTS: &[Fact] = &[
 ];
 
 /// What rank 0 of nccl-tests prints; the others print nothing.
-pub const ALL_REDUCE: &str = r##"
+pub(super) const ALL_REDUCE: &str = r##"
 [[ $SLURM_PROCID == 0 ]] || exit 0
 echo "# nThread 1 nGpus 1 minBytes 1073741824 maxBytes 1073741824 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0"
 echo "#"

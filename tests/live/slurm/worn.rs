@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     ("a_full_disk_of_a_node_fails_what_writes_there_and_nothing_else", disk_full),
     ("a_shared_folder_that_is_full_is_an_error_and_no_nodes_fault", folder_full),
     ("a_report_that_was_cut_off_is_inconclusive_and_its_node_is_named", report_cut),

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-pub struct Cluster {
+pub(crate) struct Cluster {
     state: PathBuf,
 }
 
@@ -21,12 +21,12 @@ const OTHERS: [&str; 4] = ["munged", "unshare", "nsenter", "mountpoint"];
 const ROOT: &str = "HARNESS_TEST_SLURM_ROOT";
 
 /// Whether Slurm is that of a tree of its own.
-pub fn has_own_root() -> bool {
+pub(crate) fn has_own_root() -> bool {
     std::env::var_os(ROOT).is_some_and(|root| !root.is_empty())
 }
 
 /// Why there can be none on this machine.
-pub fn absent() -> Option<&'static str> {
+pub(crate) fn absent() -> Option<&'static str> {
     if fs::metadata("/proc/self").map_or(true, |process| process.uid() != 0) {
         return Some("a Slurm cluster is started by root alone");
     }
@@ -53,12 +53,12 @@ static PORTS: Mutex<u16> = Mutex::new(0);
 
 impl Cluster {
     /// Nodes `n1` to `nN`.
-    pub fn start(nodes: u16) -> Cluster {
+    pub(crate) fn start(nodes: u16) -> Cluster {
         Cluster::start_with(nodes, &[])
     }
 
     /// The same with more lines for slurm.conf, or `no-gres` for a Slurm that knows of no GPUs.
-    pub fn start_with(nodes: u16, lines: &[&str]) -> Cluster {
+    pub(crate) fn start_with(nodes: u16, lines: &[&str]) -> Cluster {
         // Sockets lie in it, and their paths are short: wherever else temporary files go.
         let state = tempfile::Builder::new().prefix("slurm-").tempdir_in("/tmp").expect("a folder").keep();
         let cluster = Cluster { state };
@@ -71,23 +71,23 @@ impl Cluster {
     }
 
     /// By these every client of Slurm is this cluster's and finds it, and no other.
-    pub fn variables(&self) -> [(&'static str, String); 2] {
+    pub(crate) fn variables(&self) -> [(&'static str, String); 2] {
         let path = std::env::var("PATH").unwrap_or_default();
         [("SLURM_CONF", self.configuration()), ("PATH", format!("{}{path}", self.first_on_path()))]
     }
 
-    pub fn configuration(&self) -> String {
+    pub(crate) fn configuration(&self) -> String {
         self.state.join("slurm.conf").display().to_string()
     }
 
     /// What stands before all else in a PATH: the clients, where they are not the machine's. It ends with a colon.
-    pub fn first_on_path(&self) -> String {
+    pub(crate) fn first_on_path(&self) -> String {
         if has_own_root() { format!("{}/bin:", self.state.display()) } else { String::new() }
     }
 
     /// Says a verb to `cluster`.
     #[track_caller]
-    pub fn script(&self, verb: &str, words: &[&str]) -> String {
+    pub(crate) fn script(&self, verb: &str, words: &[&str]) -> String {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/live/slurm_cluster/cluster");
         let mut command = Command::new("bash");
         command.arg(script).arg(verb).arg(&self.state).args(words);
@@ -96,14 +96,14 @@ impl Cluster {
 
     /// What a client of Slurm prints.
     #[track_caller]
-    pub fn ask(&self, argv: &[&str]) -> String {
+    pub(crate) fn ask(&self, argv: &[&str]) -> String {
         // Looked up in the PATH that the child gets.
         let mut command = Command::new("env");
         said(command.args(argv).envs(self.variables()), argv[0])
     }
 
     #[track_caller]
-    pub fn assert_nothing_is_left(&self) {
+    pub(crate) fn assert_nothing_is_left(&self) {
         let left = self.what_is_left();
         assert!(left.is_empty(), "left:\n{left}");
     }
@@ -111,7 +111,7 @@ impl Cluster {
     /// The jobs in the queue and the processes on nodes, one to a line. Asked again and again, since Slurm lets the last
     /// processes of a job end in their own time.
     #[track_caller]
-    pub fn what_is_left(&self) -> String {
+    pub(crate) fn what_is_left(&self) -> String {
         let from = Instant::now();
         loop {
             let queue = self.ask(&["squeue", "--noheader", "--format=job %i %j %T %N"]);

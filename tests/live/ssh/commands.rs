@@ -10,7 +10,7 @@ use proptest::test_runner::{Config, TestRunner};
 use std::time::Duration;
 use tokio::time::Instant;
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     ("commands_end_as_they_end_on_the_node", commands_end_as_they_end_on_the_node),
     ("what_a_login_shell_prints_is_no_output_of_a_command", what_a_login_shell_prints_is_no_output),
     ("output_is_bounded_and_says_so", output_is_bounded_and_says_so),
@@ -20,11 +20,11 @@ pub const FACTS: &[Fact] = &[
     ("a_crowded_jump_host_lets_all_in_by_and_by", a_crowded_jump_host_lets_all_in_by_and_by),
 ];
 
-pub fn host(name: &str) -> Host {
+pub(super) fn host(name: &str) -> Host {
     Host::Node(name.to_owned())
 }
 
-pub async fn exec(reach: &OpenSsh, name: &str, argv: &[&str]) -> Result<Answer, ReachError> {
+pub(super) async fn exec(reach: &OpenSsh, name: &str, argv: &[&str]) -> Result<Answer, ReachError> {
     reach.exec(&host(name), &Command::new(argv.iter().copied(), Duration::from_secs(60))).await
 }
 
@@ -90,7 +90,7 @@ fn output_is_bounded_and_says_so() {
 }
 
 /// Any text without a zero byte, more often than not of what means something to a shell.
-pub fn text() -> impl Strategy<Value = String> {
+pub(super) fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[ -~]{0,20}",
         "[-'\"$`\\\\!*?~#;&|<>(){}\\[\\]=%^ \\n\\t\\r]{0,12}",

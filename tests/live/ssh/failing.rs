@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 use tokio::time::Instant;
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     ("an_unknown_key_is_refused_with_the_line_that_adds_it", an_unknown_key_is_refused_with_its_line),
     ("a_key_that_changed_is_refused_with_its_place", a_key_that_changed_is_refused_with_its_place),
     ("a_host_that_takes_no_key_is_refused_without_a_question", a_host_that_takes_no_key_is_refused),

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     ("files_go_and_come_whole", files_go_and_come_whole),
     ("a_put_that_broke_off_goes_on_where_it_was", a_put_that_broke_off_goes_on_where_it_was),
     ("a_fetch_that_broke_off_goes_on_where_it_was", a_fetch_that_broke_off_goes_on_where_it_was),

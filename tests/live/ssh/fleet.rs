@@ -8,7 +8,7 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-pub const NIGHTLY: &[Fact] =
+pub(super) const NIGHTLY: &[Fact] =
     &[("sixty_four_hosts_lose_no_job_on_a_busy_machine", sixty_four_hosts_lose_no_job_on_a_busy_machine)];
 
 /// Processes that do nothing as fast as they can; they end with this.

@@ -18,15 +18,15 @@ use tempfile::TempDir;
 const SSHD: &str = "/usr/sbin/sshd";
 
 /// Why no such server can be started here.
-pub fn absent() -> Option<&'static str> {
+pub(crate) fn absent() -> Option<&'static str> {
     (!Path::new(SSHD).exists()).then_some("no sshd here: apt-get install openssh-server")
 }
 
-pub fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|facts| facts.uid() == 0)
 }
 
-pub struct Hosts {
+pub(crate) struct Hosts {
     folder: TempDir,
     port: u16,
     sshds: Mutex<Vec<Option<Child>>>,
@@ -34,12 +34,12 @@ pub struct Hosts {
 
 impl Hosts {
     /// Hosts `h1` to `hN`.
-    pub fn start(many: usize) -> Hosts {
+    pub(crate) fn start(many: usize) -> Hosts {
         Hosts::start_with(many, &[], "")
     }
 
     /// The same, with lines of one's own for each sshd and for ssh, which take the first word on anything.
-    pub fn start_with(many: usize, sshd: &[&str], ssh: &str) -> Hosts {
+    pub(crate) fn start_with(many: usize, sshd: &[&str], ssh: &str) -> Hosts {
         let folder = tempfile::Builder::new().prefix("sshds-").tempdir().expect("a folder");
         // The port is free on the first address, and the others have nobody else.
         let port =
@@ -66,32 +66,32 @@ impl Hosts {
         hosts
     }
 
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         (1..=self.sshds.lock().expect("whole").len()).map(|nth| format!("h{nth}")).collect()
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
-    pub fn way(&self) -> Way {
+    pub(crate) fn way(&self) -> Way {
         Way { config: Some(self.path("ssh_config").display().to_string()), ..Way::default() }
     }
 
-    pub fn reach(&self) -> OpenSsh {
+    pub(crate) fn reach(&self) -> OpenSsh {
         OpenSsh::new(self.way(), 1, FANOUT).expect("a folder")
     }
 
     /// An inventory of these hosts, whose jobs lie in a folder here.
-    pub fn inventory(&self, more: &str) -> String {
+    pub(crate) fn inventory(&self, more: &str) -> String {
         let nodes = nodeset::fold(&self.names());
         let config = self.path("ssh_config");
         let shared = self.path("shared");
@@ -142,7 +142,7 @@ impl Hosts {
     }
 
     /// Starts the sshd of a host, or starts it again.
-    pub fn up(&self, nth: usize) {
+    pub(crate) fn up(&self, nth: usize) {
         let log = self.path(&format!("h{nth}.log"));
         let conf = self.path(&format!("h{nth}.conf"));
         let sshd =
@@ -163,7 +163,7 @@ impl Hosts {
         self.sshds.lock().expect("whole")[nth - 1] = Some(child);
     }
 
-    pub fn wait_for(&self, nth: usize) {
+    pub(crate) fn wait_for(&self, nth: usize) {
         let address = format!("127.0.11.{nth}:{}", self.port);
         let began = Instant::now();
         while TcpStream::connect(&address).is_err() {
@@ -173,7 +173,7 @@ impl Hosts {
     }
 
     /// Breaks every connection of a host; what they had started lives on, as after a real drop.
-    pub fn cut(&self, nth: usize) -> usize {
+    pub(crate) fn cut(&self, nth: usize) -> usize {
         let sshd = self.sshds.lock().expect("whole")[nth - 1].as_ref().map(Child::id);
         let connections = children(sshd.expect("it runs"));
         for process in &connections {
@@ -183,7 +183,7 @@ impl Hosts {
     }
 
     /// Bytes that the servers of a host's connections have read so far, from its disk and from the network.
-    pub fn sent(&self, nth: usize) -> u64 {
+    pub(crate) fn sent(&self, nth: usize) -> u64 {
         let sshd = self.sshds.lock().expect("whole")[nth - 1].as_ref().map(Child::id);
         let serves = |process: &i32| {
             fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.trim() == "sshd")
@@ -197,7 +197,7 @@ impl Hosts {
     }
 
     /// Ends a host's sshd and every process below it.
-    pub fn down(&self, nth: usize) {
+    pub(crate) fn down(&self, nth: usize) {
         let sshd = self.sshds.lock().expect("whole")[nth - 1].take();
         if let Some(mut sshd) = sshd {
             let below = descendants(sshd.id());
@@ -235,7 +235,7 @@ fn descendants(process: u32) -> Vec<i32> {
 }
 
 /// The processes whose command line holds a text, by their ids.
-pub fn processes_with(text: &str) -> Vec<(i32, String)> {
+pub(crate) fn processes_with(text: &str) -> Vec<(i32, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").expect("/proc").flatten() {
         let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
@@ -249,7 +249,7 @@ pub fn processes_with(text: &str) -> Vec<(i32, String)> {
 }
 
 /// Waits until something holds.
-pub fn wait_until(seconds: u64, what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(seconds: u64, what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < Duration::from_secs(seconds), "not within {seconds} s: {what}");
@@ -258,7 +258,7 @@ pub fn wait_until(seconds: u64, what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// Runs to its end what waits for the world.
-pub fn block<T>(work: impl Future<Output = T>) -> T {
+pub(crate) fn block<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(work)
 }

@@ -8,7 +8,7 @@ use crate::words::{Words, quoted, recorder, seeds};
 use std::fs;
 use std::process::Stdio;
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     ("a_planted_token_reaches_every_node_and_is_found_nowhere_in_the_run", planted),
     ("what_a_killed_harness_left_on_nodes_is_ended_by_clean", left),
     ("a_node_that_gives_no_answer_is_not_said_to_be_clean", silent),

@@ -6,7 +6,7 @@ use crate::project::Project;
 use serde_json::Value;
 use std::fs;
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     ("nodes_tell_what_they_are_over_one_connection_each", nodes_tell_what_they_are),
     ("a_dead_host_is_unknown_and_costs_the_others_no_probe", a_dead_host_is_unknown),
     ("a_node_without_one_of_its_nics_is_left_out_of_a_suite", a_node_without_a_nic_is_left_out),

@@ -9,7 +9,7 @@ use cluster::reach::{Host, Reach};
 use std::fs;
 use std::time::{Duration, Instant};
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     ("a_login_shell_that_refuses_is_left_out_with_its_own_words", a_login_shell_that_refuses_is_left_out),
     ("forced_commands_everywhere_end_the_run_before_it_begins", forced_commands_everywhere_end_the_run),
     ("what_is_printed_where_sftp_should_begin_is_reported", what_is_printed_instead_of_sftp_is_reported),

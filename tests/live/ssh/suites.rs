@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-pub const FACTS: &[Fact] = &[
+pub(crate) const FACTS: &[Fact] = &[
     ("a_suite_passes_and_leaves_nothing_behind", a_suite_passes_and_leaves_nothing_behind),
     ("a_dead_host_costs_its_own_verdicts_only", a_dead_host_costs_its_own_verdicts_only),
     ("a_connection_that_breaks_while_a_job_runs_costs_nothing", a_connection_that_breaks_costs_nothing),
@@ -22,7 +22,7 @@ pub const FACTS: &[Fact] = &[
 ];
 
 /// A bench of hosts and a project whose one suite runs `program`, a text for bash, on each of them.
-pub struct Bench {
+pub(crate) struct Bench {
     pub hosts: Hosts,
     pub project: Project,
 }
@@ -35,7 +35,7 @@ impl Bench {
     }
 
     /// `more` are further lines of each case.
-    pub fn of(hosts: Hosts, placements: &[&str], program: &str, more: &str) -> Bench {
+    pub(crate) fn of(hosts: Hosts, placements: &[&str], program: &str, more: &str) -> Bench {
         let bench = Bench { hosts, project: Project::new() };
         bench.project.write("inventory/live.toml", &bench.hosts.inventory("lease_s = 30"));
         let mut suite = "instance = \"p5\"\nabout = \"over real ssh\"\n".to_owned();
@@ -50,12 +50,12 @@ impl Bench {
         bench
     }
 
-    pub fn start(&self) -> Child {
+    pub(crate) fn start(&self) -> Child {
         self.project.command(&ARGS).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts")
     }
 
     /// Writes its process id, and waits to be told to go on.
-    pub fn program_that_waits(folder: &str) -> String {
+    pub(crate) fn program_that_waits(folder: &str) -> String {
         format!(
             "echo $$ >> {folder}/pid.$HARNESS_NODE; until [ -e {folder}/go ]; do sleep 0.1; done; echo went on"
         )
@@ -75,7 +75,7 @@ impl Bench {
 
     /// Takes down what the newest run has come to after a failure. Nothing may be left of it.
     #[track_caller]
-    pub fn came_to(&self, failure: &'static str, ran: &Ran, [verdict, culprit, others]: [&str; 3]) {
+    pub(crate) fn came_to(&self, failure: &'static str, ran: &Ran, [verdict, culprit, others]: [&str; 3]) {
         let began = Instant::now();
         while !self.is_quiet() && began.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(Duration::from_millis(100));
@@ -84,7 +84,7 @@ impl Bench {
         table::note(failure, seen, &Row::new(verdict, culprit, others), ran);
     }
 
-    pub fn told_quiet(&self, within_s: u64) {
+    pub(crate) fn told_quiet(&self, within_s: u64) {
         let shared = self.hosts.path("shared").display().to_string();
         wait_until(within_s, &format!("nothing is left: {:?}", processes_with(&shared)), || self.is_quiet());
     }
@@ -177,7 +177,7 @@ fn waiting(many: usize) -> (Bench, String) {
 }
 
 /// The folder in which jobs tell that they run, which goes with the test.
-pub struct Folder(pub String);
+pub(crate) struct Folder(pub String);
 
 impl Drop for Folder {
     fn drop(&mut self) {
@@ -185,7 +185,7 @@ impl Drop for Folder {
     }
 }
 
-pub fn pids_in(folder: &str, many: usize) -> Vec<i32> {
+pub(crate) fn pids_in(folder: &str, many: usize) -> Vec<i32> {
     let mut pids = Vec::new();
     wait_until(60, "the jobs run", || {
         let text = |nth: usize| fs::read_to_string(format!("{folder}/pid.h{nth}")).unwrap_or_default();
@@ -244,7 +244,7 @@ fn what_a_killed_run_started_ends_by_its_lease() {
 }
 
 /// The most memory that a process has had.
-pub fn peak_kib(status: &str) -> Option<u64> {
+pub(crate) fn peak_kib(status: &str) -> Option<u64> {
     let text = fs::read_to_string(status).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix(" kB")?.trim().parse().ok()

@@ -10,7 +10,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::time::Duration;
 
-pub const FACTS: &[Fact] = &[
+pub(super) const FACTS: &[Fact] = &[
     ("a_server_that_is_killed_while_a_job_runs_costs_nothing", server_killed_mid_command),
     ("a_server_that_is_killed_while_a_file_is_fetched_costs_nothing", server_killed_mid_transfer),
     ("a_host_that_accepts_and_never_answers_costs_its_own_verdicts_only", silent_host),

@@ -5,7 +5,7 @@ use super::escapes;
 use super::shapes::{blank_lines, quote, wall};
 
 #[derive(Debug, Clone, Copy)]
-pub enum Body {
+pub(super) enum Body {
     /// All characters of a kind.
     Of(fn(u8) -> bool),
     /// To the quotation mark behind as many backslashes as the one that opened it.
@@ -36,7 +36,7 @@ const KEY_END: &[u8] = b"-----END ";
 
 impl Body {
     /// How many of the next bytes belong to it; none where it has ended. `rest` is long enough to see that.
-    pub fn eats(&mut self, rest: &[u8]) -> usize {
+    pub(super) fn eats(&mut self, rest: &[u8]) -> usize {
         let Some(first) = rest.first().copied() else { return 0 };
         let escape = escapes::length(rest);
         if escape > 0 {
@@ -68,7 +68,7 @@ impl Body {
     }
 
     /// What belongs to it of the next bytes, as far as `most`.
-    pub fn seen<'a>(&self, rest: &'a [u8], most: usize) -> &'a [u8] {
+    pub(super) fn seen<'a>(&self, rest: &'a [u8], most: usize) -> &'a [u8] {
         let mut body = *self;
         let mut end = 0;
         while end < most {
@@ -174,7 +174,7 @@ fn next_record(rest: &[u8]) -> usize {
 }
 
 /// What a launcher puts before a line, in brackets.
-pub fn prefix(rest: &[u8], opening: u8) -> usize {
+pub(super) fn prefix(rest: &[u8], opening: u8) -> usize {
     let closing = match opening {
         b'[' => b']',
         b'(' => b')',

@@ -6,7 +6,7 @@ use super::names::tells_nothing;
 use super::shapes::{Found, quote};
 
 /// A flag of a command that is given a password, at its first hyphen.
-pub fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
+pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
     if !before.last().is_some_and(|last| b" \t\"'".contains(last)) {
         return None;
     }
@@ -61,7 +61,7 @@ const FLAGS: [(&str, bool); 5] =
     [("-p", false), ("-a", false), ("-u", true), ("--user", true), ("--proxy-user", true)];
 
 /// `password X` behind `login NAME` or `machine NAME`.
-pub fn netrc(before: &[u8], rest: &[u8]) -> Option<Found> {
+pub(super) fn netrc(before: &[u8], rest: &[u8]) -> Option<Found> {
     let more = rest.strip_prefix(b"password")?;
     let blanks = more.iter().take(8).take_while(|byte| byte.is_ascii_whitespace()).count();
     let word_before = |text: &'_ [u8]| -> (usize, usize) {

@@ -1,7 +1,7 @@
 //! Known values as other programs encode them: base64 (also behind something else, as in `user:VALUE`), hexadecimal,
 //! with percent signs as in addresses, and with backslashes as shells and languages do.
 
-pub fn of(value: &str) -> Vec<String> {
+pub(super) fn of(value: &str) -> Vec<String> {
     let mut forms: Vec<String> = (0..3).map(|before| base64(value.as_bytes(), before)).collect();
     let whole = value.len() * 8;
     // At the very beginning and end nothing is shared with what stands beside it.
@@ -41,7 +41,7 @@ pub fn of(value: &str) -> Vec<String> {
 }
 
 /// In letters of ASCII alone, as JSON is written by Python.
-pub fn ascii(text: &str) -> String {
+pub(super) fn ascii(text: &str) -> String {
     let one = |c: char| match c {
         c if c.is_ascii() => c.to_string(),
         c => c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),

@@ -5,7 +5,7 @@
 const MOST: usize = 24;
 
 /// The length of the terminal's escape that begins here; 0 where none does.
-pub fn length(rest: &[u8]) -> usize {
+pub(super) fn length(rest: &[u8]) -> usize {
     let intro = match rest.first() {
         Some(0x1b) => 1,
         Some(b'\\') => {
@@ -40,7 +40,7 @@ pub fn length(rest: &[u8]) -> usize {
 const WORDS: [&[u8]; 4] = [b"u001b", b"x1b", b"033", b"e"];
 
 /// What stands before the terminal's escape at the end of `before`, if one is there.
-pub fn before_escape(before: &[u8]) -> Option<&[u8]> {
+pub(super) fn before_escape(before: &[u8]) -> Option<&[u8]> {
     let [head @ .., last] = before else { return None };
     let opens = match head.last()? {
         b'(' | b')' => head.len() - 1,
@@ -69,7 +69,7 @@ pub fn before_escape(before: &[u8]) -> Option<&[u8]> {
 }
 
 /// Whether the last letters of `before` are part of an escape, so that a word may begin behind them.
-pub fn ends_in_escape(before: &[u8]) -> bool {
+pub(super) fn ends_in_escape(before: &[u8]) -> bool {
     match before {
         [.., b'\\', b'n' | b't' | b'r'] => true,
         [.., b'\\', b'u', b'0', b'0', a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => true,
@@ -79,7 +79,7 @@ pub fn ends_in_escape(before: &[u8]) -> bool {
 }
 
 /// The length of a line's end, as a byte or as JSON and shells write it; 0 where there is none.
-pub fn line_break(rest: &[u8]) -> usize {
+pub(super) fn line_break(rest: &[u8]) -> usize {
     match rest {
         [b'\r', b'\n', ..] => 2,
         [b'\n', ..] => 1,

@@ -65,12 +65,12 @@ pub fn is_secret_name(name: &str) -> Option<bool> {
 }
 
 /// Whether a parameter of an address signs it.
-pub fn is_signature(name: &str) -> bool {
+pub(super) fn is_signature(name: &str) -> bool {
     words(name.as_bytes()).last().is_some_and(|last| SIGNATURES.contains(&last.as_str()))
 }
 
 /// Whether a secret name is that of a header, whose value goes to the end of its line.
-pub fn is_header(name: &str) -> bool {
+pub(super) fn is_header(name: &str) -> bool {
     let words = words(name.as_bytes());
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
     has("AUTHORIZATION") || has("COOKIE") || (words.len() > 1 && words[0] == "X" && !name.contains('_'))
@@ -108,7 +108,7 @@ fn words(name: &[u8]) -> Vec<String> {
 }
 
 /// What stands for a value without being one.
-pub fn tells_nothing(value: &[u8]) -> bool {
+pub(super) fn tells_nothing(value: &[u8]) -> bool {
     const NONE: [&str; 6] = ["null", "none", "nil", "true", "false", "unset"];
     let is_none = |word: &str| value.eq_ignore_ascii_case(word.as_bytes());
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
@@ -123,7 +123,7 @@ pub fn tells_nothing(value: &[u8]) -> bool {
         || NONE.iter().any(|word| is_none(word))
 }
 
-pub fn is_number(value: &[u8]) -> bool {
+pub(super) fn is_number(value: &[u8]) -> bool {
     value.len() < 16 && value.iter().all(|byte| byte.is_ascii_digit() || b".,eE+-%".contains(byte))
 }
 

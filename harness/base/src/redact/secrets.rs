@@ -72,7 +72,7 @@ impl Secrets {
 
 /// Whether a value of the environment can be looked for everywhere: not a path, a word or a number, which stand in many a
 /// text without being secret there.
-pub fn is_unmistakable(value: &str) -> bool {
+pub(super) fn is_unmistakable(value: &str) -> bool {
     value.len() >= 8
         && !value.starts_with(['/', '~', '.', '$'])
         && !value.contains(char::is_whitespace)

@@ -8,7 +8,7 @@ use super::{commands, escapes};
 
 /// A secret that begins at the place that was looked at: so many bytes stay, so many go, and what belongs to `body` goes
 /// with them.
-pub struct Found {
+pub(super) struct Found {
     pub keep: usize,
     pub skip: usize,
     pub body: Option<Body>,
@@ -58,12 +58,12 @@ const ADDRESSES: [&str; 3] =
 
 const LONGEST_NAME: usize = 128;
 /// A name, what parts it from its value, and as much of the value as must be seen.
-pub const LOOKS_AHEAD: usize = 1024;
+pub(super) const LOOKS_AHEAD: usize = 1024;
 /// So much of what lies before is looked at.
-pub const LOOKS_BACK: usize = 256;
+pub(super) const LOOKS_BACK: usize = 256;
 
 /// What begins at the first byte of `rest`, where that is the beginning of something.
-pub fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
+pub(super) fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
     let first = *rest.first()?;
     if !may_begin(before, first) {
         return None;
@@ -79,7 +79,7 @@ pub fn at(before: &[u8], rest: &[u8]) -> Option<Found> {
 }
 
 /// Whether anything can begin at a byte, by what stands before it.
-pub fn may_begin(before: &[u8], byte: u8) -> bool {
+pub(super) fn may_begin(before: &[u8], byte: u8) -> bool {
     matches!(byte, b'-' | b':')
         || ((byte.is_ascii_alphabetic() || byte == b'_')
             && (!before.last().copied().is_some_and(is_word) || escapes::ends_in_escape(before)))
@@ -370,7 +370,7 @@ fn is_encoded(text: &[u8]) -> bool {
 }
 
 /// The length of what parts two cells of a table.
-pub fn wall(rest: &[u8]) -> usize {
+pub(super) fn wall(rest: &[u8]) -> usize {
     match rest {
         [b'|', ..] => 1,
         [0xe2, 0x94, 0x82 | 0x83, ..] => 3,
@@ -405,7 +405,7 @@ fn opens_list(rest: &[u8]) -> usize {
 }
 
 /// Blanks and ends of lines, in whatever form.
-pub fn blank_lines(rest: &[u8]) -> usize {
+pub(super) fn blank_lines(rest: &[u8]) -> usize {
     let mut at = 0;
     while at < MOST_GAP {
         match (escapes::line_break(&rest[at..]), rest.get(at)) {
@@ -418,7 +418,7 @@ pub fn blank_lines(rest: &[u8]) -> usize {
 }
 
 /// A quotation mark, behind so many backslashes.
-pub fn quote(bytes: &[u8]) -> Option<(usize, u8)> {
+pub(super) fn quote(bytes: &[u8]) -> Option<(usize, u8)> {
     let slashes = count(bytes, |byte| byte == b'\\', 16);
     bytes.get(slashes).copied().filter(|byte| matches!(byte, b'"' | b'\'')).map(|mark| (slashes, mark))
 }

@@ -8,7 +8,7 @@ use super::known::Known;
 use super::shapes::{self, LOOKS_AHEAD, LOOKS_BACK};
 
 /// What stands where a secret stood.
-pub const INSTEAD: &[u8] = b"[redacted]";
+pub(super) const INSTEAD: &[u8] = b"[redacted]";
 
 /// What is put in the place of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,7 +15,12 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// An argument list has its limits.
 const AT_ONCE: usize = 200;
 
-pub async fn look(jobs: &Jobs, gone: &BTreeMap<String, String>, reach: &dyn Reach, cleaned: &mut Cleaned) {
+pub(super) async fn look(
+    jobs: &Jobs,
+    gone: &BTreeMap<String, String>,
+    reach: &dyn Reach,
+    cleaned: &mut Cleaned,
+) {
     let ids: Vec<&str> = gone.keys().map(String::as_str).collect();
     for ids in ids.chunks(AT_ONCE) {
         let mut going = Vec::new();

@@ -13,7 +13,12 @@ const AT_ONCE: usize = 100;
 /// Asking processes to end, ending them, and what lies around that.
 const END_LIMIT: Duration = Duration::from_secs(90);
 
-pub async fn ask(reach: &dyn Reach, host: &Host, verb: &str, jobs: &[&Job]) -> Result<Vec<Left>, String> {
+pub(super) async fn ask(
+    reach: &dyn Reach,
+    host: &Host,
+    verb: &str,
+    jobs: &[&Job],
+) -> Result<Vec<Left>, String> {
     let mut left = Vec::new();
     for jobs in jobs.chunks(AT_ONCE) {
         let node = match host {
@@ -33,7 +38,7 @@ pub async fn ask(reach: &dyn Reach, host: &Host, verb: &str, jobs: &[&Job]) -> R
 }
 
 /// The digest of a file that was put there before its job began.
-pub fn digest_of(file: &PlannedFile) -> Option<(String, String)> {
+pub(super) fn digest_of(file: &PlannedFile) -> Option<(String, String)> {
     let digest = match (&file.text, &file.sha256) {
         (Some(text), _) => sha256(text.as_bytes()),
         (None, digest) => digest.clone()?,
@@ -42,7 +47,12 @@ pub fn digest_of(file: &PlannedFile) -> Option<(String, String)> {
 }
 
 /// What lies under its own name and is not what was put there: a job that has not begun will not begin with it.
-pub async fn remove<'a>(plan: &Plan, jobs: &Jobs, reach: &dyn Reach, broken: impl Iterator<Item = &'a Left>) {
+pub(super) async fn remove<'a>(
+    plan: &Plan,
+    jobs: &Jobs,
+    reach: &dyn Reach,
+    broken: impl Iterator<Item = &'a Left>,
+) {
     for left in broken {
         let Some(job) = jobs.0.iter().find(|job| job.name == left.job) else { continue };
         let host = match (plan.launcher, job.nodes.first()) {

@@ -10,9 +10,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// What the queue is asked of the user's own, each job by its id. Name, folder and script last: they may hold anything.
-pub const JOBS: [&str; 5] = ["squeue", "--noheader", "--all", "--me", "--format=%i|%T|%N|%j|%Z|%o"];
+pub(super) const JOBS: [&str; 5] = ["squeue", "--noheader", "--all", "--me", "--format=%i|%T|%N|%j|%Z|%o"];
 /// The same of the user's own, each task by the id of its array.
-pub const OWN_ARRAYS: [&str; 5] = ["squeue", "--noheader", "--all", "--me", "--format=%F|%T|%N|%j|%Z|%o"];
+pub(super) const OWN_ARRAYS: [&str; 5] =
+    ["squeue", "--noheader", "--all", "--me", "--format=%F|%T|%N|%j|%Z|%o"];
 /// The same of everybody's, with the owner and the time of submission.
 const EVERYBODYS: [&str; 4] = ["squeue", "--noheader", "--all", "--format=%i|%u|%V|%j|%Z|%o"];
 /// Slurm gives the last processes of a job their own time to end, half a minute where nothing else is configured.
@@ -21,7 +22,7 @@ const PATIENCE_S: u64 = 60;
 const AT_ONCE: usize = 200;
 
 /// A line of the queue: a job's id, two fields as they were asked for, and the rest.
-pub struct Queued {
+pub(super) struct Queued {
     pub id: String,
     fields: [String; 2],
     /// Name, folder and script.
@@ -42,7 +43,7 @@ impl Queued {
 }
 
 /// What the queue has of the run.
-pub async fn look(
+pub(super) async fn look(
     jobs: &Jobs,
     recorded: &Recorded,
     reach: &dyn Reach,
@@ -142,7 +143,7 @@ async fn asked(question: &[&str], reach: &dyn Reach) -> Result<String, String> {
 }
 
 /// The user's own. A line that says nothing may be a job that nobody sees then.
-pub async fn listed(question: &[&str], reach: &dyn Reach) -> Result<Vec<Queued>, String> {
+pub(super) async fn listed(question: &[&str], reach: &dyn Reach) -> Result<Vec<Queued>, String> {
     let text = asked(question, reach).await?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let queued = lines.map(|line| {
@@ -159,7 +160,7 @@ async fn listed_ids(ids: &BTreeSet<String>, reach: &dyn Reach) -> Result<Vec<Que
 }
 
 /// Ends jobs that the queue told of, and waits until Slurm has seen the last of their processes.
-pub async fn end(ids: Vec<String>, question: &[&str], reach: &dyn Reach) {
+pub(super) async fn end(ids: Vec<String>, question: &[&str], reach: &dyn Reach) {
     for some in ids.chunks(AT_ONCE) {
         let argv = std::iter::once("scancel".to_owned()).chain(some.iter().cloned());
         // Whether it worked is seen by looking again.

@@ -17,7 +17,7 @@ const TABLE: &[u8] = b"PAR1";
 const SIGN_WITHIN: usize = 64 << 10;
 
 /// Takes one file of a job, and puts it under its name with `keep`. Until then it has none, and nothing of it stays.
-pub struct Arrival<'a> {
+pub(super) struct Arrival<'a> {
     store: &'a Store,
     path: PathBuf,
     content: Content<'a>,
@@ -32,22 +32,22 @@ enum Content<'a> {
 }
 
 /// A file at home, and how it begins there.
-pub struct Arrived {
+pub(super) struct Arrived {
     pub file: CollectedFile,
     pub head: Vec<u8>,
 }
 
 impl<'a> Arrival<'a> {
-    pub fn new(case: &PlannedCase, planned: &PlannedJob, name: &str, store: &'a Store) -> Arrival<'a> {
+    pub(super) fn new(case: &PlannedCase, planned: &PlannedJob, name: &str, store: &'a Store) -> Arrival<'a> {
         let path = store.raw(&case.name, &planned.name).join(name);
         Arrival { store, path, content: Content::Head(Vec::new()) }
     }
 
-    pub fn failed(&self, why: &str) -> StoreError {
+    pub(super) fn failed(&self, why: &str) -> StoreError {
         StoreError::other(&self.path, &why)
     }
 
-    pub fn keep(self, planned: &PlannedJob, expected: &ExpectedFile) -> Result<Arrived, StoreError> {
+    pub(super) fn keep(self, planned: &PlannedJob, expected: &ExpectedFile) -> Result<Arrived, StoreError> {
         let path = self.path.clone();
         let kept = self.written().and_then(|Written { part, of }| part.keep().map(|()| of));
         let home = kept.map_err(|error| StoreError::other(&path, &error))?;

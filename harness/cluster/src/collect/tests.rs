@@ -30,7 +30,7 @@ impl Reach for Files {
     }
 }
 
-pub fn case() -> PlannedCase {
+pub(super) fn case() -> PlannedCase {
     let expected =
         |name: &str, kind| ExpectedFile { name: name.into(), kind, node: None, part: None, rank: None };
     PlannedCase {
@@ -76,7 +76,7 @@ pub fn case() -> PlannedCase {
     }
 }
 
-pub fn ended(end: Ended) -> CaseJobs {
+pub(super) fn ended(end: Ended) -> CaseJobs {
     let record = JobRecord {
         name: "j".into(),
         handle: None,

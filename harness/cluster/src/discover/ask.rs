@@ -16,19 +16,19 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// From here on numbers, states and exit codes in JSON are what the text says.
 const JSON_FROM: (u32, u32) = (24, 11);
 
-pub struct Slurm {
+pub(super) struct Slurm {
     pub told: String,
     number: Option<(u32, u32)>,
 }
 
 /// The nodes that a reservation sets aside.
-pub struct Reserved {
+pub(super) struct Reserved {
     pub nodes: BTreeSet<String>,
     /// Why it does not hold now.
     pub is_not_active: Option<String>,
 }
 
-pub async fn version(reach: &dyn Reach) -> Result<Slurm, Failure> {
+pub(super) async fn version(reach: &dyn Reach) -> Result<Slurm, Failure> {
     let told = ask(reach, &["sinfo", "--version"]).await?;
     let told = told.trim().to_owned();
     let number = told.split_whitespace().last().and_then(|word| {
@@ -38,7 +38,7 @@ pub async fn version(reach: &dyn Reach) -> Result<Slurm, Failure> {
     Ok(Slurm { told, number })
 }
 
-pub async fn nodes(reach: &dyn Reach, slurm: &Slurm, partition: &str) -> Result<Vec<Node>, Failure> {
+pub(super) async fn nodes(reach: &dyn Reach, slurm: &Slurm, partition: &str) -> Result<Vec<Node>, Failure> {
     if slurm.number.is_some_and(|number| number >= JSON_FROM) {
         // Slurm may have been built without it, which is no reason to give up.
         if let Ok(answer) = once(reach, &["scontrol", "--json", "show", "nodes"]).await
@@ -54,7 +54,7 @@ pub async fn nodes(reach: &dyn Reach, slurm: &Slurm, partition: &str) -> Result<
         .map_err(|why| Failure::Unanswered(format!("the answer of `sinfo` cannot be read: {why}")))
 }
 
-pub async fn reservation(reach: &dyn Reach, name: &str) -> Result<Reserved, Failure> {
+pub(super) async fn reservation(reach: &dyn Reach, name: &str) -> Result<Reserved, Failure> {
     let answer = match once(reach, &["scontrol", "--oneliner", "show", "reservation", name]).await {
         Err(Unanswered::Said(said)) if said.to_lowercase().contains("not found") => {
             return Err(Failure::Asked(format!("--reservation: Slurm has none of that name: `{name}`")));
@@ -75,7 +75,7 @@ pub async fn reservation(reach: &dyn Reach, name: &str) -> Result<Reserved, Fail
 }
 
 /// Why there are no nodes: mostly a partition that does not exist, of which `sinfo` says nothing.
-pub async fn no_nodes(reach: &dyn Reach, partition: &str) -> Failure {
+pub(super) async fn no_nodes(reach: &dyn Reach, partition: &str) -> Failure {
     let Ok(answer) = ask(reach, &["sinfo", "--noheader", "--format=%R"]).await else {
         return Failure::Unanswered(format!("`sinfo` lists no nodes of the partition: `{partition}`"));
     };
@@ -93,14 +93,14 @@ pub async fn no_nodes(reach: &dyn Reach, partition: &str) -> Failure {
 }
 
 /// How long Slurm lets a node boot, as it writes it; nothing where it does not say.
-pub async fn resume_timeout(reach: &dyn Reach) -> Option<String> {
+pub(super) async fn resume_timeout(reach: &dyn Reach) -> Option<String> {
     let answer = once(reach, &["scontrol", "show", "config"]).await.ok()?;
     let time = answer.lines().find_map(|line| line.trim().strip_prefix("ResumeTimeout")?.split_once('='))?;
     Some(time.1.trim().to_owned()).filter(|time| !time.is_empty() && time.len() < 40)
 }
 
 /// The MPI plugin that srun is to wire ranks together with: the best that it has. Older releases list it on stderr.
-pub async fn mpi(reach: &dyn Reach) -> Option<String> {
+pub(super) async fn mpi(reach: &dyn Reach) -> Option<String> {
     let command = Command::new(["srun", "--mpi=list"], QUERY_LIMIT);
     let answer = reach.exec(&Host::Here, &command).await.ok()?;
     let text = answer.stdout_text() + "\n" + &String::from_utf8_lossy(&answer.stderr);

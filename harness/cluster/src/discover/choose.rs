@@ -34,7 +34,7 @@ const BOOTS: [&str; 3] = ["powered_down", "powering_down", "powering_up"];
 /// Words that mean nothing to who runs inside the reservation.
 const SET_ASIDE: [&str; 2] = ["maint", "reserved"];
 
-pub fn choose(
+pub(super) fn choose(
     mut nodes: Vec<Node>,
     reserved: Option<Reserved>,
     request: &Request,

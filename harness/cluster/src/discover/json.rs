@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use store::iso8601;
 
 /// The nodes of one partition. A node that lacks what it is chosen by makes the whole answer none.
-pub fn read(answer: &str, partition: &str) -> Result<Vec<Node>, String> {
+pub(super) fn read(answer: &str, partition: &str) -> Result<Vec<Node>, String> {
     let answer: Value = serde_json::from_str(answer).map_err(|error| error.to_string())?;
     if let Some(error) = answer["errors"].as_array().and_then(|errors| errors.first()) {
         return Err(format!("Slurm tells of an error: {error}"));

@@ -6,10 +6,10 @@ use crate::reach::slurm_state::StateSet;
 use std::collections::BTreeMap;
 
 /// Name, state, active features, GRES, since when and by whom the reason, the reason.
-pub const FORMAT: &str = "%N|%T|%b|%G|%H|%u|%E";
+pub(super) const FORMAT: &str = "%N|%T|%b|%G|%H|%u|%E";
 const FIELDS: usize = 7;
 
-pub fn read(answer: &str) -> Result<Vec<Node>, String> {
+pub(super) fn read(answer: &str) -> Result<Vec<Node>, String> {
     let mut records: Vec<String> = Vec::new();
     for line in answer.lines() {
         // A line that begins no node goes on with the reason of the one before.
@@ -58,13 +58,13 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Features by comma; Slurm writes `(null)` for none.
-pub fn words(text: &str) -> std::collections::BTreeSet<String> {
+pub(super) fn words(text: &str) -> std::collections::BTreeSet<String> {
     let known = |word: &&str| !word.is_empty() && *word != "(null)";
     text.split(',').map(str::trim).filter(known).map(str::to_owned).collect()
 }
 
 /// How many GPUs a GRES names: `gpu:h100:8(S:0-1),nvme:2`.
-pub fn gpus(gres: &str) -> Option<u32> {
+pub(super) fn gpus(gres: &str) -> Option<u32> {
     let mut depth = 0;
     let plain: String = gres
         .chars()
@@ -90,7 +90,7 @@ pub fn gpus(gres: &str) -> Option<u32> {
     (!counts.is_empty()).then(|| counts.iter().fold(0u32, |sum, count| sum.saturating_add(*count)))
 }
 
-pub fn reason_of(text: &str, by: &str, since: &str) -> Option<Reason> {
+pub(super) fn reason_of(text: &str, by: &str, since: &str) -> Option<Reason> {
     let known = |text: &str| {
         let text = text.trim();
         let is_none =

@@ -64,7 +64,7 @@ fn bounded(line: &str) -> String {
 const MARK: &str = "harness-field\t";
 
 /// The sections of `node.sh`. Lines that do not bear its mark are a shell's or a scheduler's own.
-pub fn read_sections(text: &str) -> Result<BTreeMap<String, Section>, String> {
+pub(super) fn read_sections(text: &str) -> Result<BTreeMap<String, Section>, String> {
     let mut sections: BTreeMap<String, Section> = BTreeMap::new();
     let mut current: Option<String> = None;
     let mut is_complete = false;
@@ -179,7 +179,10 @@ fn together(outcomes: Vec<(String, Outcome)>) -> Outcome {
 }
 
 /// A section of a node that is there and ended well; else why not.
-pub fn section<'s>(sections: &'s BTreeMap<String, Section>, name: &str) -> Result<&'s Section, Outcome> {
+pub(super) fn section<'s>(
+    sections: &'s BTreeMap<String, Section>,
+    name: &str,
+) -> Result<&'s Section, Outcome> {
     match sections.get(name) {
         Some(section) if section.status == Some(0) => Ok(section),
         Some(section) if section.status.is_none() => Err(Outcome::NotSeen(section.first().to_owned())),
@@ -193,7 +196,7 @@ pub fn section<'s>(sections: &'s BTreeMap<String, Section>, name: &str) -> Resul
 }
 
 /// What a program prints of its options: some end with an error after it.
-pub fn help<'s>(sections: &'s BTreeMap<String, Section>, name: &str) -> Result<&'s Section, Outcome> {
+pub(super) fn help<'s>(sections: &'s BTreeMap<String, Section>, name: &str) -> Result<&'s Section, Outcome> {
     match sections.get(name) {
         Some(section) if section.status.is_some() && section.names().count() > 2 => Ok(section),
         _ => section(sections, name)

@@ -14,7 +14,7 @@ type Sections = BTreeMap<String, Section>;
 const COUNTERS: &str = "ls ports/1/hw_counters";
 const DEVICES: &str = "/sys/class/infiniband";
 
-pub const ASSUMPTIONS: &[Assumption] = &[
+pub(super) const ASSUMPTIONS: &[Assumption] = &[
     assumption(
         "node.instance",
         "the firmware names the instance type of the inventory",

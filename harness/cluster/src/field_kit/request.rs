@@ -7,7 +7,7 @@ use plan::fsdp_script;
 use std::collections::BTreeMap;
 
 /// By name; none of them changes anything.
-pub const CLUSTER_COMMANDS: [(&str, &[&str]); 6] = [
+pub(super) const CLUSTER_COMMANDS: [(&str, &[&str]); 6] = [
     ("nodes", &["sinfo", "--noheader", "--Node", "--format=%N|%t|%P|%f"]),
     ("partitions", &["sinfo", "--noheader", "--format=%P|%G|%f|%t|%D"]),
     ("version", &["sbatch", "--version"]),
@@ -17,7 +17,7 @@ pub const CLUSTER_COMMANDS: [(&str, &[&str]); 6] = [
 ];
 
 /// What of `scontrol show config` matters; the rest may name people and hosts.
-pub const CONFIG_KEYS: [&str; 26] = [
+pub(super) const CONFIG_KEYS: [&str; 26] = [
     "AccountingStorageEnforce",
     "AccountingStorageType",
     "BatchStartTimeout",

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 const CONFIG: &str = "scontrol show config";
 
-pub const ASSUMPTIONS: &[Assumption] = &[
+pub(super) const ASSUMPTIONS: &[Assumption] = &[
     assumption(
         "slurm.controller",
         "the Slurm controller answers, and Slurm's commands are on PATH",

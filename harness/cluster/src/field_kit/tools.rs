@@ -13,7 +13,7 @@ type Sections = BTreeMap<String, Section>;
 
 const HELP: &str = "--help";
 
-pub const ASSUMPTIONS: &[Assumption] = &[
+pub(super) const ASSUMPTIONS: &[Assumption] = &[
     assumption(
         "tools.mpirun",
         "mpirun is Open MPI 4 or 5",

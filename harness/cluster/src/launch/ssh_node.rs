@@ -8,7 +8,7 @@ use model::artefact::PlannedJob;
 
 /// How the job is on one node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub(super) enum State {
     /// Never started.
     Absent,
     Running,
@@ -22,7 +22,7 @@ pub enum State {
 
 /// Why the script ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub(super) enum Reason {
     Itself,
     /// Somebody called `end`.
     Asked,
@@ -32,7 +32,7 @@ pub enum Reason {
 
 impl State {
     /// Nothing of the job runs there, as far as its keeper can tell.
-    pub fn is_over(self) -> bool {
+    pub(super) fn is_over(self) -> bool {
         self != State::Running
     }
 
@@ -56,22 +56,27 @@ impl State {
 }
 
 /// How long the job goes on without being looked at, as its launch says.
-pub fn lease_s(job: &PlannedJob) -> u64 {
+pub(super) fn lease_s(job: &PlannedJob) -> u64 {
     job.launch.last().and_then(|word| word.parse().ok()).unwrap_or_default()
 }
 
 /// Starts the job on a node, if that was not done before.
-pub async fn start(reach: &dyn Reach, job: &PlannedJob, node: &str) -> Result<State, ReachError> {
+pub(super) async fn start(reach: &dyn Reach, job: &PlannedJob, node: &str) -> Result<State, ReachError> {
     let argv = job.launch.iter().map(|word| if word == HOST { node } else { word });
     ask(reach, node, argv.map(str::to_owned).collect()).await
 }
 
-pub async fn look(reach: &dyn Reach, folder: &str, node: &str) -> Result<State, ReachError> {
+pub(super) async fn look(reach: &dyn Reach, folder: &str, node: &str) -> Result<State, ReachError> {
     ask(reach, node, lease(folder, "look", node, &[])).await
 }
 
 /// Sends `TERM` or `KILL` to all that was started.
-pub async fn end(reach: &dyn Reach, folder: &str, node: &str, signal: &str) -> Result<State, ReachError> {
+pub(super) async fn end(
+    reach: &dyn Reach,
+    folder: &str,
+    node: &str,
+    signal: &str,
+) -> Result<State, ReachError> {
     ask(reach, node, lease(folder, "end", node, &[signal])).await
 }
 

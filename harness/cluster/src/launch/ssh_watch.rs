@@ -17,10 +17,10 @@ const BY_FORCE: Duration = Duration::from_secs(10);
 /// A supervisor ends its job within this time after its lease has passed.
 const LEASE_SLACK: Duration = Duration::from_secs(25);
 /// A node that takes longer to answer counts as silent until it does.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is known of one job from the looks at its nodes.
-pub struct Watch {
+pub(super) struct Watch {
     pub folder: String,
     pub nodes: Vec<Watched>,
     lease: Duration,
@@ -31,7 +31,7 @@ pub struct Watch {
     findings: Vec<Finding>,
 }
 
-pub struct Watched {
+pub(super) struct Watched {
     pub name: String,
     /// Something was started there, as far as is known.
     begun: bool,
@@ -52,7 +52,7 @@ pub struct Watched {
 
 impl Watch {
     /// Of a job that was started on all of its nodes, or is about to be.
-    pub fn new(job: &PlannedJob, begun: bool) -> Watch {
+    pub(super) fn new(job: &PlannedJob, begun: bool) -> Watch {
         let now = Instant::now();
         let nodes = job.nodes.iter().map(|name| Watched {
             name: name.clone(),
@@ -72,12 +72,12 @@ impl Watch {
     }
 
     /// The nodes on which something may still run.
-    pub fn open(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn open(&self) -> impl Iterator<Item = usize> {
         (0..self.nodes.len()).filter(|at| self.nodes[*at].begun && !self.nodes[*at].state.is_over())
     }
 
     /// It was started on a node just now.
-    pub fn begin(&mut self, at: usize, state: State) {
+    pub(super) fn begin(&mut self, at: usize, state: State) {
         let heard = Instant::now();
         let due = heard + self.beat();
         if let Some(node) = self.nodes.get_mut(at) {
@@ -90,7 +90,7 @@ impl Watch {
         self.lease / 3
     }
 
-    pub fn take_in(&mut self, at: usize, answer: Result<State, ReachError>, now: Instant) {
+    pub(super) fn take_in(&mut self, at: usize, answer: Result<State, ReachError>, now: Instant) {
         let beat = self.beat();
         let Some(node) = self.nodes.get_mut(at) else { return };
         node.answers += 1;
@@ -116,7 +116,7 @@ impl Watch {
     }
 
     /// What the job has come to, and the signal for what is left of it.
-    pub fn decide(&mut self, job: &PlannedJob, now: Instant) -> (Poll, Option<&'static str>) {
+    pub(super) fn decide(&mut self, job: &PlannedJob, now: Instant) -> (Poll, Option<&'static str>) {
         self.note_failed(now);
         if self.ending.is_none() {
             self.ending = self.verdict(job, now).map(|(end, blamed)| (end, blamed, now, false));

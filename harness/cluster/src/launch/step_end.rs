@@ -9,7 +9,7 @@ const GIVEN_UP: &str = "srun: error: Timed out waiting for job step";
 const LONGEST: usize = 64 << 10;
 
 #[derive(Default)]
-pub struct StepEnd {
+pub(super) struct StepEnd {
     line: Vec<u8>,
     is_aborted: bool,
     cancelled: Option<bool>,
@@ -19,17 +19,17 @@ pub struct StepEnd {
 impl StepEnd {
     /// Whether somebody ended the step that a job's workload is: its daemon says so, or srun stops waiting for a step that
     /// was aborted; and nothing had failed before, for srun ends what is left of a step by the same means.
-    pub fn is_cancelled(&self) -> bool {
+    pub(super) fn is_cancelled(&self) -> bool {
         self.cancelled == Some(true)
     }
 
     /// srun's line on a step whose tasks it stopped waiting for: its exit code then says nothing about them.
-    pub fn given_up(&self) -> Option<&str> {
+    pub(super) fn given_up(&self) -> Option<&str> {
         self.given_up.as_deref()
     }
 
     /// There is no more.
-    pub fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         let mut line = std::mem::take(&mut self.line);
         self.read(&String::from_utf8_lossy(&line));
         line.clear();

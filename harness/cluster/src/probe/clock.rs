@@ -5,18 +5,18 @@ use model::artefact::ClockOffset;
 
 /// Everything that is known of the offset, in seconds: each reading narrows it.
 #[derive(Debug, Clone, Copy)]
-pub struct Offset {
+pub(super) struct Offset {
     least_s: f64,
     most_s: f64,
 }
 
 impl Offset {
-    pub fn unknown() -> Offset {
+    pub(super) fn unknown() -> Offset {
         Offset { least_s: f64::NEG_INFINITY, most_s: f64::INFINITY }
     }
 
     /// What the node's clock showed at some moment from `asked_s` to `answered_s` of ours.
-    pub fn read(&mut self, node_s: f64, asked_s: f64, answered_s: f64) {
+    pub(super) fn read(&mut self, node_s: f64, asked_s: f64, answered_s: f64) {
         if node_s.is_finite() && answered_s >= asked_s {
             self.least_s = self.least_s.max(node_s - answered_s);
             self.most_s = self.most_s.min(node_s - asked_s);
@@ -24,7 +24,7 @@ impl Offset {
     }
 
     /// Nothing where no clock was read, or where two readings contradict each other: a clock was set meanwhile.
-    pub fn told(self) -> Option<ClockOffset> {
+    pub(super) fn told(self) -> Option<ClockOffset> {
         let ms = |seconds: f64| (seconds * 1e6).round() / 1e3;
         let is_known = self.least_s.is_finite() && self.most_s.is_finite() && self.least_s <= self.most_s;
         is_known.then(|| ClockOffset { at_least_ms: ms(self.least_s), at_most_ms: ms(self.most_s) })

@@ -41,7 +41,7 @@ pub fn weigh(
 }
 
 /// What Slurm says of a node on which it starts nothing.
-pub fn unusable(state: &str) -> bool {
+pub(super) fn unusable(state: &str) -> bool {
     let words = ["down", "drain", "drained", "draining", "fail", "failing", "error", "unknown", "inval"];
     // A star marks a node that does not respond; other marks, and further states, stand behind the word too.
     state.contains('*')

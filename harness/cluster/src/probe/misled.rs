@@ -6,7 +6,7 @@ use config::inventory::Inventory;
 use model::artefact::{ProbedNode, Value};
 
 /// In the order of the variables. What is absent is no node's business: suites bring environments of their own.
-pub fn misled(node: &ProbedNode, inventory: &Inventory) -> Vec<String> {
+pub(super) fn misled(node: &ProbedNode, inventory: &Inventory) -> Vec<String> {
     let Some(Value::Names(rows)) = node.facts.get("environment") else { return Vec::new() };
     let set: Vec<(&str, &str)> = rows.iter().filter_map(|row| row.trim().split_once('=')).collect();
     let version = |fact: &str| Version::parse(&node.facts.get(fact)?.to_string());

@@ -14,7 +14,7 @@ const MINUTES: u32 = 3;
 
 /// How a node stands with Slurm.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct State {
+pub(super) struct State {
     pub state: String,
     /// Why nothing starts on it, where nothing does.
     pub unusable: Option<String>,
@@ -23,7 +23,7 @@ pub struct State {
 }
 
 /// By node. A query that fails says nothing about any of them.
-pub async fn states(reach: &dyn Reach) -> Result<BTreeMap<String, State>, String> {
+pub(super) async fn states(reach: &dyn Reach) -> Result<BTreeMap<String, State>, String> {
     let argv = ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"];
     let answer = reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await;
     let answer = answer.map_err(|error| error.to_string())?;
@@ -137,7 +137,7 @@ pub fn read_srun<'a>(argv: &'a [&'a str]) -> Option<(&'a str, &'a [&'a str])> {
 
 /// How long one node's job is waited for: its time in the queue, its limit, and Slurm's own; and the boot of a node that is
 /// powered down, which ParallelCluster gives half an hour.
-pub fn limit(boots: bool) -> Duration {
+pub(super) fn limit(boots: bool) -> Duration {
     let boot_s = if boots { 1800 } else { 0 };
     Duration::from_secs(u64::from(IMMEDIATE_S) + u64::from(MINUTES) * 60 + 60 + boot_s)
 }

@@ -95,7 +95,7 @@ const FAMILIES: [&str; 27] = [
 ];
 
 /// Of these variables those that are handed on: what is called or looks like a secret is not, whatever family it is of.
-pub fn handed_on(
+pub(super) fn handed_on(
     variables: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> impl Iterator<Item = (OsString, OsString)> {
     let redactor = Redactor::default();

@@ -27,22 +27,22 @@ const LIMIT: u64 = 1 << 30;
 const REPORT_LIMIT: u64 = 4 << 30;
 const REPORTS: [&str; 4] = ["nsys-rep", "parquet", "arrows", "sqlite"];
 
-pub fn limit(path: &str) -> u64 {
+pub(super) fn limit(path: &str) -> u64 {
     let end = path.rsplit('.').next().unwrap_or_default();
     if REPORTS.contains(&end) { REPORT_LIMIT } else { LIMIT }
 }
 
 /// The parts of an analysis are held, too, and are as large as the reports make them.
-pub fn held_limit(path: &str) -> u64 {
+pub(super) fn held_limit(path: &str) -> u64 {
     if is_of_analysis(Path::new(path)) { LIMIT } else { HELD_LIMIT }
 }
 
-pub fn over_limit(bytes: u64, limit: u64) -> String {
+pub(super) fn over_limit(bytes: u64, limit: u64) -> String {
     format!("it has {bytes} bytes, the limit is {limit}")
 }
 
 /// A file and its length.
-pub fn open(path: &str, limit: u64) -> io::Result<(File, u64)> {
+pub(super) fn open(path: &str, limit: u64) -> io::Result<(File, u64)> {
     let (folder, name) = open_folder(Path::new(path))?;
     // Whoever opens a pipe waits for somebody at its other end, unless told not to.
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
@@ -61,7 +61,7 @@ pub fn open(path: &str, limit: u64) -> io::Result<(File, u64)> {
 }
 
 /// Removes a file. One that is not there is no failure.
-pub fn remove(path: &str) -> io::Result<()> {
+pub(super) fn remove(path: &str) -> io::Result<()> {
     let removed = || -> io::Result<()> {
         let (folder, name) = open_folder(Path::new(path))?;
         check(&fstatat(&folder, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW)?)?;
@@ -106,7 +106,7 @@ fn open_folder(path: &Path) -> io::Result<(File, OsString)> {
 }
 
 /// How many of the last names of a path are the run's own.
-pub fn own_names(path: &Path) -> usize {
+pub(super) fn own_names(path: &Path) -> usize {
     match folder_name(path) {
         _ if is_of_analysis(path) => 2,
         folder => OWN_NAMES + usize::from(folder.ends_with(TABLES)),
@@ -122,7 +122,7 @@ fn folder_name(path: &Path) -> Cow<'_, str> {
 }
 
 /// A path of a file where links may stand, and its own names behind that.
-pub fn split(path: &str) -> (&str, &str) {
+pub(super) fn split(path: &str) -> (&str, &str) {
     let mut ends = path.rmatch_indices('/').map(|(at, _)| at);
     match ends.nth(own_names(Path::new(path)) - 1) {
         Some(at) if at > 0 => (&path[..at], &path[at + 1..]),

@@ -48,7 +48,7 @@ pub(super) fn of(plan: &Plan, case: &str, job: &str) -> Option<usize> {
 }
 
 impl<'a> Allocation<'a> {
-    pub fn with(planned: &'a PlannedAllocation, history: Option<&History>, clock: &Clock) -> Self {
+    pub(super) fn with(planned: &'a PlannedAllocation, history: Option<&History>, clock: &Clock) -> Self {
         let past = history.and_then(|history| history.of_allocation(&planned.keeper.name));
         let now = Instant::now();
         let state = match past {
@@ -65,15 +65,15 @@ impl<'a> Allocation<'a> {
         Allocation { planned, state, turns: past.map_or(0, |past| past.turns) }
     }
 
-    pub fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         matches!(self.state, State::Open(_))
     }
 
-    pub fn is_gone(&self) -> bool {
+    pub(super) fn is_gone(&self) -> bool {
         matches!(self.state, State::Gone)
     }
 
-    pub fn handle(&self) -> Option<&str> {
+    pub(super) fn handle(&self) -> Option<&str> {
         match &self.state {
             State::Open(open) => Some(&open.handle),
             State::Planned | State::Gone => None,

@@ -14,17 +14,17 @@ pub(super) struct Background<'a> {
 }
 
 impl<'a> Background<'a> {
-    pub fn new(heartbeat: Wait<'a, ()>) -> Self {
+    pub(super) fn new(heartbeat: Wait<'a, ()>) -> Self {
         Background { heartbeat: RefCell::new(heartbeat), launches: RefCell::default() }
     }
 
     /// Goes on whenever something is waited for by `meanwhile`.
-    pub fn begin(&self, launch: Wait<'a, ()>) {
+    pub(super) fn begin(&self, launch: Wait<'a, ()>) {
         self.launches.borrow_mut().push(launch);
     }
 
     /// Does some work to its end, and everything else beside it. What the work begins is begun at once.
-    pub async fn meanwhile<T>(&self, work: impl Future<Output = T>) -> T {
+    pub(super) async fn meanwhile<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         poll_fn(|context| {
             let done = work.as_mut().poll(context);

@@ -56,7 +56,7 @@ pub(super) struct Live {
 
 impl<'a> Job<'a> {
     /// It is over before it began.
-    pub fn left_out(case: usize, planned: &'a PlannedJob, left: &LeftOut) -> Self {
+    pub(super) fn left_out(case: usize, planned: &'a PlannedJob, left: &LeftOut) -> Self {
         let LeftOut { node, why, by_folder, after } = left.clone();
         // What all nodes share is the fault of none of them; and for what it was quarantined, it was blamed there.
         let is_news = !by_folder && after.is_none();
@@ -75,7 +75,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    pub fn with(
+    pub(super) fn with(
         case: usize,
         allocation: Option<usize>,
         planned: &'a PlannedJob,
@@ -118,11 +118,11 @@ impl<'a> Job<'a> {
     }
 
     /// A second attempt of which nobody knows yet whether it is called for.
-    pub fn may_be_unneeded(&self) -> bool {
+    pub(super) fn may_be_unneeded(&self) -> bool {
         self.planned.again_of.is_some() && !self.called_for
     }
 
-    pub fn record(&self) -> Option<JobRecord> {
+    pub(super) fn record(&self) -> Option<JobRecord> {
         let JobState::Over { handle, end } = &self.state else { return None };
         let seconds = match (self.times.started.or(self.times.submitted), self.times.ended) {
             (Some(from), Some(to)) => Some(((to - from) * 1e3).round() / 1e3),

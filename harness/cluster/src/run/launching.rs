@@ -24,7 +24,7 @@ pub(super) struct Launching<'a> {
 impl<'a> Launching<'a> {
     /// The handle of a job that runs from here on. One that was launched by the process before, whose answer was lost
     /// with it, is found by its name and not launched again.
-    pub async fn launch(&self, planned: &PlannedJob) -> Result<String, NotLaunched> {
+    pub(super) async fn launch(&self, planned: &PlannedJob) -> Result<String, NotLaunched> {
         if self.resumed
             && let Some(handle) = self.launcher.find_started(self.reach, planned).await?
         {
@@ -34,7 +34,7 @@ impl<'a> Launching<'a> {
         self.launcher.submit(self.reach, planned).await
     }
 
-    pub async fn put_files(&self, job: &PlannedJob) -> Result<(), NotLaunched> {
+    pub(super) async fn put_files(&self, job: &PlannedJob) -> Result<(), NotLaunched> {
         let folder = self.folders().of(job);
         for file in &job.files {
             let text = match &file.text {
@@ -56,7 +56,7 @@ impl<'a> Launching<'a> {
         Ok(())
     }
 
-    pub fn folders(&self) -> Folders<'a> {
+    pub(super) fn folders(&self) -> Folders<'a> {
         Folders { reach: self.reach, launcher: self.plan.launcher, nodes: &self.plan.nodes }
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct SubmitLimit {
 
 impl SubmitLimit {
     /// So many jobs of the run may be there now.
-    pub fn most(&self) -> usize {
+    pub(super) fn most(&self) -> usize {
         match self.not_before {
             Some(moment) if Instant::now() < moment => 0,
             _ => self.most.unwrap_or(usize::MAX),

@@ -11,7 +11,7 @@ use metric::{Dim, MetricSpec};
 use recipes::recipe;
 use std::collections::BTreeMap;
 
-pub fn baselines(text: &str, file: &str) -> Result<Baselines, Mistakes> {
+pub(super) fn baselines(text: &str, file: &str) -> Result<Baselines, Mistakes> {
     toml_reader::read(text, file, |table| {
         let instance = table.need("instance").and_then(|value| value.words());
         let simulated_value = table.get("simulated");

@@ -5,7 +5,7 @@ use base::size;
 use metric::unit::Better;
 use std::fmt::Write;
 
-pub fn render(baselines: &Baselines) -> String {
+pub(super) fn render(baselines: &Baselines) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(text, "instance = {}", quoted(&baselines.instance));

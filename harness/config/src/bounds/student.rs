@@ -6,7 +6,7 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 const AS_GOOD_AS_NORMAL: f64 = 1e5;
 
 /// What a number exceeds with this probability. Infinite where there is no freedom: nothing is known of the spread.
-pub fn upper_quantile(probability: f64, freedom: f64) -> f64 {
+pub(super) fn upper_quantile(probability: f64, freedom: f64) -> f64 {
     if freedom.is_nan() || freedom <= 0.0 {
         return f64::INFINITY;
     }

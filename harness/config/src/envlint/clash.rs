@@ -176,7 +176,7 @@ const ORDERED: [(&str, &str); 3] = [
 const MOST_SOCKETS: i64 = 64;
 
 /// What contradicts itself, each at the later of the two settings.
-pub fn all(env: &[(&str, &str)], versions: &Versions) -> Vec<Finding> {
+pub(super) fn all(env: &[(&str, &str)], versions: &Versions) -> Vec<Finding> {
     // What is set twice holds as set last.
     let get = |name: &str| env.iter().rposition(|(other, _)| *other == name);
     let value = |at: usize| env.get(at).map(|(_, value)| *value).unwrap_or_default();
@@ -234,7 +234,7 @@ const NEEDED: [(&str, &str, Version); 3] = [
     ("NCCL_PROTO", "simple", Version::new(1, 6)),
 ];
 
-pub fn absent(env: &[(&str, &str)], versions: &Versions) -> Vec<Finding> {
+pub(super) fn absent(env: &[(&str, &str)], versions: &Versions) -> Vec<Finding> {
     let Some(plugin) = versions.plugin else { return Vec::new() };
     let is_set = |name: &str, wanted: &str| {
         let value = env.iter().rev().find(|(other, _)| *other == name).map(|(_, value)| *value);

@@ -5,28 +5,28 @@ use super::version::Version;
 use super::{Library, Severity, Told};
 use base::suggest;
 
-pub fn is_on(value: &str) -> bool {
+pub(super) fn is_on(value: &str) -> bool {
     let value = value.trim().to_ascii_lowercase();
     ["true", "yes", "on", "y", "enable"].contains(&value.as_str()) || number(&value).is_some_and(|n| n != 0)
 }
 
-pub fn is_off(value: &str) -> bool {
+pub(super) fn is_off(value: &str) -> bool {
     let value = value.trim().to_ascii_lowercase();
     ["false", "no", "off", "n", "disable"].contains(&value.as_str()) || number(&value) == Some(0)
 }
 
 /// Whether a list asks for this word.
-pub fn names(value: &str, word: &str) -> bool {
+pub(super) fn names(value: &str, word: &str) -> bool {
     groups(value).any(|group| !group.is_inverted && group.has(word))
 }
 
 /// Whether a list leaves this word out, be it by naming others.
-pub fn leaves_out(value: &str, word: &str) -> bool {
+pub(super) fn leaves_out(value: &str, word: &str) -> bool {
     groups(value).all(|group| group.has(word) == group.is_inverted)
 }
 
 /// Whether a list asks for these words and for no others, for some function at least.
-pub fn names_only(value: &str, words: &[&str]) -> bool {
+pub(super) fn names_only(value: &str, words: &[&str]) -> bool {
     groups(value).any(|group| {
         let known = |named: &&str| words.iter().any(|word| word.eq_ignore_ascii_case(named));
         !group.is_inverted && !group.words.is_empty() && group.words.iter().all(known)
@@ -34,7 +34,7 @@ pub fn names_only(value: &str, words: &[&str]) -> bool {
 }
 
 /// As NCCL reads it: decimal, hexadecimal or octal.
-pub fn number(value: &str) -> Option<i64> {
+pub(super) fn number(value: &str) -> Option<i64> {
     let value = value.trim();
     let (sign, digits) = match value.strip_prefix('-') {
         Some(digits) => (-1, digits),
@@ -50,7 +50,7 @@ pub fn number(value: &str) -> Option<i64> {
 }
 
 /// What is wrong with the value of a variable. `here` is the release of its library, where it is known.
-pub fn wrong(variable: &Variable, value: &str, here: Option<Version>) -> Option<Told> {
+pub(super) fn wrong(variable: &Variable, value: &str, here: Option<Version>) -> Option<Told> {
     let name = variable.name;
     if value != value.trim() {
         let message = format!("`{name}` has blanks around its value: {value:?}");

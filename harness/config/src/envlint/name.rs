@@ -40,7 +40,7 @@ const OTHER_PROVIDERS: [&str; 18] = [
 const LEAST_LETTERS: usize = 8;
 
 /// What is to be said of a name that is not in the table; nothing of names that are of somebody else.
-pub fn unknown(name: &str) -> Option<Told> {
+pub(super) fn unknown(name: &str) -> Option<Told> {
     let meant = meant(name);
     if let Some(variable) = meant {
         let is_case = variable.name.eq_ignore_ascii_case(name);

@@ -35,7 +35,7 @@ pub struct Tie {
     pub values: Vec<(String, Vec<String>)>,
 }
 
-pub const NOT_TOLD: &str = "not told";
+pub(super) const NOT_TOLD: &str = "not told";
 
 /// Against what most nodes of the probe itself have.
 pub fn against_majority(probe: &Probe) -> Comparison {

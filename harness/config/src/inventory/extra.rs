@@ -77,11 +77,11 @@ const OF_SRUN: [(&str, &str); 38] = [
     ("time", ""),
 ];
 
-pub fn of_sbatch(value: &Value<'_>) -> Vec<String> {
+pub(super) fn of_sbatch(value: &Value<'_>) -> Vec<String> {
     arguments(value, &OF_SBATCH)
 }
 
-pub fn of_srun(value: &Value<'_>) -> Vec<String> {
+pub(super) fn of_srun(value: &Value<'_>) -> Vec<String> {
     arguments(value, &OF_SRUN)
 }
 

@@ -6,7 +6,7 @@ use crate::toml_reader::{Table, Value};
 use base::suggest::nearest;
 use model::artefact::Value as Told;
 
-pub fn requirements(table: &Table<'_>) -> Vec<Requirement> {
+pub(super) fn requirements(table: &Table<'_>) -> Vec<Requirement> {
     let mut requirements = Vec::new();
     for (name, span, value) in table.entries() {
         let kind = match fact(name) {

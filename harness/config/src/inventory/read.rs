@@ -31,7 +31,7 @@ const ALLOCATION_LIMITS_S: std::ops::RangeInclusive<u32> = 600..=30 * 24 * 3600;
 /// What the nodes of a pretend cluster have, unless told otherwise.
 const PRETEND_NSYS: NsysVersion = NsysVersion::new(2025, 3);
 
-pub fn inventory(text: &str, file: &str, instances: &Instances) -> Result<Inventory, Mistakes> {
+pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result<Inventory, Mistakes> {
     toml_reader::read(text, file, |table| {
         let kinds = [("pretend", Kind::Pretend), ("real", Kind::Real)];
         let kind = table.need("kind").and_then(|value| value.one_of(&kinds));

@@ -5,7 +5,7 @@ use base::nodeset;
 use base::suggest::nearest;
 use std::collections::BTreeSet;
 
-pub fn select(
+pub(super) fn select(
     inventory: &Inventory,
     nodes: Option<&str>,
     exclude: Option<&str>,

@@ -11,7 +11,11 @@ use recipes::recipe::{self, nic_flows::NIC_RATE};
 use std::collections::BTreeMap;
 
 /// `known` tells whether workload and placement could be read; without them only the rest is looked at.
-pub fn read_all<'a>(tables: impl Iterator<Item = Table<'a>>, case: &Case, known: bool) -> Vec<Assertion> {
+pub(super) fn read_all<'a>(
+    tables: impl Iterator<Item = Table<'a>>,
+    case: &Case,
+    known: bool,
+) -> Vec<Assertion> {
     let mut assertions = Vec::new();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for table in tables {

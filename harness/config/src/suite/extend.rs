@@ -17,7 +17,7 @@ pub fn base_of(text: &str) -> Option<String> {
 }
 
 /// Reads a suite, with the one that it extends, if it does. Lines and file are those of the file that has the cases.
-pub fn suite(text: &str, file: &str, find: Find<'_>) -> Result<Suite, Mistakes> {
+pub(super) fn suite(text: &str, file: &str, find: Find<'_>) -> Result<Suite, Mistakes> {
     if let Some(why) = odd_name(read::stem(file)) {
         return Err(Mistake::of_file(file, why).into());
     }

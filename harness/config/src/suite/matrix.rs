@@ -8,22 +8,22 @@ const MOST: usize = 1000;
 
 /// One value for every key of the matrix; empty for a case without one.
 #[derive(Clone, Default)]
-pub struct Combination<'a> {
+pub(super) struct Combination<'a> {
     values: Vec<(String, String, &'a Raw<'a>)>,
 }
 
 impl<'a> Combination<'a> {
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
         self.values.iter().map(|(key, ..)| key.as_str())
     }
 
     /// The values by key, as they stand in for the workload's own.
-    pub fn values(&self) -> Vec<(String, &'a Raw<'a>)> {
+    pub(super) fn values(&self) -> Vec<(String, &'a Raw<'a>)> {
         self.values.iter().map(|(key, _, raw)| (key.clone(), *raw)).collect()
     }
 
     /// `{key}` replaced by this combination's value.
-    pub fn fill(&self, pattern: &str) -> String {
+    pub(super) fn fill(&self, pattern: &str) -> String {
         let fill =
             |text: String, (key, shown, _): &(String, String, _)| text.replace(&format!("{{{key}}}"), shown);
         self.values.iter().fold(pattern.to_owned(), fill)
@@ -32,7 +32,7 @@ impl<'a> Combination<'a> {
 
 /// Every combination, the last key varying fastest. A matrix with mistakes gives the first of each good key, so that
 /// the rest of the case is still looked at.
-pub fn combinations<'a>(case: &Table<'a>) -> Vec<Combination<'a>> {
+pub(super) fn combinations<'a>(case: &Table<'a>) -> Vec<Combination<'a>> {
     let mut all = vec![Combination::default()];
     let Some(matrix) = case.get("matrix") else { return all };
     let Some(table) = matrix.table() else { return all };

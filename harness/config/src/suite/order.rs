@@ -6,7 +6,7 @@ use crate::toml_reader::Source;
 use base::suggest::nearest;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub fn check(source: &Source<'_>, cases: &[(Case, Places)]) {
+pub(super) fn check(source: &Source<'_>, cases: &[(Case, Places)]) {
     // Folders of cases may lie on file systems that do not tell `A` from `a`.
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
     // A case whose name could not be read is nameless here.

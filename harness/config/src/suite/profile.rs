@@ -25,7 +25,11 @@ const TRACES: [&str; 13] = [
     "nvvideo",
 ];
 
-pub fn read(value: &Value<'_>, workload: Option<&Workload>, placement: Option<Placement>) -> Option<Profile> {
+pub(super) fn read(
+    value: &Value<'_>,
+    workload: Option<&Workload>,
+    placement: Option<Placement>,
+) -> Option<Profile> {
     match (workload, placement) {
         (Some(Workload::NicPairs(_)), _) => {
             value.mistake("`nic-pairs` runs nothing on a GPU: there is nothing to profile");

@@ -9,7 +9,7 @@ use crate::toml_reader::{self, Table, Value};
 use job::profile::{Profile, Window};
 use model::fault::NodeFault;
 
-pub fn suite(text: &str, file: &str) -> Result<Suite, Mistakes> {
+pub(super) fn suite(text: &str, file: &str) -> Result<Suite, Mistakes> {
     toml_reader::read(text, file, |table| {
         let instance = table.need("instance").and_then(|value| value.words());
         let about = table.need("about").and_then(|value| value.words());
@@ -66,12 +66,12 @@ fn read_on_failure(table: &Table<'_>) -> OnFailure {
 }
 
 /// Where the parts of a case stand that are held against other cases.
-pub struct Places {
+pub(super) struct Places {
     pub name: std::ops::Range<usize>,
     pub after: std::ops::Range<usize>,
 }
 
-pub fn stem(file: &str) -> &str {
+pub(super) fn stem(file: &str) -> &str {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     name.strip_suffix(".toml").unwrap_or(name)
 }

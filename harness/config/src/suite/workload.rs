@@ -33,7 +33,7 @@ enum Kind {
     Training(training::Kind),
 }
 
-pub fn read(value: &Value<'_>, combination: &Combination<'_>) -> Option<Workload> {
+pub(super) fn read(value: &Value<'_>, combination: &Combination<'_>) -> Option<Workload> {
     let table =
         value.table()?.with(combination.values()).no_lists("to sweep, write `matrix = { KEY = [...] }`");
     let mut kinds =
@@ -53,7 +53,7 @@ pub fn read(value: &Value<'_>, combination: &Combination<'_>) -> Option<Workload
 
 /// How long a job of the workload may make no progress: as the suite says it, 0 for as long as it likes; else by what it is.
 /// A command may be silent for as long as it likes.
-pub fn stall_s(value: &Value<'_>, workload: Option<&Workload>) -> Option<u64> {
+pub(super) fn stall_s(value: &Value<'_>, workload: Option<&Workload>) -> Option<u64> {
     let own = value.table().and_then(|table| table.get("stall_s")).and_then(|value| value.whole(0..=86_400));
     let usual = match workload? {
         Workload::NcclTests(_) => Some(180),
@@ -67,13 +67,13 @@ pub fn stall_s(value: &Value<'_>, workload: Option<&Workload>) -> Option<u64> {
 }
 
 /// Stands for a workload that could not be read while the rest of its case is.
-pub fn placeholder() -> Workload {
+pub(super) fn placeholder() -> Workload {
     let (program, args, environment) = (String::new(), Vec::new(), BTreeMap::new());
     Workload::Command(Command { program, args, environment, tasks_per_node: 1 })
 }
 
 /// The number that a split mask is written as.
-pub fn mask(text: &str) -> Option<u32> {
+pub(super) fn mask(text: &str) -> Option<u32> {
     match text.strip_prefix("0x") {
         Some(digits) if !digits.starts_with('+') => u32::from_str_radix(digits, 16).ok(),
         _ => None,

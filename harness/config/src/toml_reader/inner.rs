@@ -2,7 +2,7 @@
 //! without. For texts in a language of their own, whose mistakes have lines and columns.
 
 /// How far behind the beginning of `written`, its quotes included, the given line and column of the text lie.
-pub fn offset(written: &str, line: u64, column: u64) -> usize {
+pub(super) fn offset(written: &str, line: u64, column: u64) -> usize {
     let (quotes, escapes) = match written {
         _ if written.starts_with("\"\"\"") => (3, true),
         _ if written.starts_with("'''") => (3, false),

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 const INSTEAD: &str = "write `env:NAME`, and set that variable where the harness is started";
 
 /// Every text of the table and below that is a secret, by its own look or by the name that it goes by.
-pub fn secrets(table: &DeTable<'_>, source: &Source<'_>) {
+pub(super) fn secrets(table: &DeTable<'_>, source: &Source<'_>) {
     let redactor = Redactor::default();
     for (key, value) in table {
         look(key.get_ref(), value, source, &redactor);

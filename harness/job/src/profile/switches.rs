@@ -79,7 +79,7 @@ const SWITCHES: &[Switch] = &[
 ];
 
 /// Refuses a switch that this release does not have, with the release that has it.
-pub fn check(switch: &str, version: NsysVersion) -> Result<(), String> {
+pub(super) fn check(switch: &str, version: NsysVersion) -> Result<(), String> {
     let name = name_of(switch)?;
     match SWITCHES.iter().find(|known| known.name == name) {
         Some(known) if known.since > version => {
@@ -91,7 +91,7 @@ pub fn check(switch: &str, version: NsysVersion) -> Result<(), String> {
 }
 
 /// Refuses what has a key of its own, is misspelt, or is no switch at all.
-pub fn check_extra(switch: &str) -> Result<(), String> {
+pub(super) fn check_extra(switch: &str) -> Result<(), String> {
     let name = name_of(switch)?;
     match SWITCHES.iter().find(|known| known.name == name) {
         Some(Switch { key: Some("extra"), .. }) => {

@@ -6,17 +6,17 @@ use super::{AWS_MPIRUN, FIND_MPIRUN, Run, Script, Step, files, is_mpirun, secret
 use std::fmt::Write;
 
 /// In the head, after the nodes.
-pub const HEAD: &str = "# over ssh: this text on every node, each named by lease.sh in HARNESS_NODE\n";
+pub(super) const HEAD: &str = "# over ssh: this text on every node, each named by lease.sh in HARNESS_NODE\n";
 
 /// Behind what runs on every node.
-pub const TO_OWN_FILES: &str = " > \"stdout.$HARNESS_NODE\" 2> \"stderr.$HARNESS_NODE\"\n";
+pub(super) const TO_OWN_FILES: &str = " > \"stdout.$HARNESS_NODE\" 2> \"stderr.$HARNESS_NODE\"\n";
 /// The same as a word.
-pub const OWN_STDOUT: &str = "stdout.$HARNESS_NODE";
+pub(super) const OWN_STDOUT: &str = "stdout.$HARNESS_NODE";
 
 /// Where the ranks of a program find each other, by the convention of torchrun.
 const MASTER_PORT: &str = "MASTER_PORT=29500";
 
-pub fn run(text: &mut String, script: &Script, run: &Run) {
+pub(super) fn run(text: &mut String, script: &Script, run: &Run) {
     match run.mpi {
         Some(ref mpirun) => by_mpirun(text, script, run, mpirun),
         None => by_processes(text, script, run),
@@ -75,7 +75,7 @@ fn by_processes(text: &mut String, script: &Script, run: &Run) {
 
 /// The sampling goes on until the workload has ended everywhere: what one node still sends, another receives. Listing
 /// the folder makes a network file system look again; a sampler that is gone has met its own limit, and ends the wait.
-pub fn counters_end(text: &mut String, script: &Script) {
+pub(super) fn counters_end(text: &mut String, script: &Script) {
     text.push_str("# counters end: once the workload has ended on every node\n: > \"done.$HARNESS_NODE\"\n");
     let _ = writeln!(text, "for node in {}; do", joined(&script.nodes));
     text.push_str(
@@ -85,7 +85,7 @@ pub fn counters_end(text: &mut String, script: &Script) {
 }
 
 /// The run in the words of its block, if it is one that was written here, and the words of each rank.
-pub fn read_run(words: &[String]) -> Option<(Run, &[String])> {
+pub(super) fn read_run(words: &[String]) -> Option<(Run, &[String])> {
     let run = |tasks_per_node, mpi: Option<&str>| Run {
         argv: Vec::new(),
         tasks_per_node,

@@ -57,11 +57,11 @@ pub fn render(script: &Script) -> String {
 }
 
 /// What sbatch says of the job's tasks srun takes for a step's, and then ignores what the step itself asks for.
-pub const FORGETS: &str = "unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE\n";
+pub(super) const FORGETS: &str = "unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE\n";
 /// sbatch hands the submitting shell's variables on to the job, as far as the harness hands them on to sbatch
 /// (`reach/environment.rs`, which has all of these): those that change what programs do are written down before
 /// the script sets its own.
-pub const RECORDS: &str = "for name in $(compgen -e); do\n  case $name in\n    \
+pub(super) const RECORDS: &str = "for name in $(compgen -e); do\n  case $name in\n    \
     NCCL_*|OFI_NCCL_*|FI_*|RDMAV_*|OMPI_*|PMIX_MCA_*|UCX_*|CUDA_*|TORCH_*|PYTORCH_*|LD_LIBRARY_PATH|LD_PRELOAD) \
     printf '%s=%q\\n' \"$name\" \"${!name}\" ;;\n  esac\ndone > environment.txt\n";
 /// There whole or not at all; a disk that is full changes no exit code.
@@ -192,7 +192,7 @@ fn wait_for_sampler(text: &mut String, script: &Script) {
 }
 
 /// Begins the wait for a sampler that is watched.
-pub const WATCHED: &str = "deadline=$((SECONDS";
+pub(super) const WATCHED: &str = "deadline=$((SECONDS";
 
 fn workload(text: &mut String, script: &Script, name: &str, words: &[String]) {
     let _ = writeln!(text, "# {name}");
@@ -207,7 +207,7 @@ fn workload(text: &mut String, script: &Script, name: &str, words: &[String]) {
 }
 
 /// What keeps the exit code of the step before it.
-pub const STATUS: &str = "status=$?";
+pub(super) const STATUS: &str = "status=$?";
 
 fn turns_words(turns: &Turns) -> Vec<String> {
     let mut words = ["bash", files::ALLOCATION, &turns.idle_s.to_string()].map(str::to_owned).to_vec();
@@ -225,7 +225,7 @@ fn run_words(script: &Script, run: &Run) -> Vec<String> {
 }
 
 /// What stands before the command of each rank.
-pub fn profile_words(profile: &Profile) -> Vec<String> {
+pub(super) fn profile_words(profile: &Profile) -> Vec<String> {
     let tables = if profile.tables.is_empty() { "all".to_owned() } else { profile.tables.join(",") };
     let mut words = vec![
         "bash".to_owned(),

@@ -43,7 +43,7 @@ impl Own {
 /// Programs that are python, or start it with their environment.
 const PYTHONS: [&str; 7] = ["python", "python3", "torchrun", "accelerate", "deepspeed", "lightning", "nemo"];
 
-pub fn name(word: &str) -> &str {
+pub(super) fn name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
@@ -55,7 +55,7 @@ fn is_python(word: &str) -> bool {
 }
 
 /// The program that would import the hook, or why none does.
-pub fn takes_hook(argv: &[String]) -> Result<&str, String> {
+pub(super) fn takes_hook(argv: &[String]) -> Result<&str, String> {
     let program = argv.first().map_or("", String::as_str);
     let Some(at) = argv.iter().position(|word| is_python(word)) else {
         return Err(format!("no python that would import a hook: `{}`", name(program)));
@@ -139,7 +139,7 @@ fn names_further_ranks(word: &str, behind: &[String]) -> bool {
     numbers.into_iter().any(|number| number.parse::<u64>().is_ok_and(|rank| rank > 0))
 }
 
-pub fn value(argv: &[String], names: &[&str]) -> Option<(u64, String)> {
+pub(super) fn value(argv: &[String], names: &[&str]) -> Option<(u64, String)> {
     let of = |(at, word): (usize, &String)| {
         let plain = word.trim_start_matches('+');
         names.iter().find_map(|name| match plain.strip_prefix(name)? {

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 /// A name as one word; nothing at all is a lone `%`.
-pub fn escape(name: &str) -> String {
+pub(super) fn escape(name: &str) -> String {
     if name.is_empty() {
         return "%".to_owned();
     }
@@ -22,7 +22,7 @@ pub fn escape(name: &str) -> String {
 
 /// The name behind a word, or nothing where a `%` is not followed by two digits. A name need not be valid text; what
 /// is not becomes replacement characters.
-pub fn unescape(word: &str) -> Option<String> {
+pub(super) fn unescape(word: &str) -> Option<String> {
     if word == "%" {
         return Some(String::new());
     }
@@ -45,7 +45,7 @@ pub fn unescape(word: &str) -> Option<String> {
 }
 
 /// A decimal number as a whole count of its last of `places`; further places are cut off.
-pub fn fixed(word: &str, places: usize) -> Option<u64> {
+pub(super) fn fixed(word: &str, places: usize) -> Option<u64> {
     let (whole, part) = word.split_once('.').unwrap_or((word, ""));
     if !part.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -59,7 +59,7 @@ pub fn fixed(word: &str, places: usize) -> Option<u64> {
 }
 
 /// Digits and nothing else: the standard parser also takes a sign.
-pub fn decimal(word: &[u8]) -> Option<u64> {
+pub(super) fn decimal(word: &[u8]) -> Option<u64> {
     if word.is_empty() {
         return None;
     }
@@ -70,7 +70,7 @@ pub fn decimal(word: &[u8]) -> Option<u64> {
 }
 
 /// The reverse of `fixed`.
-pub fn with_places(number: u64, places: u32) -> String {
+pub(super) fn with_places(number: u64, places: u32) -> String {
     let one = 10u64.pow(places);
     format!("{}.{:0width$}", number / one, number % one, width = places as usize)
 }

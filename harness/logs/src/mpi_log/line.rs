@@ -14,7 +14,7 @@ pub enum Operation {
     Sendrecv,
 }
 
-pub const OPERATIONS: [Operation; 7] = [
+pub(super) const OPERATIONS: [Operation; 7] = [
     Operation::Allgather,
     Operation::Allreduce,
     Operation::Bcast,
@@ -45,13 +45,13 @@ impl Operation {
 
 /// A peer with the tag of the message; a negative one is any, or nobody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer {
+pub(super) struct Peer {
     pub rank: i64,
     pub tag: i64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call {
+pub(super) struct Call {
     pub operation: Operation,
     /// In its communicator; -1 where MPI was not begun.
     pub comm_rank: i64,
@@ -67,7 +67,7 @@ pub struct Call {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Said {
+pub(super) enum Said {
     Begin,
     End,
     Call(Call),
@@ -75,7 +75,7 @@ pub enum Said {
 
 /// A line that the logger wrote.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line {
+pub(super) struct Line {
     /// By the clock of its process, which is none of the others'.
     pub seconds: f64,
     /// Nothing where MPI was not begun.
@@ -85,19 +85,19 @@ pub struct Line {
 
 /// Why a line of the logger counts for nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unread {
+pub(super) enum Unread {
     /// A call that the logger is not known to write.
     Unknown(String),
     Garbled(&'static str),
 }
 
 /// Whether a text begins as a line of the logger does.
-pub fn begins(text: &str) -> bool {
+pub(super) fn begins(text: &str) -> bool {
     text.starts_with('[') && text.contains("] MPI_")
 }
 
 /// Nothing where the line is none of the logger's; a launcher's label may stand before it.
-pub fn parse(text: &str) -> Option<Result<Line, Unread>> {
+pub(super) fn parse(text: &str) -> Option<Result<Line, Unread>> {
     let (before, rest) = text.split_once("] MPI_")?;
     let (_, seconds) = before.rsplit_once('[')?;
     let is_time = seconds.starts_with(|c: char| c.is_ascii_digit() || c == '-')

@@ -69,7 +69,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub fn new(edges: Vec<u64>) -> Tally {
+    pub(super) fn new(edges: Vec<u64>) -> Tally {
         let none = OfOne {
             sum: Sum::default(),
             receive: 0,
@@ -91,7 +91,7 @@ impl Tally {
         }
     }
 
-    pub fn line(&mut self, line: &Line, number: u64) {
+    pub(super) fn line(&mut self, line: &Line, number: u64) {
         if let Said::Call(call) = &line.said {
             self.call(call);
         }
@@ -169,7 +169,7 @@ impl Tally {
         self.pairs.entry(key).or_default()
     }
 
-    pub fn finish(self, log: &mut MpiLog) {
+    pub(super) fn finish(self, log: &mut MpiLog) {
         log.operations = self.operations();
         log.histogram = self.histogram();
         let kinds = self.kinds.iter();

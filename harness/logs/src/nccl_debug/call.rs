@@ -129,7 +129,7 @@ pub fn type_name(datatype: u64) -> Option<&'static str> {
 
 /// Why a line of a call is none that could be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NoCall<'a> {
+pub(super) enum NoCall<'a> {
     /// Of an operation that is not known.
     Unknown(&'a str),
     Garbled(&'static str),

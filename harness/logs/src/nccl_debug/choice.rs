@@ -4,7 +4,7 @@ use super::words::{Words, whole};
 
 /// What was chosen for calls of so many bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Choice<'a> {
+pub(super) struct Choice<'a> {
     /// Not told up to 2.22.
     pub operation: Option<&'a str>,
     /// What newer versions add in brackets, such as `Symmetric`.
@@ -16,7 +16,7 @@ pub struct Choice<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum By<'a> {
+pub(super) enum By<'a> {
     /// Numbers up to 2.23, names from 2.24 on.
     Algorithm {
         algorithm: &'a str,
@@ -30,7 +30,7 @@ const PROTOCOLS: [&str; 3] = ["LL", "LL128", "SIMPLE"];
 
 impl By<'_> {
     /// With names for numbers.
-    pub fn named(&self) -> String {
+    pub(super) fn named(&self) -> String {
         let name = |names: &[&str], text: &str| {
             let named = text.parse().ok().and_then(|at: usize| names.get(at).copied());
             named.unwrap_or(text).to_owned()

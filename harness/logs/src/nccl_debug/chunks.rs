@@ -27,17 +27,17 @@ pub(super) struct Chunks<R> {
 
 impl<R: BufRead> Chunks<R> {
     /// Chunks of about so many bytes, which are to be more than the longest line.
-    pub fn new(from: R, size: usize) -> Self {
+    pub(super) fn new(from: R, size: usize) -> Self {
         Chunks { from, size, rest: Vec::new(), line: 1, is_open: false, is_over: false, error: None }
     }
 
     /// How many lines were seen.
-    pub fn lines(&self) -> u64 {
+    pub(super) fn lines(&self) -> u64 {
         self.line - 1 + u64::from(self.is_open)
     }
 
     /// Nothing at the end.
-    pub fn next(&mut self) -> io::Result<Option<Chunk>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<Chunk>> {
         if self.is_over {
             return self.error.take().map_or(Ok(None), Err);
         }

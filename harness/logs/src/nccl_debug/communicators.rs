@@ -73,7 +73,7 @@ pub(super) struct Communicators {
 
 impl Communicators {
     /// Notes what a rank says of its communicator.
-    pub fn set_up(&mut self, process: u32, setup: &Setup) {
+    pub(super) fn set_up(&mut self, process: u32, setup: &Setup) {
         let key = (process, setup.comm);
         match setup.stage {
             Stage::InitStart | Stage::InitComplete => self.begin(key, setup),
@@ -176,21 +176,21 @@ impl Communicators {
     }
 
     #[cfg(test)]
-    pub fn handles_held(&self) -> usize {
+    pub(super) fn handles_held(&self) -> usize {
         self.handles.len()
     }
 
-    pub fn handle(&self, process: u32, comm: u64) -> Option<Handle> {
+    pub(super) fn handle(&self, process: u32, comm: u64) -> Option<Handle> {
         self.handles.get(&(process, comm)).copied()
     }
 
     /// The communicator and rank of a handle, where they are known.
-    pub fn place(&self, handle: &Handle) -> Option<(u32, u64)> {
+    pub(super) fn place(&self, handle: &Handle) -> Option<(u32, u64)> {
         Some((handle.communicator?, handle.rank?))
     }
 
     /// Notes a collective call, and compares it with what other ranks called there.
-    pub fn called(&mut self, handle: &Handle, kind: u32, line: u64, file: u32) {
+    pub(super) fn called(&mut self, handle: &Handle, kind: u32, line: u64, file: u32) {
         let Some((at, rank)) = self.place(handle) else { return };
         let Some(it) = self.all.get_mut(at as usize) else { return };
         let Some(member) = it.members.get_mut(&rank) else { return };
@@ -216,7 +216,7 @@ impl Communicators {
     }
 
     /// How a difference reads.
-    pub fn told(difference: &Difference, kinds: &Distinct) -> String {
+    pub(super) fn told(difference: &Difference, kinds: &Distinct) -> String {
         let shown = |kind: u32| kinds.kind(kind).map_or_else(String::new, |kind| kind.shown());
         let Difference { at, rank, did, others_did, .. } = difference;
         format!(

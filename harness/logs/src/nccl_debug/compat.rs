@@ -170,7 +170,7 @@ pub(super) struct Seen<'a> {
 
 impl<'a> Seen<'a> {
     /// Nothing where the line is passed over.
-    pub fn of(line: &'a str) -> Option<Seen<'a>> {
+    pub(super) fn of(line: &'a str) -> Option<Seen<'a>> {
         if !line.contains("opCount") || !line.contains("NCCL INFO") {
             return None;
         }
@@ -193,16 +193,16 @@ impl<'a> Seen<'a> {
         Some(seen)
     }
 
-    pub fn elements(&self) -> f64 {
+    pub(super) fn elements(&self) -> f64 {
         let end = self.count.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.count.len());
         self.count.get(..end).and_then(|digits| digits.parse().ok()).unwrap_or(0.0)
     }
 
-    pub fn bytes(&self) -> f64 {
+    pub(super) fn bytes(&self) -> f64 {
         self.elements() * self.size
     }
 
-    pub fn is_printed(&self) -> bool {
+    pub(super) fn is_printed(&self) -> bool {
         !self.operation.is_empty() && self.elements() > 0.0 && self.size > 0.0
     }
 }

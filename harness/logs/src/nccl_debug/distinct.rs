@@ -18,7 +18,7 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    pub fn shown(&self) -> String {
+    pub(super) fn shown(&self) -> String {
         let Kind { operation, count, datatype, redop, root } = self;
         format!("{} of count {count}, type {datatype}, op {redop}, root {root}", operation.name())
     }
@@ -32,7 +32,7 @@ pub(super) struct Distinct {
 }
 
 impl Distinct {
-    pub fn count(&mut self, call: &Call) -> u32 {
+    pub(super) fn count(&mut self, call: &Call) -> u32 {
         let Call { operation, count, datatype, redop, root, .. } = *call;
         let kind = Kind { operation, count, datatype, redop, root };
         let id = match self.ids.get(&kind) {
@@ -54,11 +54,11 @@ impl Distinct {
         id
     }
 
-    pub fn kind(&self, id: u32) -> Option<&Kind> {
+    pub(super) fn kind(&self, id: u32) -> Option<&Kind> {
         self.kinds.get(id as usize).map(|(kind, _)| kind)
     }
 
-    pub fn all(&self) -> &[(Kind, u64)] {
+    pub(super) fn all(&self) -> &[(Kind, u64)] {
         &self.kinds
     }
 }

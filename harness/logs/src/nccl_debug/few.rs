@@ -15,7 +15,7 @@ pub(super) struct Few {
 }
 
 impl Few {
-    pub fn count(&mut self, text: &str) {
+    pub(super) fn count(&mut self, text: &str) {
         let text = match text.char_indices().nth(LONGEST) {
             Some((end, _)) => text.get(..end).unwrap_or(text),
             None => text,
@@ -30,14 +30,14 @@ impl Few {
     }
 
     /// Texts that become the same are counted together, and those that become nothing under no text.
-    pub fn rename(&mut self, rename: &impl Fn(&str) -> Option<String>) {
+    pub(super) fn rename(&mut self, rename: &impl Fn(&str) -> Option<String>) {
         for (text, lines) in std::mem::take(&mut self.counts) {
             *self.counts.entry(rename(&text).unwrap_or_default()).or_default() += lines;
         }
     }
 
     /// The most frequent first.
-    pub fn all(&self) -> Vec<Counted> {
+    pub(super) fn all(&self) -> Vec<Counted> {
         let counted = |(text, lines): (&String, &u64)| Counted { text: text.clone(), lines: *lines };
         let mut all: Vec<Counted> = self.counts.iter().map(counted).collect();
         all.sort_by(|a, b| (b.lines, &a.text).cmp(&(a.lines, &b.text)));

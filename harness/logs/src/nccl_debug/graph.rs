@@ -5,7 +5,7 @@ use super::words::{Words, signed, whole};
 
 /// Who comes before a rank and who behind; `-1` is nobody.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edge {
+pub(super) struct Edge {
     pub before: Vec<i64>,
     pub me: i64,
     pub behind: Vec<i64>,
@@ -13,14 +13,14 @@ pub struct Edge {
 
 /// One tree of a channel; old versions tell two halves of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tree {
+pub(super) struct Tree {
     pub channel: u64,
     pub halves: Vec<Edge>,
 }
 
 /// What carries the traffic between two ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Connection<'a> {
+pub(super) struct Connection<'a> {
     pub channel: u64,
     /// Of several between the same two.
     pub index: Option<u64>,
@@ -34,14 +34,14 @@ pub struct Connection<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub(super) enum Direction {
     Send,
     Receive,
 }
 
 impl<'a> Connection<'a> {
     /// The kind and its name, such as `NET/AWS Libfabric` or `P2P/CUMEM`.
-    pub fn transport(&self) -> &'a str {
+    pub(super) fn transport(&self) -> &'a str {
         match self.via.match_indices('/').nth(1) {
             Some((end, _)) => self.via.get(..end).unwrap_or(self.via),
             None => self.via,
@@ -49,7 +49,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Whether the card reads and writes the GPU's memory itself.
-    pub fn is_gdrdma(&self) -> bool {
+    pub(super) fn is_gdrdma(&self) -> bool {
         self.via.split('/').skip(3).any(|word| word.starts_with("GDRDMA"))
     }
 }

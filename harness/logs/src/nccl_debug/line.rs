@@ -25,7 +25,7 @@ pub(super) struct Line<'a> {
 
 /// What one line says.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Said<'a> {
+pub(super) enum Said<'a> {
     Call(Call),
     Version {
         nccl: &'a str,
@@ -91,7 +91,7 @@ pub enum Said<'a> {
 
 /// Why a line is not understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unread<'a> {
+pub(super) enum Unread<'a> {
     Call(NoCall<'a>),
     Unknown,
 }

@@ -11,12 +11,12 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    pub fn add(&mut self, bytes: Option<u64>) {
+    pub(super) fn add(&mut self, bytes: Option<u64>) {
         self.calls += 1;
         self.bytes += u128::from(bytes.unwrap_or(0));
     }
 
-    pub fn bytes(&self) -> Option<u64> {
+    pub(super) fn bytes(&self) -> Option<u64> {
         self.bytes.try_into().ok()
     }
 }
@@ -40,7 +40,7 @@ pub(super) struct Operations {
 
 impl Operations {
     /// Edges ascend, and each begins a bucket.
-    pub fn new(edges: Vec<u64>) -> Self {
+    pub(super) fn new(edges: Vec<u64>) -> Self {
         let none = OfOne {
             sum: Sum::default(),
             empty: 0,
@@ -53,7 +53,7 @@ impl Operations {
         Operations { all: vec![none; OPERATIONS.len()], edges }
     }
 
-    pub fn call(&mut self, call: &Call, bytes: Option<u64>) {
+    pub(super) fn call(&mut self, call: &Call, bytes: Option<u64>) {
         let Some(of_one) = self.all.get_mut(call.operation as usize) else { return };
         of_one.sum.add(bytes);
         of_one.empty += u64::from(call.count == 0);
@@ -70,7 +70,7 @@ impl Operations {
         }
     }
 
-    pub fn table(&self) -> Vec<OfOperation> {
+    pub(super) fn table(&self) -> Vec<OfOperation> {
         let one = |(operation, it): (Operation, &OfOne)| {
             let sized = it.sum.calls - it.unsized_calls;
             let is_any = sized > 0;
@@ -90,7 +90,7 @@ impl Operations {
         OPERATIONS.into_iter().zip(&self.all).filter(|(_, it)| it.sum.calls > 0).map(one).collect()
     }
 
-    pub fn histogram(&self) -> Vec<Bucket> {
+    pub(super) fn histogram(&self) -> Vec<Bucket> {
         let mut all = Vec::new();
         for (operation, it) in OPERATIONS.into_iter().zip(&self.all) {
             for (at, sum) in it.buckets.iter().enumerate().filter(|(_, sum)| sum.calls > 0) {

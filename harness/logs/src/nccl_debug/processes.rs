@@ -34,7 +34,7 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    pub fn of(&mut self, host: &str, pid: u64) -> Option<u32> {
+    pub(super) fn of(&mut self, host: &str, pid: u64) -> Option<u32> {
         if let Some(last) = self.last
             && let Some(process) = self.get(last)
             && process.pid == pid
@@ -57,39 +57,39 @@ impl Processes {
         self.last
     }
 
-    pub fn get(&self, id: u32) -> Option<&Process> {
+    pub(super) fn get(&self, id: u32) -> Option<&Process> {
         self.all.get(id as usize)
     }
 
-    pub fn get_mut(&mut self, id: u32) -> Option<&mut Process> {
+    pub(super) fn get_mut(&mut self, id: u32) -> Option<&mut Process> {
         self.all.get_mut(id as usize)
     }
 
-    pub fn host(&self, id: u32) -> &str {
+    pub(super) fn host(&self, id: u32) -> &str {
         self.get(id).map_or("", |process| process.host.as_str())
     }
 
-    pub fn hosts(&self) -> Vec<String> {
+    pub(super) fn hosts(&self) -> Vec<String> {
         self.hosts.keys().cloned().collect()
     }
 
     /// The longest known host that a word ends with.
-    pub fn host_at_end<'a>(&self, word: &'a str) -> Option<&'a str> {
+    pub(super) fn host_at_end<'a>(&self, word: &'a str) -> Option<&'a str> {
         let ends = word.char_indices().take(LONGEST_HOST).filter_map(|(at, _)| word.get(at..));
         ends.into_iter().find(|end| self.hosts.contains_key(*end))
     }
 
     /// Those of hosts that exist.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.all.iter().filter(|process| !process.is_torn).count()
     }
 
-    pub fn all(&self) -> &[Process] {
+    pub(super) fn all(&self) -> &[Process] {
         &self.all
     }
 
     /// Gives processes the hosts that they are of; nothing where nobody knows which.
-    pub fn rename(&mut self, rename: &impl Fn(&str) -> Option<String>) {
+    pub(super) fn rename(&mut self, rename: &impl Fn(&str) -> Option<String>) {
         for process in &mut self.all {
             let host = rename(&process.host);
             process.is_torn = host.as_ref() != Some(&process.host);

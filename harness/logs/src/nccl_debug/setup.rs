@@ -5,14 +5,14 @@ use super::words::{Words, pointer, seconds, signed, whole};
 
 /// How far a communicator has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub(super) enum Stage {
     InitStart,
     InitComplete,
     DestroyComplete,
     AbortComplete,
 }
 
-pub const STAGES: [(Stage, &str); 4] = [
+pub(super) const STAGES: [(Stage, &str); 4] = [
     (Stage::InitStart, "Init START"),
     (Stage::InitComplete, "Init COMPLETE"),
     (Stage::DestroyComplete, "Destroy COMPLETE"),
@@ -21,7 +21,7 @@ pub const STAGES: [(Stage, &str); 4] = [
 
 /// What a rank says of its communicator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setup<'a> {
+pub(super) struct Setup<'a> {
     pub stage: Stage,
     /// The call that began it.
     pub function: Option<&'a str>,
@@ -91,7 +91,7 @@ pub(super) fn parse(text: &str) -> Option<Setup<'_>> {
 
 /// How long a communicator took to begin, in seconds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Timings<'a> {
+pub(super) struct Timings<'a> {
     pub function: Option<&'a str>,
     pub rank: u64,
     pub nranks: u64,
@@ -117,7 +117,7 @@ pub(super) fn timings<'a>(text: &'a str) -> Option<Timings<'a>> {
 
 /// Where a rank stands among nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Members {
+pub(super) struct Members {
     pub comm: u64,
     pub rank: u64,
     pub nranks: u64,

@@ -23,14 +23,14 @@ impl Default for Steps {
 }
 
 impl Steps {
-    pub fn call(&mut self, operation: Operation, bytes: Option<u64>) {
+    pub(super) fn call(&mut self, operation: Operation, bytes: Option<u64>) {
         if let Some(sum) = self.since.get_mut(operation as usize) {
             sum.add(bytes);
         }
     }
 
     /// The line of a step; other ranks write it too, and a bar writes it again and again: the first one ends the step.
-    pub fn ends(&mut self, step: u64, line: u64) {
+    pub(super) fn ends(&mut self, step: u64, line: u64) {
         if self.last == Some(step) {
             return;
         }
@@ -44,12 +44,12 @@ impl Steps {
     }
 
     /// Another stream begins: what was called at the end of the one before is of no step.
-    pub fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.since = vec![Sum::default(); OPERATIONS.len()];
         self.last = None;
     }
 
-    pub fn table(&self) -> Vec<OfStep> {
+    pub(super) fn table(&self) -> Vec<OfStep> {
         let rows = |(step, line, sums): &(u64, u64, Vec<Sum>)| -> Vec<OfStep> {
             let called = OPERATIONS.into_iter().zip(sums).filter(|(_, sum)| sum.calls > 0);
             let (step, line) = (*step, *line);

@@ -53,7 +53,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Edges ascend, and each begins a bucket.
-    pub fn new(edges: Vec<u64>) -> Self {
+    pub(super) fn new(edges: Vec<u64>) -> Self {
         Tally {
             operations: Operations::new(edges),
             steps: Steps::default(),
@@ -79,7 +79,14 @@ impl Tally {
         }
     }
 
-    pub fn call(&mut self, call: &Call, process: Option<u32>, device: Option<u64>, line: u64, file: u32) {
+    pub(super) fn call(
+        &mut self,
+        call: &Call,
+        process: Option<u32>,
+        device: Option<u64>,
+        line: u64,
+        file: u32,
+    ) {
         let bytes = call.bytes();
         let at = call.operation as usize;
         self.operations.call(call, bytes);
@@ -120,7 +127,7 @@ impl Tally {
         }
     }
 
-    pub fn connection(&mut self, connection: &Connection) {
+    pub(super) fn connection(&mut self, connection: &Connection) {
         let key = (connection.from, connection.to, connection.transport().to_owned(), connection.is_gdrdma());
         if self.connections.len() >= MOST && !self.connections.contains_key(&key) {
             self.connections_beyond += 1;
@@ -129,7 +136,7 @@ impl Tally {
         *self.connections.entry(key).or_default() += 1;
     }
 
-    pub fn choice(&mut self, choice: &Choice) {
+    pub(super) fn choice(&mut self, choice: &Choice) {
         let mut by = choice.by.named();
         if let Some(kind) = choice.kind {
             by = format!("{by} [{kind}]");
@@ -146,7 +153,7 @@ impl Tally {
     }
 
     /// The kinds of calls, those that differ in no size together.
-    pub fn calls(&self) -> Vec<Calls> {
+    pub(super) fn calls(&self) -> Vec<Calls> {
         let mut by_size: BTreeMap<(Operation, u64, u64), u64> = BTreeMap::new();
         for (kind, calls) in self.distinct.all() {
             *by_size.entry((kind.operation, kind.count, kind.datatype)).or_default() += calls;
@@ -158,7 +165,7 @@ impl Tally {
         by_size.into_iter().map(one).collect()
     }
 
-    pub fn gpus(&self) -> Vec<OfGpu> {
+    pub(super) fn gpus(&self) -> Vec<OfGpu> {
         let mut all = Vec::new();
         for ((process, device), sums) in &self.gpus {
             let Some(process) = self.processes.get(*process) else { continue };
@@ -185,7 +192,7 @@ impl Tally {
         all
     }
 
-    pub fn connections(&self) -> Vec<OfConnection> {
+    pub(super) fn connections(&self) -> Vec<OfConnection> {
         let one = |((from, to, transport, gdrdma), lines): (&(u64, u64, String, bool), &u64)| {
             let transport = transport.clone();
             OfConnection { from: *from, to: *to, transport, gdrdma: *gdrdma, lines: *lines }
@@ -197,7 +204,7 @@ impl Tally {
         all
     }
 
-    pub fn choices(&self) -> Vec<OfChoice> {
+    pub(super) fn choices(&self) -> Vec<OfChoice> {
         let one = |((operation, by), (lines, min, max)): (&(Option<String>, String), &(u64, u64, u64))| {
             let (operation, by) = (operation.clone(), by.clone());
             OfChoice { operation, by, lines: *lines, min_bytes: *min, max_bytes: *max }
@@ -205,7 +212,7 @@ impl Tally {
         self.choices.iter().map(one).collect()
     }
 
-    pub fn told_communicators(&self) -> Vec<OfCommunicator> {
+    pub(super) fn told_communicators(&self) -> Vec<OfCommunicator> {
         let one = |it: &super::communicators::Communicator| {
             let mut hosts: Vec<String> =
                 it.hosts.iter().map(|process| self.processes.host(*process).to_owned()).collect();

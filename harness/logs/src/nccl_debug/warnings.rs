@@ -20,7 +20,7 @@ pub(super) struct Warnings {
 }
 
 impl Warnings {
-    pub fn add(&mut self, host: &str, text: &str, line: u64, file: &str) {
+    pub(super) fn add(&mut self, host: &str, text: &str, line: u64, file: &str) {
         self.hosts.count(host);
         let shape = shape(text);
         if let Some(at) = self.kinds.get(&shape) {
@@ -40,7 +40,7 @@ impl Warnings {
         self.all.push(Warning { text, kind, host, line, file: file.to_owned(), lines: 1 });
     }
 
-    pub fn rename(&mut self, rename: &impl Fn(&str) -> Option<String>) {
+    pub(super) fn rename(&mut self, rename: &impl Fn(&str) -> Option<String>) {
         self.hosts.rename(rename);
         for warning in &mut self.all {
             warning.host = warning.host.as_deref().and_then(rename);
@@ -48,11 +48,11 @@ impl Warnings {
     }
 
     /// In the order of their first lines.
-    pub fn all(self) -> Vec<Warning> {
+    pub(super) fn all(self) -> Vec<Warning> {
         self.all
     }
 
-    pub fn seen(&self) -> &[Warning] {
+    pub(super) fn seen(&self) -> &[Warning] {
         &self.all
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct ByRanks {
 }
 
 impl ByRanks {
-    pub fn add(&mut self, nranks: u64, bytes: u64) {
+    pub(super) fn add(&mut self, nranks: u64, bytes: u64) {
         if let Some((_, sum)) = self.sums.iter_mut().find(|(ranks, _)| *ranks == nranks) {
             *sum += u128::from(bytes);
         } else if self.sums.len() < MOST {
@@ -26,12 +26,12 @@ impl ByRanks {
     }
 
     /// Nothing where it is beyond 64 bits.
-    pub fn message(&self, operation: Operation) -> Option<u64> {
+    pub(super) fn message(&self, operation: Operation) -> Option<u64> {
         let times = |nranks: u64| if operation.counts_one_peer() { nranks } else { 1 };
         self.total(|nranks, bytes| bytes.checked_mul(u128::from(times(nranks))))
     }
 
-    pub fn wire(&self, operation: Operation) -> Option<u64> {
+    pub(super) fn wire(&self, operation: Operation) -> Option<u64> {
         self.total(|nranks, bytes| {
             let (times, over) = share(operation, nranks);
             bytes.checked_mul(u128::from(times)).map(|all| all / u128::from(over.max(1)))

@@ -56,13 +56,13 @@ fn count<K: Ord>(map: &mut BTreeMap<K, u64>, beyond: &mut u64, key: K) {
 }
 
 impl Wired {
-    pub fn ring(&mut self, channel: u64, ranks: &[u64]) {
+    pub(super) fn ring(&mut self, channel: u64, ranks: &[u64]) {
         let mut ranks = ranks.to_vec();
         ranks.truncate(LONGEST_RING);
         count(&mut self.rings, &mut self.beyond, (channel, ranks));
     }
 
-    pub fn trees(&mut self, trees: &[Tree], is_nvls: bool) {
+    pub(super) fn trees(&mut self, trees: &[Tree], is_nvls: bool) {
         for tree in trees {
             for half in &tree.halves {
                 self.tree(is_nvls, tree.channel, half);
@@ -71,16 +71,16 @@ impl Wired {
     }
 
     /// Below it is whom a rank gathers from, above it whom it hands on to.
-    pub fn tree(&mut self, is_nvls: bool, channel: u64, edge: &Edge) {
+    pub(super) fn tree(&mut self, is_nvls: bool, channel: u64, edge: &Edge) {
         let key = (is_nvls, channel, edge.me, edge.behind.clone(), edge.before.clone());
         count(&mut self.trees, &mut self.beyond, key);
     }
 
-    pub fn channels(&mut self, numbers: [Option<u64>; 5]) {
+    pub(super) fn channels(&mut self, numbers: [Option<u64>; 5]) {
         count(&mut self.channels, &mut self.beyond, numbers);
     }
 
-    pub fn nvls(&mut self, host: &str, available: bool) {
+    pub(super) fn nvls(&mut self, host: &str, available: bool) {
         if self.nvls.len() < MOST || self.nvls.contains_key(host) {
             let (there, not) = self.nvls.entry(host.to_owned()).or_default();
             *if available { there } else { not } += 1;
@@ -89,7 +89,7 @@ impl Wired {
         }
     }
 
-    pub fn nics(&mut self, host: &str, by: &str, nics: u64) {
+    pub(super) fn nics(&mut self, host: &str, by: &str, nics: u64) {
         let key = (host.to_owned(), by.to_owned());
         if self.nics.len() < MOST || self.nics.contains_key(&key) {
             let (least, most) = self.nics.entry(key).or_insert((u64::MAX, 0));
@@ -100,12 +100,12 @@ impl Wired {
     }
 
     /// Which network or provider a process of a host uses.
-    pub fn chosen(&mut self, host: &str, what: &'static str, name: &str) {
+    pub(super) fn chosen(&mut self, host: &str, what: &'static str, name: &str) {
         let name: String = name.chars().take(100).collect();
         count(&mut self.chosen, &mut self.beyond, (host.to_owned(), what, name));
     }
 
-    pub fn net(&mut self, host: &str, gdrdma: bool) {
+    pub(super) fn net(&mut self, host: &str, gdrdma: bool) {
         if self.net.len() < MOST || self.net.contains_key(host) {
             let (with, without) = self.net.entry(host.to_owned()).or_default();
             *if gdrdma { with } else { without } += 1;
@@ -114,7 +114,7 @@ impl Wired {
         }
     }
 
-    pub fn begun(&mut self, host: &str, it: &Timings) {
+    pub(super) fn begun(&mut self, host: &str, it: &Timings) {
         let key = (it.function.unwrap_or_default().to_owned(), it.nranks);
         if self.timings.len() >= MOST && !self.timings.contains_key(&key) {
             self.beyond += 1;
@@ -135,7 +135,7 @@ impl Wired {
     }
 
     /// Lines whose host is another are left out: the host has its own.
-    pub fn rename(&mut self, rename: &impl Fn(&str) -> Option<String>) {
+    pub(super) fn rename(&mut self, rename: &impl Fn(&str) -> Option<String>) {
         let is_own = |host: &String| rename(host).as_ref() == Some(host);
         self.nvls.retain(|host, _| is_own(host));
         self.nics.retain(|(host, _), _| is_own(host));
@@ -146,7 +146,7 @@ impl Wired {
         }
     }
 
-    pub fn told_rings(&self) -> Vec<OfRing> {
+    pub(super) fn told_rings(&self) -> Vec<OfRing> {
         let one = |((channel, ranks), lines): (&(u64, Vec<u64>), &u64)| OfRing {
             channel: *channel,
             ranks: ranks.clone(),
@@ -155,7 +155,7 @@ impl Wired {
         self.rings.iter().map(one).collect()
     }
 
-    pub fn told_trees(&self) -> Vec<OfTree> {
+    pub(super) fn told_trees(&self) -> Vec<OfTree> {
         let one = |((nvls, channel, rank, above, below), lines): (&Place, &u64)| OfTree {
             nvls: *nvls,
             channel: *channel,
@@ -167,7 +167,7 @@ impl Wired {
         self.trees.iter().map(one).collect()
     }
 
-    pub fn told_channels(&self) -> Vec<OfChannels> {
+    pub(super) fn told_channels(&self) -> Vec<OfChannels> {
         let one = |([coll, collnet, nvls, p2p, per_peer], lines): (&[Option<u64>; 5], &u64)| OfChannels {
             coll: coll.unwrap_or_default(),
             collnet: *collnet,
@@ -179,7 +179,7 @@ impl Wired {
         self.channels.iter().map(one).collect()
     }
 
-    pub fn told_nvls(&self) -> Vec<OfNvls> {
+    pub(super) fn told_nvls(&self) -> Vec<OfNvls> {
         let one = |(host, (there, not)): (&String, &(u64, u64))| OfNvls {
             host: host.clone(),
             available: *there,
@@ -188,7 +188,7 @@ impl Wired {
         self.nvls.iter().map(one).collect()
     }
 
-    pub fn told_nics(&self) -> Vec<OfNics> {
+    pub(super) fn told_nics(&self) -> Vec<OfNics> {
         let one = |((host, by), (least, most)): (&(String, String), &(u64, u64))| OfNics {
             host: host.clone(),
             by: by.clone(),
@@ -198,7 +198,7 @@ impl Wired {
         self.nics.iter().map(one).collect()
     }
 
-    pub fn told_chosen(&self) -> Vec<OfChoiceOfHost> {
+    pub(super) fn told_chosen(&self) -> Vec<OfChoiceOfHost> {
         let one = |((host, what, name), lines): (&(String, &'static str, String), &u64)| OfChoiceOfHost {
             host: host.clone(),
             what,
@@ -208,7 +208,7 @@ impl Wired {
         self.chosen.iter().map(one).collect()
     }
 
-    pub fn told_net(&self) -> Vec<OfNet> {
+    pub(super) fn told_net(&self) -> Vec<OfNet> {
         let one = |(host, (with, without)): (&String, &(u64, u64))| OfNet {
             host: host.clone(),
             gdrdma: *with,
@@ -217,7 +217,7 @@ impl Wired {
         self.net.iter().map(one).collect()
     }
 
-    pub fn told_timings(&self) -> Vec<OfTimings> {
+    pub(super) fn told_timings(&self) -> Vec<OfTimings> {
         let one = |((function, nranks), it): (&(String, u64), &Timed)| {
             let (slowest_s, slowest_rank, slowest_host) = it.slowest.clone().unwrap_or_default();
             OfTimings {

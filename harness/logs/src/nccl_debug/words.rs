@@ -6,7 +6,7 @@ pub(super) struct Words<'a>(pub &'a str);
 
 impl<'a> Words<'a> {
     /// The next word; nothing at the end.
-    pub fn next(&mut self) -> Option<&'a str> {
+    pub(super) fn next(&mut self) -> Option<&'a str> {
         let rest = self.0.trim_start_matches(' ');
         // Words are short: a search that prepares itself would take longer.
         let end = rest.bytes().position(|byte| byte == b' ').unwrap_or(rest.len());
@@ -16,7 +16,7 @@ impl<'a> Words<'a> {
     }
 
     /// The word behind a label that comes next; a label that does not come leaves the line as it was.
-    pub fn labelled(&mut self, label: &str) -> Option<&'a str> {
+    pub(super) fn labelled(&mut self, label: &str) -> Option<&'a str> {
         let mut ahead = *self;
         if ahead.next()? != label {
             return None;

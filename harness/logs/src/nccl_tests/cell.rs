@@ -5,14 +5,14 @@ use super::{Half, Rounding, Wrong};
 
 /// A time or bandwidth that was printed, and half a unit of its last digit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Figure {
+pub(super) struct Figure {
     pub value: f64,
     pub half_width: f64,
 }
 
 /// What a text in the place of a figure is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Cell {
+pub(super) enum Cell {
     Figure(Figure),
     NotApplicable,
     /// NaN, infinity or below zero.
@@ -23,7 +23,7 @@ pub enum Cell {
 
 /// Reads `83.33`, `39657`, `1.2e+07`, `N/A`, `-nan`. An integer below 10,000 is never a time or bandwidth: those have
 /// decimals, so an integer there means that the cells are shifted.
-pub fn figure(text: &str) -> Cell {
+pub(super) fn figure(text: &str) -> Cell {
     if text == "N/A" {
         return Cell::NotApplicable;
     }
@@ -70,13 +70,13 @@ fn is_digits(text: &str) -> bool {
 }
 
 /// A whole number without sign.
-pub fn whole(text: &str) -> Option<u64> {
+pub(super) fn whole(text: &str) -> Option<u64> {
     if is_digits(text) { text.parse().ok() } else { None }
 }
 
 /// What the last column of a half says it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WrongColumn {
+pub(super) enum WrongColumn {
     Count,
     MaxError,
     /// Without headings the form of the number tells: a count is never printed with so small an exponent.
@@ -84,7 +84,7 @@ pub enum WrongColumn {
 }
 
 /// Reads the column `#wrong` or `error`; nothing where the text is neither.
-pub fn wrong(text: &str, column: WrongColumn) -> Option<Wrong> {
+pub(super) fn wrong(text: &str, column: WrongColumn) -> Option<Wrong> {
     if text == "N/A" {
         return Some(Wrong::NotChecked);
     }
@@ -107,7 +107,7 @@ pub fn wrong(text: &str, column: WrongColumn) -> Option<Wrong> {
 }
 
 /// Whether no longer text of the same number could have been meant: only then may it be the end of a file.
-pub fn wrong_is_whole(text: &str, column: WrongColumn) -> bool {
+pub(super) fn wrong_is_whole(text: &str, column: WrongColumn) -> bool {
     match column {
         _ if text == "N/A" => true,
         WrongColumn::MaxError => number(text).is_some_and(|(.., exponent)| exponent),
@@ -142,7 +142,7 @@ const DTYPES: [(&str, u64); 22] = [
     ("bf16", 2),
 ];
 
-pub fn is_dtype(text: &str) -> bool {
+pub(super) fn is_dtype(text: &str) -> bool {
     element_bytes(text).is_some()
 }
 
@@ -150,11 +150,11 @@ pub fn element_bytes(dtype: &str) -> Option<u64> {
     DTYPES.iter().find(|(name, _)| *name == dtype).map(|(_, bytes)| *bytes)
 }
 
-pub fn may_become_dtype(text: &str) -> bool {
+pub(super) fn may_become_dtype(text: &str) -> bool {
     !text.is_empty() && DTYPES.iter().any(|(name, _)| name.starts_with(text))
 }
 
-pub fn is_redop(text: &str) -> bool {
+pub(super) fn is_redop(text: &str) -> bool {
     ["sum", "prod", "max", "min", "avg", "mulsum", "none"].contains(&text)
 }
 
@@ -189,7 +189,7 @@ impl Half {
 }
 
 /// A figure with as many decimals as the width leaves room for, as 2.17.3 and later print it, without padding.
-pub fn fit(value: f64, width: usize) -> String {
+pub(super) fn fit(value: f64, width: usize) -> String {
     let mut power = 0;
     let mut bound = 1.0;
     while value >= bound && power <= width {
@@ -218,12 +218,12 @@ fn scientific(value: f64, decimals: usize) -> String {
 }
 
 /// C's `%.0e`, for the column `error`.
-pub fn error(value: f64) -> String {
+pub(super) fn error(value: f64) -> String {
     scientific(value, 0)
 }
 
 /// C's `%g`: six digits, without trailing zeros.
-pub fn general(value: f64) -> String {
+pub(super) fn general(value: f64) -> String {
     let rounded = scientific(value, 5);
     let Some((mantissa, exponent)) = rounded.split_once('e') else { return rounded };
     let trim = |text: &str| match text.contains('.') {

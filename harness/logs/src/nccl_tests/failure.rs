@@ -6,7 +6,7 @@ use super::{Failure, FailureClass};
 
 /// How near to the root a complaint stands: of several, the nearest is the cause, and among equals the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Depth {
+pub(super) enum Depth {
     /// Says it all: a node failed, a limit was reached, data was wrong.
     Root,
     /// Names a reason.
@@ -18,7 +18,7 @@ pub enum Depth {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Complaint {
+pub(super) struct Complaint {
     pub failure: Failure,
     pub depth: Depth,
     /// Whether the run cannot have ended well. A warning alone may be harmless.
@@ -26,7 +26,7 @@ pub struct Complaint {
 }
 
 /// The cause among a run's complaints. Warnings count only where the run broke off or something hard was said too.
-pub fn first<'a>(
+pub(super) fn first<'a>(
     complaints: impl Iterator<Item = &'a Complaint> + Clone,
     concluded: bool,
 ) -> Option<Failure> {
@@ -37,7 +37,7 @@ pub fn first<'a>(
 }
 
 /// Reads a warning of NCCL; nothing where it gives no known reason.
-pub fn of_warning(log: &LogLine, line: u64) -> Option<Complaint> {
+pub(super) fn of_warning(log: &LogLine, line: u64) -> Option<Complaint> {
     let class = reason(log.text)?;
     let node = (!log.host.is_empty()).then(|| log.host.to_owned());
     // A generic error in a warning only repeats what another line gives the reason of.
@@ -46,12 +46,12 @@ pub fn of_warning(log: &LogLine, line: u64) -> Option<Complaint> {
 }
 
 /// Reads any other line; nothing where it is no known failure.
-pub fn of_line(text: &str, line: u64) -> Option<Complaint> {
+pub(super) fn of_line(text: &str, line: u64) -> Option<Complaint> {
     let text = text.trim();
     of_nccl_tests(text, line).or_else(|| of_slurm(text, line)).or_else(|| of_others(text, line))
 }
 
-pub fn complaint(
+pub(super) fn complaint(
     class: FailureClass,
     depth: Depth,
     hard: bool,

@@ -7,7 +7,7 @@ use metric::op::Op;
 
 /// A line that is no row.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Comment {
+pub(super) enum Comment {
     Version {
         nccl_tests: String,
         nccl: Option<String>,
@@ -29,7 +29,7 @@ pub enum Comment {
 }
 
 /// Reads a line that documents may have robbed of its `#`.
-pub fn comment(text: &str) -> Option<Comment> {
+pub(super) fn comment(text: &str) -> Option<Comment> {
     let text = text.trim();
     let hash = text.starts_with('#');
     let bare = text.trim_start_matches('#').trim_start();
@@ -93,7 +93,7 @@ fn version(rest: &str) -> Comment {
 }
 
 /// NCCL's version code: 2804 is 2.8.4, 22602 is 2.26.2.
-pub fn version_of_code(code: u64) -> Option<String> {
+pub(super) fn version_of_code(code: u64) -> Option<String> {
     match code {
         1000..10_000 => Some(format!("{}.{}.{}", code / 1000, code % 1000 / 100, code % 100)),
         10_000..1_000_000 => Some(format!("{}.{}.{}", code / 10_000, code % 10_000 / 100, code % 100)),
@@ -109,7 +109,7 @@ fn program_name(text: &str) -> Option<String> {
 }
 
 /// The operation of a program's name, with or without `_perf` and `_mpi`.
-pub fn op_of(program: &str) -> Option<Op> {
+pub(super) fn op_of(program: &str) -> Option<Op> {
     let base = program.rsplit('/').next().unwrap_or(program);
     let base = base.strip_suffix(".exe").unwrap_or(base);
     let base = base.strip_suffix("_mpi").unwrap_or(base);
@@ -117,7 +117,7 @@ pub fn op_of(program: &str) -> Option<Op> {
 }
 
 /// The program that a command line starts: the name of one, followed by one of its options.
-pub fn launched(text: &str) -> Option<&str> {
+pub(super) fn launched(text: &str) -> Option<&str> {
     if !text.contains("_perf") {
         return None;
     }
@@ -134,7 +134,7 @@ pub fn launched(text: &str) -> Option<&str> {
 }
 
 /// The operation whose source file a failure names, as in `Test failure all_reduce.cu:90`.
-pub fn op_of_source_file(text: &str) -> Option<Op> {
+pub(super) fn op_of_source_file(text: &str) -> Option<Op> {
     let (_, rest) = text.split_once(" failure ")?;
     let (file, _) = rest.split_once(".cu:")?;
     Op::from_name(file.rsplit('/').next().unwrap_or(file))

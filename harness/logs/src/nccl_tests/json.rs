@@ -12,21 +12,21 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// Of a file that is one document, which has to be held whole: thousands of sizes have less.
-pub const MOST_BYTES: usize = 16 << 20;
+pub(super) const MOST_BYTES: usize = 16 << 20;
 
 /// Text seldom begins so.
-pub fn looks_like_it(text: &str) -> bool {
+pub(super) fn looks_like_it(text: &str) -> bool {
     text.trim_start().starts_with('{')
 }
 
-pub fn too_large() -> NotUnderstood {
+pub(super) fn too_large() -> NotUnderstood {
     let most = MOST_BYTES >> 20;
     NotUnderstood {
         reason: format!("begins as JSON, of which no more than {most} MiB are read as one document"),
     }
 }
 
-pub fn read(text: &str) -> Result<NcclTests, NotUnderstood> {
+pub(super) fn read(text: &str) -> Result<NcclTests, NotUnderstood> {
     let lines = text.lines().count() as u64;
     let refuse = |reason: String| NotUnderstood { reason };
     let mended = mend(text);

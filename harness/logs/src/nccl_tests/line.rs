@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// One line of the program's own.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line<'a> {
+pub(super) struct Line<'a> {
     /// One-based.
     pub number: u64,
     /// What a launcher put before the line to say whose it is; empty where nothing did.
@@ -20,7 +20,7 @@ pub struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    pub fn of(piece: &'a Piece) -> Self {
+    pub(super) fn of(piece: &'a Piece) -> Self {
         let Piece { line: number, text, .. } = piece;
         // Some editors put a mark before the first line.
         let text = text.strip_prefix('\u{feff}').filter(|_| *number == 1).unwrap_or(text);

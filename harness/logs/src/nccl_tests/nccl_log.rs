@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 /// A line of NCCL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogLine<'a> {
+pub(super) struct LogLine<'a> {
     pub host: &'a str,
     pub warns: bool,
     pub text: &'a str,
@@ -16,7 +16,7 @@ pub struct LogLine<'a> {
 
 /// Hosts that lines of NCCL begin with or that the list of devices names: so many, and none that is longer than a name can be.
 #[derive(Debug, Default)]
-pub struct Hosts(HashSet<String>);
+pub(super) struct Hosts(HashSet<String>);
 
 const MOST_HOSTS: usize = 1 << 17;
 /// Longer words are not looked at for hosts.
@@ -24,7 +24,7 @@ const LONGEST: usize = 300;
 
 impl Hosts {
     /// Notes the host of a line that begins with one, so that it is known where one sticks to a cell.
-    pub fn note(&mut self, line: &str) {
+    pub(super) fn note(&mut self, line: &str) {
         if !line.contains("NCCL ") && !line.contains("Rank ") {
             return;
         }
@@ -51,7 +51,7 @@ impl Hosts {
 }
 
 /// Parts a line into what nccl-tests printed and the line of NCCL that broke into it; nothing where NCCL is not in it.
-pub fn split<'a>(line: &'a str, hosts: Option<&Hosts>) -> Option<(&'a str, LogLine<'a>)> {
+pub(super) fn split<'a>(line: &'a str, hosts: Option<&Hosts>) -> Option<(&'a str, LogLine<'a>)> {
     let Some((at, text, level)) = nccl_prefix::mark(line) else {
         let at = line.find("NCCL version ")?;
         let before = line.get(..at)?;
@@ -72,7 +72,11 @@ pub fn split<'a>(line: &'a str, hosts: Option<&Hosts>) -> Option<(&'a str, LogLi
 }
 
 /// Parts what stands before `:pid:tid [gpu]` into cells of nccl-tests, or a launcher's label, and the host.
-pub fn host<'a>(text: &'a str, prefix: &Prefix<'a>, hosts: Option<&Hosts>) -> Option<(&'a str, &'a str)> {
+pub(super) fn host<'a>(
+    text: &'a str,
+    prefix: &Prefix<'a>,
+    hosts: Option<&Hosts>,
+) -> Option<(&'a str, &'a str)> {
     let Prefix { before, word, .. } = *prefix;
     // A time stamp may stand before the host, and what it sticks to ends where its bracket opens.
     if let Some((cells, _)) = nccl_prefix::stamp(before) {
@@ -90,7 +94,7 @@ pub fn host<'a>(text: &'a str, prefix: &Prefix<'a>, hosts: Option<&Hosts>) -> Op
 }
 
 /// The host of a line that broke into a row of nccl-tests.
-pub fn log_host<'a>(text: &'a str, prefix: &Prefix<'a>) -> &'a str {
+pub(crate) fn log_host<'a>(text: &'a str, prefix: &Prefix<'a>) -> &'a str {
     host(text, prefix, None).map_or(prefix.word, |(_, host)| host)
 }
 

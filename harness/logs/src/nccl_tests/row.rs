@@ -6,7 +6,7 @@ use super::{Half, IterStats, Row};
 
 /// The columns that the headings announce.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Layout {
+pub(super) struct Layout {
     /// Columns before `size`, which no nccl-tests prints.
     pub foreign: Vec<String>,
     /// Nothing known without headings.
@@ -38,7 +38,7 @@ const PLAIN: [Column; 4] = [Column::Time, Column::AlgBw, Column::BusBw, Column::
 
 impl Layout {
     /// What is assumed where no headings were seen.
-    pub fn bare() -> Layout {
+    pub(super) fn bare() -> Layout {
         Layout {
             foreign: Vec::new(),
             root: None,
@@ -50,7 +50,7 @@ impl Layout {
     }
 
     /// Reads `size count type redop root time algbw busbw #wrong ...`; nothing where a line is no such headings.
-    pub fn of_headings(words: &[&str]) -> Option<Layout> {
+    pub(super) fn of_headings(words: &[&str]) -> Option<Layout> {
         let size = words.windows(3).position(|three| three == ["size", "count", "type"])?;
         let mut layout = Layout::bare();
         layout.foreign = words.iter().take(size).map(|word| (*word).to_owned()).collect();
@@ -105,7 +105,7 @@ impl Layout {
 
 /// What a line of cells is.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Parsed {
+pub(super) enum Parsed {
     /// Whole, and whether its end may be trusted although nothing follows it.
     Row(Box<Row>, bool),
     /// The beginning of a row.
@@ -118,13 +118,13 @@ pub enum Parsed {
 }
 
 /// Whether the words begin as a row does.
-pub fn begins(words: &[&str]) -> bool {
+pub(super) fn begins(words: &[&str]) -> bool {
     matches!(words, [size, count, dtype, ..]
         if cell::whole(size).is_some() && cell::whole(count).is_some() && cell::is_dtype(dtype))
 }
 
 /// Whether the words may be the beginning of what begins as a row does.
-pub fn may_begin(words: &[&str]) -> bool {
+pub(super) fn may_begin(words: &[&str]) -> bool {
     match words {
         [size] => cell::whole(size).is_some(),
         [size, count] => cell::whole(size).is_some() && cell::whole(count).is_some(),
@@ -136,7 +136,7 @@ pub fn may_begin(words: &[&str]) -> bool {
 }
 
 /// Whether a line can be the rest of a row of which the beginning is missing.
-pub fn ends(words: &[&str]) -> bool {
+pub(super) fn ends(words: &[&str]) -> bool {
     let figures = || words.iter().filter(|word| matches!(cell::figure(word), Cell::Figure(_))).count();
     let begins = words
         .windows(2)
@@ -147,7 +147,7 @@ pub fn ends(words: &[&str]) -> bool {
 
 /// Whether the size of a row may lack its first digits: nothing pads it, and it does not hold its elements. A size is
 /// a multiple of what the count makes.
-pub fn size_is_torn(text: &str, row: &Row) -> bool {
+pub(super) fn size_is_torn(text: &str, row: &Row) -> bool {
     let padded =
         text.starts_with(char::is_whitespace) || text.find(char::is_whitespace).is_some_and(|end| end >= 12);
     let bytes = row.count.saturating_mul(cell::element_bytes(&row.dtype).unwrap_or(1));
@@ -160,7 +160,7 @@ pub fn size_is_torn(text: &str, row: &Row) -> bool {
 }
 
 /// Whether a word may be the continuation of a row.
-pub fn may_continue(word: &str) -> bool {
+pub(super) fn may_continue(word: &str) -> bool {
     !word.is_empty()
         && (word == "N/A"
             || matches!(cell::figure(word), Cell::NotANumber)
@@ -170,7 +170,7 @@ pub fn may_continue(word: &str) -> bool {
 }
 
 /// Reads a row that began on `line`.
-pub fn parse(words: &[&str], layout: &Layout, line: u64) -> Parsed {
+pub(super) fn parse(words: &[&str], layout: &Layout, line: u64) -> Parsed {
     let Some(words) = words.get(layout.foreign.len()..) else { return Parsed::Other };
     if !begins(words) {
         return Parsed::Other;
@@ -339,7 +339,7 @@ fn timestamp<'a>(
 }
 
 /// Whether a text has the form of a pattern, in which `d` stands for a digit.
-pub fn shaped(text: &str, pattern: &str) -> bool {
+pub(super) fn shaped(text: &str, pattern: &str) -> bool {
     text.len() == pattern.len()
         && text.bytes().zip(pattern.bytes()).all(|(b, p)| if p == b'd' { b.is_ascii_digit() } else { b == p })
 }

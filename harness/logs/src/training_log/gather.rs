@@ -50,7 +50,7 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    pub fn add(&mut self, told: Told) {
+    pub(super) fn add(&mut self, told: Told) {
         let runs = self.of.entry((told.dialect, told.who.clone())).or_default();
         let number = runs.len() as u32;
         let Some(series) = runs.last_mut() else {
@@ -101,7 +101,7 @@ impl Gathered {
     }
 
     /// In the order of programs, ranks and runs: ranks by number.
-    pub fn series(self) -> Vec<Series> {
+    pub(super) fn series(self) -> Vec<Series> {
         let mut all: Vec<Series> = self.of.into_values().flatten().collect();
         all.sort_by_key(|series| {
             (series.dialect, series.who.parse::<u64>().ok(), series.who.clone(), series.run)

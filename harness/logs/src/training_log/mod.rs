@@ -103,7 +103,7 @@ pub(super) struct Ends {
 
 impl Ends {
     /// The step that a line ends.
-    pub fn of(&mut self, text: &str) -> Option<u64> {
+    pub(crate) fn of(&mut self, text: &str) -> Option<u64> {
         // Most lines hold none of their words.
         if !["teration", "Batch ", "step: ", "poch", "%|"].iter().any(|word| text.contains(word)) {
             return None;

@@ -51,7 +51,7 @@ const PACES: [Pace; 5] = [
 ];
 
 /// The best figure of all lines of a step, in the order of `PACES`.
-pub type Fastest = [Option<f64>; 5];
+pub(super) type Fastest = [Option<f64>; 5];
 
 /// Takes in another line of a step: what is slowest counts, and so does a loss that is no number.
 pub(super) fn add_copy(step: &mut StepLine, copy: &StepLine) {

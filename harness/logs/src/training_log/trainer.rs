@@ -45,7 +45,7 @@ struct Drawn {
 
 impl Bars {
     /// A dictionary as a step. A bar alone is none, and is kept for the dictionary that follows it.
-    pub fn parse(&mut self, who: &str, text: &str) -> Parsed {
+    pub(super) fn parse(&mut self, who: &str, text: &str) -> Parsed {
         let dictionary = text.find("{'");
         if let Some(bar) = bar(&text[..dictionary.unwrap_or(text.len())])
             && is_nameless(bar.head)

@@ -10,7 +10,7 @@ use std::io;
 use std::sync::Arc;
 
 /// What stands for a text, where it is to be another.
-pub type Clean<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
+pub(super) type Clean<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
 
 /// The file anew, where any of its texts is to be another; and how many are. A file that is no table is an error: whether
 /// anything stands in it is not known. Nobody else may write the file meanwhile.

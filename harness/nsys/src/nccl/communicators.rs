@@ -58,7 +58,7 @@ struct Of {
 }
 
 impl Known {
-    pub fn of(communicators: &[Communicator]) -> Known {
+    pub(super) fn of(communicators: &[Communicator]) -> Known {
         let mut known = Known::default();
         for one in communicators {
             let Some(id) = one.id else { continue };
@@ -70,13 +70,13 @@ impl Known {
     }
 
     /// How many ranks it has; not known where two accounts differ.
-    pub fn ranks(&self, process: i64, id: u64) -> Option<u32> {
+    pub(super) fn ranks(&self, process: i64, id: u64) -> Option<u32> {
         let ranks = &self.of_id.get(&(process, id))?.ranks;
         ranks.first().copied().filter(|_| ranks.len() == 1)
     }
 
     /// Which of them this process is; where it is several, the one on the device.
-    pub fn rank(&self, process: i64, id: u64, device: Option<i64>) -> Option<u32> {
+    pub(super) fn rank(&self, process: i64, id: u64, device: Option<i64>) -> Option<u32> {
         let all = &self.of_id.get(&(process, id))?.ranks_of_devices;
         let only = |ranks: BTreeSet<Option<u32>>| match ranks.len() {
             1 => ranks.first().copied().flatten(),

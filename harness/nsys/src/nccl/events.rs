@@ -102,7 +102,7 @@ pub(super) struct Events {
 
 impl Events {
     /// `None` where nothing of it is known.
-    pub fn payload(&self, event: &Event) -> Option<&Payload> {
+    pub(super) fn payload(&self, event: &Event) -> Option<&Payload> {
         self.payloads.get(event.payload?.get() as usize - 1)
     }
 }

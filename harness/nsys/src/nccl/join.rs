@@ -135,7 +135,7 @@ fn own(
 
 impl Joined {
     /// Those of owners in their order, behind them those of none by their beginnings; and the names of all.
-    pub fn kernels(mut self) -> Result<(Vec<Kernel>, Vec<String>), ExportError> {
+    pub(super) fn kernels(mut self) -> Result<(Vec<Kernel>, Vec<String>), ExportError> {
         let Some(table) = self.table else { return Ok(Default::default()) };
         let rows = &table.rows;
         let (starts, ends) = (rows.ints("start")?, rows.ints("end")?);

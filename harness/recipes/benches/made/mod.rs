@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Waits for the child, looking at its anonymous memory on the way: MiB.
 #[allow(clippy::disallowed_methods)]
-pub fn watch(child: &mut std::process::Child) -> u64 {
+pub(crate) fn watch(child: &mut std::process::Child) -> u64 {
     let mut peak = 0;
     loop {
         let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
@@ -78,7 +78,7 @@ fn call(row: &KernelRow) -> (i64, i64, i64, Option<i64>) {
 
 /// A report as one SQLite file.
 #[allow(dead_code)] // Not every benchmark reads it.
-pub fn sqlite(path: &Path, kernels: usize, seed: u64) {
+pub(crate) fn sqlite(path: &Path, kernels: usize, seed: u64) {
     let (rows, (strings, launch)) = (rows(kernels, seed), strings());
     let db = rusqlite::Connection::open(path).expect("made");
     db.execute_batch(SCHEMA).expect("made");
@@ -114,7 +114,7 @@ pub fn sqlite(path: &Path, kernels: usize, seed: u64) {
 
 /// The same report as a folder of Parquet files.
 #[allow(dead_code)] // Not every benchmark reads both forms.
-pub fn parquet(parquet: &Path, kernels: usize, seed: u64) {
+pub(crate) fn parquet(parquet: &Path, kernels: usize, seed: u64) {
     let (rows, (strings, launch)) = (rows(kernels, seed), strings());
     fs::create_dir_all(parquet).expect("made");
     let file = |name: &str, bytes: Result<Vec<u8>, String>| {
@@ -154,7 +154,7 @@ const KERNEL_INSERT: &str = "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES
 /// A report of a training as one SQLite file: kernels in steps of 32 layers of 4 parts of 6 kernels each, with a range
 /// around every step, layer and part, on four threads by turns. Gives the number of ranges.
 #[allow(dead_code)] // Not every benchmark has ranges.
-pub fn nested(path: &Path, kernels: usize, seed: u64) -> usize {
+pub(crate) fn nested(path: &Path, kernels: usize, seed: u64) -> usize {
     const LAYERS: i64 = 32;
     const PARTS: i64 = 4;
     const KERNELS: i64 = 6;

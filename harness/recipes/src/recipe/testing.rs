@@ -4,7 +4,7 @@ use super::{FileRole, InputFile, JobInput, Workload};
 use std::path::PathBuf;
 
 /// One exported report for each of the first ranks; of so many ranks it is expected.
-pub fn job(
+pub(crate) fn job(
     workload: Workload,
     exports: &[PathBuf],
     node_of: impl Fn(u32) -> String,
@@ -38,7 +38,7 @@ pub fn job(
 }
 
 /// Two ranks on two nodes, two sizes, both placements, all well: as nccl-tests prints it.
-pub const PRINTED: &str = "\
+pub(crate) const PRINTED: &str = "\
 # nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22809
 # Collective test starting: all_reduce_perf
 # nThread 1 nGpus 1 minBytes 8388608 maxBytes 16777216 step: 2(factor) warmup iters: 1 iters: 3 agg iters: 1 validation: 1 graph: 0

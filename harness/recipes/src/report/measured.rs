@@ -8,21 +8,21 @@ use std::cmp::Reverse;
 
 /// What names a group.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Word {
+pub(crate) enum Word {
     Number(i64),
     Text(String),
 }
 
 /// A group of the rows of a report, and of each measure what is kept of its values.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Group<K> {
+pub(crate) struct Group<K> {
     pub words: Vec<Word>,
     pub measures: Vec<Option<Gathered<K>>>,
 }
 
 /// One column.
 #[derive(Debug, Clone, Copy)]
-pub enum Shows {
+pub(crate) enum Shows {
     /// A word of its group.
     Text(&'static str, usize),
     /// A word that is a number.
@@ -50,14 +50,14 @@ impl Shows {
 }
 
 /// The largest total of the first measure first, then by words.
-pub fn sort(groups: &mut [Group<Stats>]) {
+pub(crate) fn sort(groups: &mut [Group<Stats>]) {
     let total = |group: &Group<Stats>| group.measures.first()?.as_ref().map(Gathered::total);
     groups.sort_by(|a, b| (Reverse(total(a)), &a.words).cmp(&(Reverse(total(b)), &b.words)));
 }
 
 /// Numbers of values of a measure that a group lacks are zero, all else of it is empty. `fit` says what becomes of a sum
 /// that no cell can hold.
-pub fn columns<E>(
+pub(crate) fn columns<E>(
     groups: &[Group<Stats>],
     shows: &[Shows],
     fit: impl Fn(u128) -> Result<Option<i64>, E>,

@@ -40,7 +40,7 @@ struct Seen {
     wait: Vec<i64>,
 }
 
-pub fn tell(
+pub(super) fn tell(
     evidence: &Evidence,
     series: &[Series],
     aligned: &Aligned,

@@ -7,14 +7,14 @@ use super::rounds::Group;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ratio {
+pub(super) struct Ratio {
     pub ratio: f64,
     /// In a round.
     pub extra_ns: i64,
 }
 
 /// Of the members whose kernels can be compared: those of a name of which every member ran as many.
-pub fn ratios(evidence: &Evidence, group: &Group) -> Vec<(usize, Ratio)> {
+pub(super) fn ratios(evidence: &Evidence, group: &Group) -> Vec<(usize, Ratio)> {
     let mut of_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for rank in &group.members {
         for (at, compute) in evidence.ranks[*rank].compute.iter().enumerate() {

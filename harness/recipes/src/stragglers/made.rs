@@ -8,7 +8,7 @@ const MS: i64 = 1_000_000;
 
 /// What the job is like; times in nanoseconds.
 #[derive(Clone)]
-pub struct Job {
+pub(super) struct Job {
     pub seed: u64,
     pub hosts: usize,
     pub per_host: usize,
@@ -29,7 +29,7 @@ pub struct Job {
 }
 
 impl Job {
-    pub fn of(seed: u64) -> Job {
+    pub(super) fn of(seed: u64) -> Job {
         Job {
             seed,
             hosts: 8,
@@ -46,12 +46,12 @@ impl Job {
         }
     }
 
-    pub fn late(mut self, rank: usize, late: i64) -> Job {
+    pub(super) fn late(mut self, rank: usize, late: i64) -> Job {
         self.late.push((rank, late));
         self
     }
 
-    pub fn run(&self) -> Ran {
+    pub(super) fn run(&self) -> Ran {
         let mut draw = Draw(self.seed);
         let ranks = self.hosts * self.per_host;
         let clocks: Vec<(i64, i64)> =
@@ -139,14 +139,14 @@ impl Job {
 
 /// What the reports of a job hold.
 #[derive(Clone)]
-pub struct Ran {
+pub(super) struct Ran {
     pub nodes: Vec<String>,
     pub ranks: Vec<Own>,
     pub sizes: BTreeMap<u64, u32>,
 }
 
 #[derive(Clone)]
-pub struct Own {
+pub(super) struct Own {
     pub host: usize,
     pub gpu: i64,
     pub zero: i64,
@@ -192,7 +192,7 @@ impl Ran {
         }
     }
 
-    pub fn computes(&self) -> Vec<Vec<Compute>> {
+    pub(super) fn computes(&self) -> Vec<Vec<Compute>> {
         let computes = self.ranks.iter().map(|own| {
             let (count, total_ns) = (own.gemm.len() as u64, own.gemm.iter().map(|ns| u64::from(*ns)).sum());
             vec![Compute { name: "gemm".into(), count, total_ns, first_ns: own.gemm.clone() }]
@@ -200,7 +200,7 @@ impl Ran {
         computes.collect()
     }
 
-    pub fn evidence<'a>(&'a self, computes: &'a [Vec<Compute>]) -> Evidence<'a> {
+    pub(super) fn evidence<'a>(&'a self, computes: &'a [Vec<Compute>]) -> Evidence<'a> {
         let ranks = self.ranks.iter().enumerate().map(|(rank, own)| Rank {
             rank: rank as i64,
             node: &self.nodes[own.host],
@@ -216,10 +216,10 @@ impl Ran {
 }
 
 /// Numbers from a seed.
-pub struct Draw(pub u64);
+pub(super) struct Draw(pub u64);
 
 impl Draw {
-    pub fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -231,11 +231,11 @@ impl Draw {
         ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    pub fn within(&mut self, most: i64) -> i64 {
+    pub(super) fn within(&mut self, most: i64) -> i64 {
         ((self.unit() * 2.0 - 1.0) * most as f64) as i64
     }
 
-    pub fn below(&mut self, most: usize) -> usize {
+    pub(super) fn below(&mut self, most: usize) -> usize {
         (self.next() % most as u64) as usize
     }
 

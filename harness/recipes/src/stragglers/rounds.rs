@@ -27,7 +27,7 @@ pub struct Rounds {
 }
 
 /// Ranks that do the same work and can be compared.
-pub struct Group {
+pub(super) struct Group {
     pub members: Vec<usize>,
     pub rounds: Vec<Rounds>,
 }
@@ -47,7 +47,12 @@ type Role = Vec<(Family, usize)>;
 type Part = BTreeMap<Family, (usize, usize)>;
 
 /// The ranks in groups of at least two; what is in none has nobody to be held against.
-pub fn groups(evidence: &Evidence, series: &[Series], aligned: &Aligned, limits: &Limits) -> Vec<Group> {
+pub(super) fn groups(
+    evidence: &Evidence,
+    series: &[Series],
+    aligned: &Aligned,
+    limits: &Limits,
+) -> Vec<Group> {
     let parts = parts(evidence, series);
     let mut of_role: BTreeMap<(usize, Role), Vec<usize>> = BTreeMap::new();
     for (rank, part) in parts.iter().enumerate().filter(|(_, part)| !part.is_empty()) {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// All instances of one operation in one communicator, recorded by all its ranks.
 #[derive(Debug)]
-pub struct Series {
+pub(super) struct Series {
     pub communicator: u64,
     pub kind: Kind,
     /// Ranks, as places in the evidence.
@@ -27,7 +27,7 @@ pub enum Flaw {
 }
 
 #[derive(Debug)]
-pub struct Found {
+pub(super) struct Found {
     pub whole: Vec<Series>,
     pub flaws: Vec<Flaw>,
 }
@@ -35,7 +35,7 @@ pub struct Found {
 /// Of each rank that has some, where its work stands.
 type Places = BTreeMap<usize, Vec<u32>>;
 
-pub fn find(evidence: &Evidence) -> Found {
+pub(super) fn find(evidence: &Evidence) -> Found {
     let mut of_key: BTreeMap<(u64, Kind), Places> = BTreeMap::new();
     let mut ranks_of: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for (at, rank) in evidence.ranks.iter().enumerate() {

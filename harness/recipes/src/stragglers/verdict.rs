@@ -71,7 +71,7 @@ const SURE: f64 = 6.0;
 /// Lateness below so many residuals of the clocks is none.
 const RESIDUALS: u64 = 3;
 
-pub fn nodes(evidence: &Evidence, ranks: &[RankResult]) -> Vec<Node> {
+pub(super) fn nodes(evidence: &Evidence, ranks: &[RankResult]) -> Vec<Node> {
     let mut of_node: BTreeMap<&str, Vec<&RankResult>> = BTreeMap::new();
     for (rank, result) in evidence.ranks.iter().zip(ranks) {
         of_node.entry(rank.node).or_default().push(result);
@@ -93,7 +93,7 @@ pub fn nodes(evidence: &Evidence, ranks: &[RankResult]) -> Vec<Node> {
     nodes.collect()
 }
 
-pub fn verdict(
+pub(super) fn verdict(
     evidence: &Evidence,
     ranks: &[RankResult],
     groups: &[Group],

@@ -28,7 +28,7 @@ use metric::op::Op;
 use tables::{KIB, Points};
 
 /// A healthy NIC carries this fraction of its line rate, by itself and in a collective.
-pub const NIC_EFFICIENCY: f64 = 0.955;
+pub(crate) const NIC_EFFICIENCY: f64 = 0.955;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Family {
@@ -173,7 +173,7 @@ impl Model {
 }
 
 /// Launching a kernel that copies.
-pub const COPY_LATENCY_US: f64 = 4.5;
+pub(crate) const COPY_LATENCY_US: f64 = 4.5;
 
 /// Beyond the largest node count of the tables, what is left with each doubling.
 const LEFT_PER_DOUBLING: f64 = 0.96;

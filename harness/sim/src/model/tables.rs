@@ -4,14 +4,14 @@
 //! crazyguitar/aws-gpu-communication-benchmark (four nodes and more, alltoall, all_gather).
 
 /// Size in bytes and busbw in GB/s, rising in size.
-pub type Points = &'static [(u64, f64)];
+pub(super) type Points = &'static [(u64, f64)];
 
-pub const KIB: u64 = 1 << 10;
-pub const MIB: u64 = 1 << 20;
-pub const GIB: u64 = 1 << 30;
+pub(super) const KIB: u64 = 1 << 10;
+pub(super) const MIB: u64 = 1 << 20;
+pub(super) const GIB: u64 = 1 << 30;
 
 /// p5 by number of nodes.
-pub const P5_ALL_REDUCE: &[(u32, Points)] = &[
+pub(super) const P5_ALL_REDUCE: &[(u32, Points)] = &[
     (
         1,
         &[
@@ -110,7 +110,7 @@ pub const P5_ALL_REDUCE: &[(u32, Points)] = &[
     ),
 ];
 
-pub const P5_ALL_GATHER: &[(u32, Points)] = &[
+pub(super) const P5_ALL_GATHER: &[(u32, Points)] = &[
     (2, &[(512 * MIB, 275.5), (GIB, 322.0), (2 * GIB, 328.6), (16 * GIB, 338.6)]),
     (4, &[(512 * MIB, 220.6), (GIB, 288.5), (2 * GIB, 330.9)]),
     (8, &[(512 * MIB, 261.3), (GIB, 224.5), (2 * GIB, 293.7)]),
@@ -118,7 +118,7 @@ pub const P5_ALL_GATHER: &[(u32, Points)] = &[
     (32, &[(512 * MIB, 146.4), (GIB, 222.4), (2 * GIB, 262.8)]),
 ];
 
-pub const P5_ALLTOALL: &[(u32, Points)] = &[
+pub(super) const P5_ALLTOALL: &[(u32, Points)] = &[
     (
         2,
         &[
@@ -183,7 +183,7 @@ pub const P5_ALLTOALL: &[(u32, Points)] = &[
 
 /// p4de: one node and two are published. Four nodes and more are the published 85 % of the wire (about 340 of 400
 /// Gb/s) at large sizes, falling over node counts as p5's do.
-pub const P4DE_ALL_REDUCE: &[(u32, Points)] = &[
+pub(super) const P4DE_ALL_REDUCE: &[(u32, Points)] = &[
     (
         1,
         &[

@@ -6,7 +6,7 @@ use crate::ailments::Ailments;
 use crate::cluster::Cluster;
 use std::fmt::Write;
 
-pub struct Rank {
+pub(super) struct Rank {
     pub host: String,
     pub node: usize,
     pub pid: u64,
@@ -16,7 +16,7 @@ pub struct Rank {
 
 /// Where a rank stands in a communicator of so many: the n-th member is the n-th rank of the job from the first one on, so far apart.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub(super) struct Place {
     pub own: u64,
     pub nranks: u64,
     pub id: u64,
@@ -25,7 +25,7 @@ pub struct Place {
     pub apart: usize,
 }
 
-pub struct Writers<'a> {
+pub(super) struct Writers<'a> {
     pub wanted: &'a Wanted,
     pub cluster: &'a Cluster,
     pub ailments: &'a Ailments,
@@ -34,13 +34,13 @@ pub struct Writers<'a> {
 }
 
 impl Writers<'_> {
-    pub fn line(&self, rank: usize, what: &str, text: &mut String) {
+    pub(super) fn line(&self, rank: usize, what: &str, text: &mut String) {
         let Some(Rank { host, pid, device, .. }) = self.ranks.get(rank) else { return };
         // Infallible: writing to a string.
         let _ = writeln!(text, "{host}:{pid}:{} [{device}] NCCL INFO {what}", pid + 1);
     }
 
-    pub fn environment(&self, rank: usize, text: &mut String) {
+    pub(super) fn environment(&self, rank: usize, text: &mut String) {
         let Some(it) = self.ranks.get(rank) else { return };
         if self.wanted.has("INIT") {
             if rank == 0 {
@@ -77,7 +77,7 @@ impl Writers<'_> {
     }
 
     /// How communicators begin, of the world or split off it, of those ranks that are looked at. A rank that is in none has no place.
-    pub fn communicator(
+    pub(super) fn communicator(
         &self,
         (function, which): (&str, u64),
         place: &dyn Fn(usize) -> Option<Place>,
@@ -165,12 +165,12 @@ impl Writers<'_> {
     }
 
     /// The id of the communicator of all ranks; others count on from it.
-    pub fn world_id(&self) -> u64 {
+    pub(super) fn world_id(&self) -> u64 {
         0x00c0_ffee_0000_0000 + (self.first_pid << 12)
     }
 }
 
 /// The address of a rank's communicator: of the world, or of a group of that kind.
-pub fn handle(which: u64, rank: usize) -> u64 {
+pub(super) fn handle(which: u64, rank: usize) -> u64 {
     0x5570_0000_0000 + which * 0x10_0000_0000 + rank as u64 * 0x1000
 }

@@ -6,7 +6,7 @@ use crate::options::Options;
 use metric::op::Op;
 
 /// What becomes one kernel on the rank's GPU.
-pub struct Part {
+pub(super) struct Part {
     /// Of the operation's time.
     pub fraction: f64,
     pub is_group: bool,
@@ -15,14 +15,14 @@ pub struct Part {
 
 /// A rank within its communicator.
 #[derive(Debug, Clone, Copy)]
-pub struct Member {
+pub(super) struct Member {
     pub communicator: u64,
     pub rank: u32,
     pub ranks: u32,
 }
 
 /// The parts of one operation, one after the other, as this rank makes them.
-pub fn parts(options: &Options, count: u64, me: Member) -> Vec<Part> {
+pub(super) fn parts(options: &Options, count: u64, me: Member) -> Vec<Part> {
     let bytes = count * options.element_bytes();
     let reduction = Reduction::of(&options.redop);
     let single = |function, of| {
@@ -75,7 +75,7 @@ pub fn parts(options: &Options, count: u64, me: Member) -> Vec<Part> {
 const ROOT: u32 = 0;
 
 /// NCCL compiles few kernels and names them for their first member: the name tells neither algorithm nor protocol.
-pub fn kernel(op: Op) -> &'static str {
+pub(super) fn kernel(op: Op) -> &'static str {
     match op {
         Op::AllReduce => "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
         Op::AllGather => "ncclDevKernel_AllGather_RING_LL",

@@ -5,10 +5,10 @@
 use super::payload::Payload;
 use std::borrow::Cow;
 
-pub type Name = Cow<'static, str>;
+pub(super) type Name = Cow<'static, str>;
 
 #[derive(Default)]
-pub struct Events {
+pub(super) struct Events {
     pub processes: Vec<Process>,
     pub kernels: Vec<Kernel>,
     pub copies: Vec<Copied>,
@@ -16,13 +16,13 @@ pub struct Events {
     pub ranges: Vec<Range>,
 }
 
-pub struct Process {
+pub(super) struct Process {
     pub global_pid: i64,
     pub name: Name,
 }
 
 #[derive(Clone)]
-pub struct Kernel {
+pub(super) struct Kernel {
     pub name: Name,
     pub start: i64,
     pub end: i64,
@@ -36,12 +36,12 @@ pub struct Kernel {
 
 /// A node of an executable graph.
 #[derive(Clone, Copy)]
-pub struct Node {
+pub(super) struct Node {
     pub graph: i64,
     pub number: i64,
 }
 
-pub struct Copied {
+pub(super) struct Copied {
     pub start: i64,
     pub end: i64,
     pub bytes: u64,
@@ -53,7 +53,7 @@ pub struct Copied {
     pub global_pid: i64,
 }
 
-pub struct Call {
+pub(super) struct Call {
     pub name: &'static str,
     pub start: i64,
     pub end: i64,
@@ -61,7 +61,7 @@ pub struct Call {
     pub correlation: i64,
 }
 
-pub struct Range {
+pub(super) struct Range {
     pub name: Name,
     pub start: i64,
     pub end: i64,
@@ -72,7 +72,7 @@ pub struct Range {
 }
 
 /// One process with one thread, whose calls are numbered as they are made.
-pub struct Thread {
+pub(super) struct Thread {
     pub events: Events,
     pub global_pid: i64,
     global_tid: i64,
@@ -84,7 +84,7 @@ pub struct Thread {
 const HARDWARE: i64 = 1 << 56;
 
 impl Thread {
-    pub fn new(pid: u64, name: impl Into<Name>) -> Thread {
+    pub(super) fn new(pid: u64, name: impl Into<Name>) -> Thread {
         let global_pid = HARDWARE | (pid as i64) << 24;
         let process = Process { global_pid, name: name.into() };
         let events = Events { processes: vec![process], ..Events::default() };
@@ -92,14 +92,14 @@ impl Thread {
     }
 
     /// A call of CUDA; what it launches bears its number.
-    pub fn call(&mut self, name: &'static str, start: i64, end: i64) -> i64 {
+    pub(super) fn call(&mut self, name: &'static str, start: i64, end: i64) -> i64 {
         self.last += 1;
         let (global_tid, correlation) = (self.global_tid, self.last);
         self.events.calls.push(Call { name, start, end: end.max(start + 1), global_tid, correlation });
         correlation
     }
 
-    pub fn kernel(
+    pub(super) fn kernel(
         &mut self,
         name: impl Into<Name>,
         (start, end): (i64, i64),
@@ -112,19 +112,19 @@ impl Thread {
     }
 
     /// A range of NCCL's domain.
-    pub fn nccl(&mut self, name: &'static str, (start, end): (i64, i64), payload: Option<Payload>) {
+    pub(super) fn nccl(&mut self, name: &'static str, (start, end): (i64, i64), payload: Option<Payload>) {
         let (name, end, global_tid) = (Name::from(name), end.max(start + 1), self.global_tid);
         self.events.ranges.push(Range { name, start, end, global_tid, of_nccl: true, payload });
     }
 
     /// A range of the program's own.
-    pub fn range(&mut self, name: impl Into<Name>, start: i64, end: i64) {
+    pub(super) fn range(&mut self, name: impl Into<Name>, start: i64, end: i64) {
         let (name, end, global_tid) = (name.into(), end.max(start + 1), self.global_tid);
         self.events.ranges.push(Range { name, start, end, global_tid, of_nccl: false, payload: None });
     }
 
     /// The number of a graph that is made now.
-    pub fn graph(&mut self) -> i64 {
+    pub(super) fn graph(&mut self) -> i64 {
         self.graphs += 1;
         self.graphs
     }
@@ -132,7 +132,7 @@ impl Thread {
 
 impl Events {
     /// Of several processes in one report.
-    pub fn append(&mut self, mut other: Events) {
+    pub(super) fn append(&mut self, mut other: Events) {
         self.processes.append(&mut other.processes);
         self.kernels.append(&mut other.kernels);
         self.copies.append(&mut other.copies);

@@ -10,7 +10,7 @@ use nsys::tables::{
 use std::collections::BTreeMap;
 
 #[derive(Default)]
-pub struct Layouts {
+pub(super) struct Layouts {
     domain: i64,
     pub processes: usize,
     /// The number of a layout, the function that uses it, and one of its payloads.
@@ -18,7 +18,7 @@ pub struct Layouts {
 }
 
 impl Layouts {
-    pub fn of(events: &Events, domain: i64) -> Layouts {
+    pub(super) fn of(events: &Events, domain: i64) -> Layouts {
         let mut known: BTreeMap<(i64, i64), (String, Payload)> = BTreeMap::new();
         for range in &events.ranges {
             if let (Some(payload), Some(number)) = (range.payload, layout(&range.name)) {
@@ -33,7 +33,7 @@ impl Layouts {
         Layouts { domain, processes: processes.len(), layouts }
     }
 
-    pub fn layouts(&self) -> Result<Vec<u8>, String> {
+    pub(super) fn layouts(&self) -> Result<Vec<u8>, String> {
         let rows = &self.layouts;
         let size = |payload: &Payload| Payload::offsets(&payload.fields()).1 as i64;
         Columns::of(&NVTX_PAYLOAD_SCHEMAS, rows.len())
@@ -44,7 +44,7 @@ impl Layouts {
             .bytes()
     }
 
-    pub fn fields(&self) -> Result<Vec<u8>, String> {
+    pub(super) fn fields(&self) -> Result<Vec<u8>, String> {
         let mut rows: Vec<(i64, i64, &str, Field, i64)> = Vec::new();
         for (number, _, payload) in &self.layouts {
             let fields = payload.fields();
@@ -65,7 +65,7 @@ impl Layouts {
             .bytes()
     }
 
-    pub fn enumerations(&self) -> Result<Vec<u8>, String> {
+    pub(super) fn enumerations(&self) -> Result<Vec<u8>, String> {
         let rows = || 0..self.processes;
         Columns::of(&NVTX_PAYLOAD_ENUMS, self.processes)
             .numbers("domainId", rows().map(|_| self.domain))
@@ -75,7 +75,7 @@ impl Layouts {
             .bytes()
     }
 
-    pub fn words(&self) -> Result<Vec<u8>, String> {
+    pub(super) fn words(&self) -> Result<Vec<u8>, String> {
         let words = || (0..self.processes).flat_map(|_| (0..).zip(REDUCTIONS));
         let height = self.processes * REDUCTIONS.len();
         Columns::of(&NVTX_PAYLOAD_ENUM_ENTRIES, height)

@@ -12,7 +12,7 @@ use crate::rounds::{BARRIER_S, Kind, Round, fill_us, filling_s};
 use crate::work::Table;
 
 /// One process of a table, and the draws that concern it.
-pub struct Process<'a> {
+pub(super) struct Process<'a> {
     pub table: &'a Table,
     /// Among the table's ranks, the first that it drives.
     pub first: u32,
@@ -32,7 +32,7 @@ const NULL_STREAM: i64 = 7;
 const QUEUE: usize = 1024;
 
 /// The draws of `shared` are the same for every process of the table; those of `own` are this one's.
-pub fn events(process: &Process, mut shared: Noise, own: Noise) -> Events {
+pub(super) fn events(process: &Process, mut shared: Noise, own: Noise) -> Events {
     let thread = Thread::new(process.pid, process.table.options.op.program());
     let mut run = Run { process, thread, own };
     run.joins();

@@ -5,13 +5,13 @@
 use std::fmt::Write;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Payload {
+pub(super) struct Payload {
     pub communicator: u64,
     pub of: Of,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Of {
+pub(super) enum Of {
     Rank { ranks: u32, rank: u32, device: i64 },
     Devices { devices: u32 },
     Sized { bytes: u64 },
@@ -22,14 +22,14 @@ pub enum Of {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reduction(i32);
+pub(super) struct Reduction(i32);
 
 /// The operations by their numbers; programs number their own from here on.
-pub const REDUCTIONS: [&str; 5] = ["Sum", "Product", "Max", "Min", "Avg"];
+pub(super) const REDUCTIONS: [&str; 5] = ["Sum", "Product", "Max", "Min", "Avg"];
 
 impl Reduction {
     /// As nccl-tests name them.
-    pub fn of(name: &str) -> Reduction {
+    pub(super) fn of(name: &str) -> Reduction {
         Reduction(match name {
             "prod" => 1,
             "max" => 2,
@@ -43,7 +43,7 @@ impl Reduction {
 
 /// One field of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
+pub(super) enum Field {
     Id(u64),
     Size(u64),
     Number(i32),
@@ -53,10 +53,10 @@ pub enum Field {
 /// Numbers of NCCL's own layouts begin here.
 const FIRST_OWN: i64 = 1 << 24;
 /// The layout of the operations' names, in releases 2.27.
-pub const OPERATIONS: i64 = FIRST_OWN + 16;
+pub(super) const OPERATIONS: i64 = FIRST_OWN + 16;
 
 /// The layout of a function's payload.
-pub fn layout(function: &str) -> Option<i64> {
+pub(super) fn layout(function: &str) -> Option<i64> {
     let number = match function {
         "ncclCommInitRank" => 0,
         "ncclCommInitAll" => 1,
@@ -75,7 +75,7 @@ pub fn layout(function: &str) -> Option<i64> {
 }
 
 impl Field {
-    pub fn width(self) -> usize {
+    pub(super) fn width(self) -> usize {
         match self {
             Field::Id(_) | Field::Size(_) => 8,
             Field::Number(_) | Field::Operation(_) => 4,
@@ -83,7 +83,7 @@ impl Field {
     }
 
     /// As exports number types.
-    pub fn kind(self) -> i64 {
+    pub(super) fn kind(self) -> i64 {
         match self {
             Field::Id(_) => 18,
             Field::Size(_) => 22,
@@ -94,11 +94,11 @@ impl Field {
 }
 
 impl Payload {
-    pub fn new(communicator: u64, of: Of) -> Payload {
+    pub(super) fn new(communicator: u64, of: Of) -> Payload {
         Payload { communicator, of }
     }
 
-    pub fn fields(&self) -> Vec<(&'static str, Field)> {
+    pub(super) fn fields(&self) -> Vec<(&'static str, Field)> {
         let size = |bytes| ("Message size [bytes]", Field::Size(bytes));
         let number = |key, number: i64| (key, Field::Number(number as i32));
         let operation = |reduction| ("Reduction operation", Field::Operation(reduction));
@@ -122,7 +122,7 @@ impl Payload {
     }
 
     /// Where each field begins, and how long all of them are: each at a multiple of its width, all at one of the widest.
-    pub fn offsets(fields: &[(&str, Field)]) -> (Vec<usize>, usize) {
+    pub(super) fn offsets(fields: &[(&str, Field)]) -> (Vec<usize>, usize) {
         let mut end = 0usize;
         let mut place = |(_, field): &(&str, Field)| {
             let start = end.next_multiple_of(field.width());
@@ -134,7 +134,7 @@ impl Payload {
     }
 
     /// As an export has it.
-    pub fn json(&self) -> String {
+    pub(super) fn json(&self) -> String {
         let mut text = String::from("{");
         for (at, (key, field)) in self.fields().iter().enumerate() {
             let comma = if at > 0 { "," } else { "" };
@@ -153,7 +153,7 @@ impl Payload {
     }
 
     /// As bytes: domain, layout, length, where the fields begin, and the fields.
-    pub fn blob(&self, domain: i64, function: &str) -> Option<Vec<u8>> {
+    pub(super) fn blob(&self, domain: i64, function: &str) -> Option<Vec<u8>> {
         let fields = self.fields();
         let (offsets, length) = Payload::offsets(&fields);
         let head = [domain, layout(function)?, length as i64, HEAD as i64];

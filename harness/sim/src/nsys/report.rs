@@ -21,7 +21,7 @@ const DOMAIN: i64 = 75;
 const NCCL_DOMAIN: i64 = 1;
 
 /// An export is lazy: a table without a row is not there. Those that nobody asked for are not made.
-pub fn tables(rank: &Rank, epoch_s: f64) -> NamedTables {
+pub(super) fn tables(rank: &Rank, epoch_s: f64) -> NamedTables {
     if rank.profile.export == "none" {
         return Vec::new();
     }

@@ -11,7 +11,7 @@ use crate::work::{Table, Work, noise_of};
 use crate::{nccl, noise};
 use logs::window_mark::MARKS;
 
-pub struct Seen {
+pub(super) struct Seen {
     /// In nanoseconds since the session's start.
     pub events: Events,
     /// Graphs that were traced as a whole: each one's first kernel, stretched to the end of its last.
@@ -24,7 +24,7 @@ pub struct Seen {
 const APART_NS: f64 = 0.2e9;
 
 impl Seen {
-    pub fn of(rank: &Rank, epoch_s: f64) -> Seen {
+    pub(super) fn of(rank: &Rank, epoch_s: f64) -> Seen {
         let (course, over) = (&rank.over.course, rank.over);
         let mut events = Events::default();
         if let Work::Tables(tables) = &course.work

@@ -7,7 +7,7 @@ use super::{FIRST_KERNEL_S, ns};
 use crate::training::{Compute, Doing, Placed, Program, Training, Who};
 
 /// One process of the program.
-pub struct Process {
+pub(super) struct Process {
     pub rank: u32,
     pub device: i64,
     pub pid: u64,
@@ -92,7 +92,7 @@ fn stream(who: Who) -> i64 {
 }
 
 /// What one process shows of all that was placed for it, in order.
-pub fn events(training: &Training, process: &Process, placed: &[Placed]) -> Events {
+pub(super) fn events(training: &Training, process: &Process, placed: &[Placed]) -> Events {
     let mut thread = Thread::new(process.pid, "python");
     let origin = ns(FIRST_KERNEL_S);
     joins(training, process, &mut thread, origin);

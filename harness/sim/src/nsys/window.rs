@@ -7,7 +7,7 @@ use crate::work::noise_of;
 use job::window::{Steps, Trigger};
 
 /// When a session collects.
-pub enum Opening {
+pub(super) enum Opening {
     Never,
     /// In seconds from the start of nsys.
     Seconds(f64, f64),
@@ -17,7 +17,7 @@ pub enum Opening {
 }
 
 /// Steps that were watched, and in true nanoseconds from when to when.
-pub struct Watched {
+pub(super) struct Watched {
     pub steps: Steps,
     pub from: i64,
     pub to: i64,
@@ -29,7 +29,7 @@ pub struct Watched {
 const MARGIN_NS: i64 = 500;
 
 impl Rank<'_> {
-    pub fn opening(&self) -> Opening {
+    pub(super) fn opening(&self) -> Opening {
         if let Some((from, to)) = self.collected {
             let origin = ns(self.over.course.work_from_s) - ns(FIRST_KERNEL_S);
             return Opening::Span(from - origin, to - origin);
@@ -82,12 +82,12 @@ impl Rank<'_> {
     }
 
     /// The hook marks each of its steps in the trace.
-    pub fn is_hooked(&self) -> bool {
+    pub(super) fn is_hooked(&self) -> bool {
         matches!(self.profile.window.as_deref(), Some(Trigger::Hook(_)))
     }
 
     /// What the hook or the watcher leaves, where there is one that saw a step.
-    pub fn mark(&self) -> Option<String> {
+    pub(super) fn mark(&self) -> Option<String> {
         let way = match self.profile.window.as_deref()? {
             Trigger::Hook(_) => "hook",
             Trigger::Watch(_) => "watch",

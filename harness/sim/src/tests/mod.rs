@@ -27,10 +27,10 @@ use model::fault::NodeFault;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub const P5_NICS: &str = "rdmap[79-82,96-99,113-116,130-133,147-150,164-167,181-184,198-201]s0";
-pub const P4DE_NICS: &str = "rdmap[16,32,144,160]s27";
+pub(crate) const P5_NICS: &str = "rdmap[79-82,96-99,113-116,130-133,147-150,164-167,181-184,198-201]s0";
+pub(crate) const P4DE_NICS: &str = "rdmap[16,32,144,160]s27";
 
-pub fn inventory(instance: &str, nodes: &str) -> Inventory {
+pub(crate) fn inventory(instance: &str, nodes: &str) -> Inventory {
     let is_p5 = instance == "p5";
     let words = |words: [&str; 1]| words.map(str::to_owned).to_vec();
     let profile = Instance {
@@ -78,7 +78,7 @@ pub fn inventory(instance: &str, nodes: &str) -> Inventory {
     }
 }
 
-pub struct Bench {
+pub(crate) struct Bench {
     pub reach: PretendReach,
     /// The shared folder of the run.
     pub run: String,
@@ -86,30 +86,30 @@ pub struct Bench {
     nics: Vec<String>,
 }
 
-pub fn faults(texts: &[&str]) -> Vec<NodeFault> {
+pub(crate) fn faults(texts: &[&str]) -> Vec<NodeFault> {
     texts.iter().map(|text| NodeFault::parse(text).expect("a fault")).collect()
 }
 
 /// Runs a test on a paused clock.
-pub fn on_paused_clock<T>(test: impl Future<Output = T>) -> T {
+pub(crate) fn on_paused_clock<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(test)
 }
 
 impl Bench {
-    pub fn new(instance: &str, nodes: &str, seed: u64, texts: &[&str]) -> Bench {
+    pub(crate) fn new(instance: &str, nodes: &str, seed: u64, texts: &[&str]) -> Bench {
         let inventory = inventory(instance, nodes);
         let nics = inventory.instance.nics.clone();
         let reach = PretendReach::new(&inventory, seed, faults(texts), BTreeMap::new()).expect("a cluster");
         Bench { reach, run: "/fsx/harness/run-1".to_owned(), minutes: 60, nics }
     }
 
-    pub async fn exec(&self, line: &str) -> Answer {
+    pub(crate) async fn exec(&self, line: &str) -> Answer {
         let command = Command::new(line.split(' '), Duration::from_secs(60));
         self.reach.exec(&Host::Here, &command).await.expect("an answer")
     }
 
-    pub async fn get(&self, case: &str, job: &str, name: &str) -> Option<Vec<u8>> {
+    pub(crate) async fn get(&self, case: &str, job: &str, name: &str) -> Option<Vec<u8>> {
         match self.reach.get(&Host::Here, &format!("{}/{case}/{job}/{name}", self.run)).await {
             Ok(bytes) => Some(bytes),
             Err(ReachError::NotFound { .. }) => None,
@@ -117,18 +117,18 @@ impl Bench {
         }
     }
 
-    pub async fn text(&self, case: &str, job: &str, name: &str) -> String {
+    pub(crate) async fn text(&self, case: &str, job: &str, name: &str) -> String {
         let bytes = self.get(case, job, name).await.unwrap_or_else(|| panic!("no {name}"));
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    pub async fn capture(&self, case: &str, job: &str, node: &str) -> Capture {
+    pub(crate) async fn capture(&self, case: &str, job: &str, node: &str) -> Capture {
         let bytes = self.get(case, job, &files::counters(node)).await.expect("a capture");
         efa_counters::read(&bytes, node).expect("a capture that is understood")
     }
 
     /// The text of a job, with the sampler round its step.
-    pub fn script(&self, case: &str, job: &str, nodes: &str, step: Step) -> Script {
+    pub(crate) fn script(&self, case: &str, job: &str, nodes: &str, step: Step) -> Script {
         let sampler = Sampler {
             root: "/sys/class/infiniband".to_owned(),
             interval_s: 2.0,
@@ -158,7 +158,7 @@ impl Bench {
         Script { start: Start::Slurm(directives), nodes: nodeset::expand(nodes).expect("nodes"), steps }
     }
 
-    pub async fn submit(&self, case: &str, job: &str, nodes: &str, step: Step) -> String {
+    pub(crate) async fn submit(&self, case: &str, job: &str, nodes: &str, step: Step) -> String {
         let script = self.script(case, job, nodes, step);
         let folder = format!("{}/{case}/{job}", self.run);
         for (name, text) in script::SHARED {
@@ -170,11 +170,11 @@ impl Bench {
         answer.stdout_text().trim().to_owned()
     }
 
-    pub async fn put(&self, path: &str, text: &str) {
+    pub(crate) async fn put(&self, path: &str, text: &str) {
         self.reach.put(&Host::Here, path, text.as_bytes()).await.expect("written");
     }
 
-    pub async fn state(&self, id: &str) -> (String, String) {
+    pub(crate) async fn state(&self, id: &str) -> (String, String) {
         let answer =
             self.exec(&format!("squeue --noheader --states=all --format=%i|%T|%r|%N --jobs={id}")).await;
         let text = answer.stdout_text();
@@ -183,7 +183,7 @@ impl Bench {
     }
 
     /// Polls until the job is over, or until a pretend hour has passed.
-    pub async fn wait(&self, id: &str) -> String {
+    pub(crate) async fn wait(&self, id: &str) -> String {
         for _ in 0..1440 {
             let (state, _) = self.state(id).await;
             if !["PENDING", "RUNNING", "COMPLETING"].contains(&state.as_str()) {
@@ -194,12 +194,12 @@ impl Bench {
         self.state(id).await.0
     }
 
-    pub async fn run(&self, case: &str, job: &str, nodes: &str, step: Step) -> String {
+    pub(crate) async fn run(&self, case: &str, job: &str, nodes: &str, step: Step) -> String {
         let id = self.submit(case, job, nodes, step).await;
         self.wait(&id).await
     }
 
-    pub fn flows(&self, client: &str, server: &str, op: &str) -> Step {
+    pub(crate) fn flows(&self, client: &str, server: &str, op: &str) -> Step {
         Step::Flows(Flows {
             tool: "fi_rma_bw".to_owned(),
             op: op.to_owned(),
@@ -217,7 +217,7 @@ impl Bench {
 }
 
 /// One program of nccl-tests with a rank for each GPU.
-pub fn collective(program: &str, sizes: &str) -> Step {
+pub(crate) fn collective(program: &str, sizes: &str) -> Step {
     let argv = format!("/opt/nccl-tests/build/{program} {sizes} -f 2 -n 50 -w 5 -d float -o sum -c 1 -g 1");
     Step::Run(Run {
         argv: argv.split(' ').map(str::to_owned).collect(),
@@ -228,18 +228,18 @@ pub fn collective(program: &str, sizes: &str) -> Step {
     })
 }
 
-pub fn each_gpu() -> Step {
+pub(crate) fn each_gpu() -> Step {
     let argv = "/opt/nccl-tests/build/all_reduce_perf -b 1G -e 4G -f 2 -n 50 -w 5 -c 1 -g 1";
     Step::Gpus(Gpus { argv: argv.split(' ').map(str::to_owned).collect(), gpus: 8, container: None })
 }
 
-pub fn command(line: &str) -> Step {
+pub(crate) fn command(line: &str) -> Step {
     let argv = line.split(' ').map(str::to_owned).collect();
     Step::Run(Run { argv, tasks_per_node: 2, mpi: None, container: None, profile: None })
 }
 
 /// Rows of a table as words: size, count, type, redop, root, time, algbw, busbw, wrong and so on.
-pub fn rows(text: &str) -> Vec<Vec<String>> {
+pub(crate) fn rows(text: &str) -> Vec<Vec<String>> {
     text.lines()
         .filter(|line| !line.starts_with('#'))
         .map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
@@ -248,12 +248,12 @@ pub fn rows(text: &str) -> Vec<Vec<String>> {
 }
 
 /// busbw out of place of the last row.
-pub fn last_busbw(text: &str) -> f64 {
+pub(crate) fn last_busbw(text: &str) -> f64 {
     rows(text).last().and_then(|row| row.get(7)?.parse().ok()).expect("a row")
 }
 
 /// What a counter of every device grew by between the first and the last reading.
-pub fn growth(capture: &Capture, counter: &str) -> BTreeMap<String, u64> {
+pub(crate) fn growth(capture: &Capture, counter: &str) -> BTreeMap<String, u64> {
     let column = capture.columns.iter().position(|column| column == counter).expect("a column");
     let value = |device: usize, last: bool| {
         let mut all = capture.readings.iter().filter(|reading| reading.device == device);
@@ -267,7 +267,7 @@ pub fn growth(capture: &Capture, counter: &str) -> BTreeMap<String, u64> {
 }
 
 /// A device's greatest rate between two readings, in GB/s.
-pub fn peak_gb_s(capture: &Capture, device: &str, counter: &str) -> f64 {
+pub(crate) fn peak_gb_s(capture: &Capture, device: &str, counter: &str) -> f64 {
     let at = capture.devices.iter().position(|known| known.name == device).expect("a device");
     let column = capture.columns.iter().position(|column| column == counter).expect("a column");
     let points: Vec<(f64, f64)> = capture

@@ -8,8 +8,8 @@ use nsys::export::{Export, Rows};
 use nsys::tables;
 use std::io::Write;
 
-pub const PAIR: &str = "p5-[001-002]";
-pub const TABLES: [&str; 11] = [
+pub(super) const PAIR: &str = "p5-[001-002]";
+pub(super) const TABLES: [&str; 11] = [
     "CUPTI_ACTIVITY_KIND_KERNEL",
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
     "CUPTI_ACTIVITY_KIND_RUNTIME",
@@ -24,7 +24,7 @@ pub const TABLES: [&str; 11] = [
 ];
 
 /// A program under nsys on every task of two nodes.
-pub fn profiled(line: &str, mpi: Option<&str>, tasks_per_node: u32, words: &[&str]) -> Step {
+pub(super) fn profiled(line: &str, mpi: Option<&str>, tasks_per_node: u32, words: &[&str]) -> Step {
     let every = ["--trace=cuda,nvtx"].iter().chain(words).map(|word| (*word).to_owned()).collect();
     let profile = Profile {
         nsys: "find".to_owned(),
@@ -47,7 +47,7 @@ pub fn profiled(line: &str, mpi: Option<&str>, tasks_per_node: u32, words: &[&st
     })
 }
 
-pub struct Call {
+pub(super) struct Call {
     pub process: i64,
     pub name: String,
     pub start: i64,
@@ -55,7 +55,7 @@ pub struct Call {
     pub correlation: i64,
 }
 
-pub struct Kernel {
+pub(super) struct Kernel {
     pub process: i64,
     pub name: String,
     pub start: i64,
@@ -66,7 +66,7 @@ pub struct Kernel {
     pub node: Option<i64>,
 }
 
-pub struct Range {
+pub(super) struct Range {
     pub name: String,
     pub start: i64,
     pub end: i64,
@@ -74,7 +74,7 @@ pub struct Range {
 }
 
 /// One rank's report.
-pub struct Seen {
+pub(super) struct Seen {
     pub kernels: Vec<Kernel>,
     pub graphs: usize,
     pub calls: Vec<Call>,
@@ -84,14 +84,14 @@ pub struct Seen {
 }
 
 /// The tables of a report in a folder, which goes when this does.
-pub struct Report {
+pub(super) struct Report {
     _files: Vec<tempfile::NamedTempFile>,
     export: tempfile::TempDir,
     _folder: tempfile::TempDir,
 }
 
 impl Report {
-    pub async fn of(bench: &Bench, rank: u32, node: &str) -> Report {
+    pub(super) async fn of(bench: &Bench, rank: u32, node: &str) -> Report {
         let folder = tempfile::tempdir().expect("a folder");
         let mut named = tempfile::Builder::new();
         let export = named.prefix("r_pqtdir").rand_bytes(0).tempdir_in(folder.path()).expect("made");
@@ -109,13 +109,13 @@ impl Report {
         Report { _files: files, export, _folder: folder }
     }
 
-    pub fn path(&self) -> &std::path::Path {
+    pub(super) fn path(&self) -> &std::path::Path {
         self.export.path()
     }
 }
 
 impl Seen {
-    pub async fn of(bench: &Bench, rank: u32, node: &str) -> Seen {
+    pub(super) async fn of(bench: &Bench, rank: u32, node: &str) -> Seen {
         let report = Report::of(bench, rank, node).await;
         let export = Export::open(report.path()).expect("an export");
         let strings = read(&export, &tables::STRING_IDS).expect("strings");
@@ -170,11 +170,11 @@ impl Seen {
         }
     }
 
-    pub fn collectives(&self) -> Vec<&Kernel> {
+    pub(super) fn collectives(&self) -> Vec<&Kernel> {
         self.kernels.iter().filter(|kernel| kernel.name.starts_with("nccl")).collect()
     }
 
-    pub fn launch(&self, kernel: &Kernel) -> &Call {
+    pub(super) fn launch(&self, kernel: &Kernel) -> &Call {
         let mut calls = self
             .calls
             .iter()
@@ -184,7 +184,7 @@ impl Seen {
         call
     }
 
-    pub fn payload(&self, function: &str, key: &str) -> Vec<u64> {
+    pub(super) fn payload(&self, function: &str, key: &str) -> Vec<u64> {
         let ranges = self.ranges.iter().filter(|range| range.name == function);
         ranges.map(|range| range.json.as_ref().expect("a payload")[key].as_u64().expect("a number")).collect()
     }

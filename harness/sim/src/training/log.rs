@@ -16,14 +16,14 @@ struct Line {
 
 /// What goes to stdout, and what to stderr.
 #[derive(Default)]
-pub struct Printed {
+pub(super) struct Printed {
     pub stdout: String,
     pub stderr: String,
     pub code: i32,
 }
 
 /// `ends` are those of the steps of the first rank, from the first one's start, in seconds.
-pub fn print(training: &Training, nodes: &[String], ends: &[f64], mut noise: Noise) -> Printed {
+pub(super) fn print(training: &Training, nodes: &[String], ends: &[f64], mut noise: Noise) -> Printed {
     let Some(model) = &training.model else { return Printed::default() };
     let mut printed = Printed::default();
     let mut before = 0.0;
@@ -61,7 +61,7 @@ pub fn print(training: &Training, nodes: &[String], ends: &[f64], mut noise: Noi
 }
 
 /// Megatron looks at its numbers before ranks share them.
-pub fn checks(program: Program) -> bool {
+pub(super) fn checks(program: Program) -> bool {
     matches!(program, Program::Megatron | Program::Nemo2)
 }
 

@@ -5,7 +5,7 @@ use job::script::Run;
 use job::window::{self, Steps};
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub(super) struct Asked {
     pub program: Program,
     pub steps: u32,
     pub layers: u32,
@@ -47,7 +47,7 @@ const MOST_LAYERS: u32 = 128;
 const MOST_UNITS: u32 = 8;
 
 /// Nothing where another program is called, an error as the program tells it.
-pub fn read(gpus: u32, nodes: u32, run: &Run) -> Option<Result<Asked, String>> {
+pub(super) fn read(gpus: u32, nodes: u32, run: &Run) -> Option<Result<Asked, String>> {
     let called = run.argv.first()?.rsplit('/').next()?;
     let script = run.argv.iter().position(|word| named(word).is_some())?;
     let program = named(run.argv.get(script)?)?;
@@ -234,7 +234,7 @@ impl Usual {
 }
 
 /// The value of an option, behind it or glued to it.
-pub fn option<'a>(words: &'a [String], names: &[&str]) -> Option<&'a str> {
+pub(super) fn option<'a>(words: &'a [String], names: &[&str]) -> Option<&'a str> {
     words.iter().enumerate().find_map(|(at, word)| {
         names.iter().find_map(|name| match word.strip_prefix(name)? {
             "" => words.get(at + 1).map(String::as_str),

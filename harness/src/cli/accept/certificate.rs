@@ -13,12 +13,12 @@ use verdict::accept::limits::{OfRun, limits};
 use verdict::accept::stages::Stage;
 use verdict::accept::words;
 
-pub const JSON: &str = "acceptance.json";
-pub const MARKDOWN: &str = "acceptance.md";
+pub(super) const JSON: &str = "acceptance.json";
+pub(super) const MARKDOWN: &str = "acceptance.md";
 /// The copy for the vendor.
-pub const VENDOR: &str = "vendor";
+pub(super) const VENDOR: &str = "vendor";
 
-pub fn of(accepting: &Accepting) -> Acceptance {
+pub(super) fn of(accepting: &Accepting) -> Acceptance {
     let delivery = &accepting.delivery;
     let asked = &delivery.record.asked;
     let (course, inventory) = (&accepting.course, &delivery.inventory);
@@ -154,7 +154,7 @@ fn not_measured(accepting: &Accepting) -> Vec<String> {
 }
 
 /// Writes the certificate, and seals it and all runs.
-pub fn write(accepting: &Accepting, acceptance: &Acceptance) -> Result<(), Stopped> {
+pub(super) fn write(accepting: &Accepting, acceptance: &Acceptance) -> Result<(), Stopped> {
     let delivery = &accepting.delivery;
     delivery.write_json(JSON, acceptance)?;
     delivery.write(MARKDOWN, words::markdown(acceptance).as_bytes())?;

@@ -16,18 +16,18 @@ use std::path::{Path, PathBuf};
 use store::{self, Home, Store, Stored};
 use verdict::accept::stages::Stage;
 
-pub const RECORD: &str = "delivery.json";
+pub(super) const RECORD: &str = "delivery.json";
 
 /// `delivery.json`: what was asked for. What came of it is in the runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub(super) struct Record {
     pub format: u32,
     pub delivery: String,
     pub asked: Asked,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub(super) struct Asked {
     pub suite: String,
     pub inventory: String,
     pub nodes: Vec<String>,
@@ -41,7 +41,7 @@ pub struct Asked {
     pub sanitise: bool,
 }
 
-pub enum Stopped {
+pub(super) enum Stopped {
     Interrupted(i32),
     /// The next run would need so many node-hours.
     Budget(f64),
@@ -49,7 +49,7 @@ pub enum Stopped {
 }
 
 /// A run of the delivery that is over.
-pub struct Made {
+pub(super) struct Made {
     pub stage: Stage,
     pub stored: Stored,
     pub verdicts: Vec<CaseVerdict>,
@@ -57,7 +57,7 @@ pub struct Made {
     pub of_stage: RunOfStage,
 }
 
-pub struct Delivery {
+pub(super) struct Delivery {
     pub folder: PathBuf,
     /// Runs lie below the delivery's own folder.
     home: Home,
@@ -70,7 +70,7 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    pub fn new(folder: &Path, record: Record, inventory: Inventory, ssh_fanout: u32) -> Delivery {
+    pub(super) fn new(folder: &Path, record: Record, inventory: Inventory, ssh_fanout: u32) -> Delivery {
         // What a run is made with beside its plan; it says nothing of its own.
         let mut args = RunArgs::parse_from(["harness", "--quiet"]);
         args.ssh_fanout = ssh_fanout;
@@ -86,41 +86,41 @@ impl Delivery {
         }
     }
 
-    pub fn write_record(&self) -> Result<(), Stopped> {
+    pub(super) fn write_record(&self) -> Result<(), Stopped> {
         self.write_json(RECORD, &self.record)
     }
 
-    pub fn write_json<T: Serialize>(&self, name: &str, value: &T) -> Result<(), Stopped> {
+    pub(super) fn write_json<T: Serialize>(&self, name: &str, value: &T) -> Result<(), Stopped> {
         let mut text = serde_json::to_vec_pretty(value).map_err(machinery)?;
         text.push(b'\n');
         self.write(name, &text)
     }
 
-    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Stopped> {
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Stopped> {
         let clean = store::redactor().bytes(bytes).bytes;
         store::write_private_by(&self.folder.join(name), &mut |file| file.write_all(&clean))
             .map_err(machinery)
     }
 
-    pub fn node_hours(&self) -> f64 {
+    pub(super) fn node_hours(&self) -> f64 {
         let made = self.made.iter().map(|made| made.of_stage.node_hours);
         made.chain(self.lost.iter().map(|(_, run)| run.node_hours)).fold(0.0, |sum, hours| sum + hours)
     }
 
     /// The seed of the next run: repeats are draws of their own.
-    pub fn seed(&self) -> u64 {
+    pub(super) fn seed(&self) -> u64 {
         self.record.asked.seed.wrapping_add(7919 * self.made.len() as u64)
     }
 
     /// What the next run is called, and when it was interrupted before, what it is called then.
-    pub fn next_id(&self, stage: Stage, attempt: usize) -> String {
+    pub(super) fn next_id(&self, stage: Stage, attempt: usize) -> String {
         let base = format!("{}-{:02}-{}", self.record.delivery, self.made.len() + 1, stage.slug());
         if attempt == 1 { base } else { format!("{base}-{attempt}") }
     }
 
     /// The next run: as it is stored where it was made before, gone on with where it was ended, made now where it was not.
     /// False where it was interrupted, and is to be made again under another name.
-    pub fn make(&mut self, stage: Stage, about: &str, plan: Plan) -> Result<bool, Stopped> {
+    pub(super) fn make(&mut self, stage: Stage, about: &str, plan: Plan) -> Result<bool, Stopped> {
         let plan = plan::share(plan, &self.inventory);
         self.once(&plan)?;
         let made = self.read(stage, about, &plan.run_id)?;
@@ -227,11 +227,11 @@ fn rounded(hours: f64) -> f64 {
     (hours * 1e4).round() / 1e4
 }
 
-pub fn machinery(error: impl ToString) -> Stopped {
+pub(super) fn machinery(error: impl ToString) -> Stopped {
     Stopped::Machinery(error.to_string())
 }
 
 /// What was asked for in a delivery's folder.
-pub fn read_record(folder: &Path) -> Result<Record, String> {
+pub(super) fn read_record(folder: &Path) -> Result<Record, String> {
     store::read_json(&folder.join(RECORD)).map_err(|error| format!("no folder of a delivery: {error}"))
 }

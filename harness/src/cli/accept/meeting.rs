@@ -11,11 +11,11 @@ use verdict::accept::placing;
 use verdict::accept::stages::{Stage, size_of_group};
 
 /// Where each case of a stage is placed.
-pub type Sets = BTreeMap<String, Vec<Placed>>;
+pub(super) type Sets = BTreeMap<String, Vec<Placed>>;
 
 impl Accepting {
     /// The cases of a stage as they are placed on these nodes, and with whom.
-    pub fn place(&self, stage: Stage, suite: &Suite, nodes: &[String]) -> (Suite, Sets) {
+    pub(super) fn place(&self, stage: Stage, suite: &Suite, nodes: &[String]) -> (Suite, Sets) {
         let mut placed = Suite { cases: Vec::new(), ..suite.clone() };
         let mut sets = Sets::new();
         // Whom nobody of them had yet comes first.
@@ -101,7 +101,7 @@ impl Accepting {
 }
 
 /// Everybody in these sets, in the order of names.
-pub fn members(sets: &Sets) -> Vec<String> {
+pub(super) fn members(sets: &Sets) -> Vec<String> {
     let all: BTreeSet<&String> = sets.values().flatten().flat_map(|job| &job.nodes).collect();
     let mut all: Vec<String> = all.into_iter().cloned().collect();
     nodeset::sort(&mut all);

@@ -41,7 +41,7 @@ measured, could not be told, or the budget ended it; 130/143 interrupted, `--res
     about = "Say of new nodes whether they are good: preflight, each by itself, pairs, groups, all; with a certificate.",
     after_help = CODES
 )]
-pub struct AcceptArgs {
+pub(super) struct AcceptArgs {
     /// The new nodes, such as `p5-[033-064]` or `@group`
     #[arg(long, value_name = "RANGE", required_unless_present = "resume")]
     nodes: Option<String>,
@@ -83,7 +83,7 @@ pub struct AcceptArgs {
     ssh_fanout: u32,
 }
 
-pub fn run(args: &AcceptArgs) -> i32 {
+pub(super) fn run(args: &AcceptArgs) -> i32 {
     let Some(home) = home() else { return no_home() };
     let mut accepting = match begin(&home, args) {
         Ok(accepting) => accepting,

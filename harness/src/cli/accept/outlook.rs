@@ -10,13 +10,13 @@ use verdict::accept::stages::Stage;
 use verdict::isolate::outlook::outlook;
 use verdict::isolate::{Fleet, Next, next};
 
-pub struct Outlook {
+pub(super) struct Outlook {
     pub stages: Vec<OfStage>,
     pub best: Cost,
     pub worst: Cost,
 }
 
-pub struct OfStage {
+pub(super) struct OfStage {
     pub stage: Stage,
     pub jobs: usize,
     pub node_hours: f64,
@@ -24,13 +24,13 @@ pub struct OfStage {
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-pub struct Cost {
+pub(super) struct Cost {
     pub runs: usize,
     pub node_hours: f64,
 }
 
 /// The most is every stage made twice on all nodes, and two isolations, each of two faults among much noise.
-pub fn of(accepting: &Accepting) -> Outlook {
+pub(super) fn of(accepting: &Accepting) -> Outlook {
     let mut told = Outlook { stages: Vec::new(), best: Cost::default(), worst: Cost::default() };
     let isolation = isolation(accepting);
     for (stage, suite) in &accepting.suites {

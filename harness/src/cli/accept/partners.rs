@@ -7,7 +7,7 @@ use store::{self, Home, Stored};
 const NONE: &str = "none";
 
 /// The partners, and who says that they are good.
-pub fn of(
+pub(super) fn of(
     home: &Home,
     inventory: &Inventory,
     nodes: &[String],

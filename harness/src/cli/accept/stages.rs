@@ -19,9 +19,9 @@ use verdict::accept::standing::{Standing, standings};
 use verdict::isolate::evidence;
 use verdict::isolate::round::Probes;
 
-pub const PROBE: &str = "probe.json";
+pub(super) const PROBE: &str = "probe.json";
 
-pub struct Accepting {
+pub(super) struct Accepting {
     pub delivery: Delivery,
     pub suites: BTreeMap<Stage, Suite>,
     /// What a group is looked into by.
@@ -43,7 +43,7 @@ pub struct Accepting {
 const MOST_ATTEMPTS: usize = 50;
 
 impl Accepting {
-    pub fn new(
+    pub(super) fn new(
         delivery: Delivery,
         suites: BTreeMap<Stage, Suite>,
         probes: Option<Probes>,
@@ -71,7 +71,7 @@ impl Accepting {
     }
 
     /// All stages, or as many as there are nodes and node-hours for.
-    pub fn go(&mut self, tell: &mut dyn FnMut(&Accepting)) -> Result<(), Stopped> {
+    pub(super) fn go(&mut self, tell: &mut dyn FnMut(&Accepting)) -> Result<(), Stopped> {
         for stage in Stage::ALL {
             let entered = self.course.candidates.clone();
             if entered.is_empty() || (stage != Stage::Preflight && !self.suites.contains_key(&stage)) {
@@ -278,7 +278,7 @@ impl Accepting {
     }
 
     /// The next run of the delivery, however often it was interrupted.
-    pub fn make(
+    pub(super) fn make(
         &mut self,
         stage: Stage,
         about: &str,
@@ -297,7 +297,13 @@ impl Accepting {
         Err(Stopped::Machinery(format!("interrupted {MOST_ATTEMPTS} times, and given up: {about}")))
     }
 
-    pub fn plan(&self, suite: &Suite, id: &str, nodes: Vec<String>, sets: Sets) -> Result<Plan, Vec<String>> {
+    pub(super) fn plan(
+        &self,
+        suite: &Suite,
+        id: &str,
+        nodes: Vec<String>,
+        sets: Sets,
+    ) -> Result<Plan, Vec<String>> {
         let asked = &self.delivery.record.asked;
         let request = Request {
             run_id: id.to_owned(),

@@ -8,7 +8,7 @@ use base::nodeset;
 use base::text::duration;
 use model::artefact::acceptance::Acceptance;
 
-pub fn heading(accepting: &Accepting) {
+pub(super) fn heading(accepting: &Accepting) {
     let asked = &accepting.delivery.record.asked;
     let simulated = if accepting.delivery.inventory.is_simulated() { " (SIMULATED)" } else { "" };
     println!(
@@ -21,7 +21,7 @@ pub fn heading(accepting: &Accepting) {
     println!("delivery: {}", accepting.delivery.folder.display());
 }
 
-pub fn outlook(outlook: &Outlook, budget: Option<f64>) {
+pub(super) fn outlook(outlook: &Outlook, budget: Option<f64>) {
     println!("stage preflight: every node is asked what it is and has");
     for of in &outlook.stages {
         println!(
@@ -42,7 +42,7 @@ pub fn outlook(outlook: &Outlook, budget: Option<f64>) {
 }
 
 /// After each stage, of the stage that was the last.
-pub fn stage(accepting: &Accepting) {
+pub(super) fn stage(accepting: &Accepting) {
     let Some(stage) = accepting.stages.last() else { return };
     let course = &accepting.course;
     let of = |name: &String| *name == stage.name;
@@ -64,7 +64,7 @@ pub fn stage(accepting: &Accepting) {
     }
 }
 
-pub fn conclusion(accepting: &Accepting, of: &Acceptance, copied: Option<usize>) {
+pub(super) fn conclusion(accepting: &Accepting, of: &Acceptance, copied: Option<usize>) {
     for one in &of.rejected {
         for culprit in &one.culprits {
             println!(

@@ -12,7 +12,7 @@ use verdict::accept::site_names;
 const LEFT_OUT: &str = "left-out.txt";
 
 /// Gives the number of files that were written. Nothing is, where a name would be left in one.
-pub fn write(home: &Home, delivery: &Delivery) -> Result<usize, Stopped> {
+pub(super) fn write(home: &Home, delivery: &Delivery) -> Result<usize, Stopped> {
     let mut pseudonyms = known(home, delivery);
     let target = delivery.folder.join(VENDOR);
     if target.exists() {

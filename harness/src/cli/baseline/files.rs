@@ -7,16 +7,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use store::{Home, write_whole};
 
-pub fn in_force(home: &Home, instance: &str) -> PathBuf {
+pub(super) fn in_force(home: &Home, instance: &str) -> PathBuf {
     home.path().join("baselines").join(format!("{instance}.toml"))
 }
 
-pub fn pending(home: &Home, instance: &str) -> PathBuf {
+pub(super) fn pending(home: &Home, instance: &str) -> PathBuf {
     home.path().join("baselines").join(format!("{instance}{PENDING}"))
 }
 
 /// The instances that have a file of this kind, sorted.
-pub fn instances(home: &Home, ending: &str) -> Vec<String> {
+pub(super) fn instances(home: &Home, ending: &str) -> Vec<String> {
     let entries = fs::read_dir(home.path().join("baselines")).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.file_name().into_string().ok())
@@ -28,7 +28,7 @@ pub fn instances(home: &Home, ending: &str) -> Vec<String> {
 }
 
 /// Nothing where there is no such file.
-pub fn read(home: &Home, path: &Path) -> Result<Option<Baselines>, String> {
+pub(super) fn read(home: &Home, path: &Path) -> Result<Option<Baselines>, String> {
     let shown = home.shown(path);
     let text = match file::read(path) {
         Ok(text) => text,
@@ -39,7 +39,7 @@ pub fn read(home: &Home, path: &Path) -> Result<Option<Baselines>, String> {
 }
 
 /// A file without entries is removed where it held proposals: there is nothing to decide on.
-pub fn write(path: &Path, baselines: &Baselines) -> Result<(), String> {
+pub(super) fn write(path: &Path, baselines: &Baselines) -> Result<(), String> {
     if baselines.is_pending() && baselines.entries.is_empty() {
         return match fs::remove_file(path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

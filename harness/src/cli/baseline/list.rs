@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use store::Home;
 
 #[derive(Debug, Args)]
-pub struct ShowArgs {
+pub(super) struct ShowArgs {
     /// The instance; all without it
     #[arg(value_name = "INSTANCE")]
     instance: Option<String>,
@@ -24,7 +24,7 @@ pub struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct DiffArgs {
+pub(super) struct DiffArgs {
     /// The instance, or a file
     #[arg(value_name = "A")]
     a: String,
@@ -33,7 +33,7 @@ pub struct DiffArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct ExportArgs {
+pub(super) struct ExportArgs {
     /// The instance; all without it
     #[arg(value_name = "INSTANCE")]
     instance: Option<String>,
@@ -41,7 +41,7 @@ pub struct ExportArgs {
     format: String,
 }
 
-pub fn show(home: &Home, args: &ShowArgs) -> i32 {
+pub(super) fn show(home: &Home, args: &ShowArgs) -> i32 {
     let all = match read(home, args.instance.as_deref()) {
         Ok(all) => all,
         Err(why) => return usage(&why),
@@ -89,7 +89,7 @@ fn origin(entry: &Baseline) -> String {
 }
 
 /// What `harness check` tells, of baselines and of what suites ask.
-pub fn lint(home: &Home) -> i32 {
+pub(super) fn lint(home: &Home) -> i32 {
     let report = check::check(home.path());
     let is_ours = |file: &str| file.starts_with("baselines/") || file.starts_with("suites/");
     // An inventory without baselines is allowed, until somebody asks whether baselines are in order.
@@ -102,7 +102,7 @@ pub fn lint(home: &Home) -> i32 {
     if told.is_empty() { exit_code::PASSED } else { exit_code::USAGE }
 }
 
-pub fn diff(home: &Home, args: &DiffArgs) -> i32 {
+pub(super) fn diff(home: &Home, args: &DiffArgs) -> i32 {
     let (a, b) = match (named(home, &args.a), named(home, &args.b)) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(why), _) | (_, Err(why)) => return usage(&why),
@@ -155,7 +155,7 @@ fn differences(a: &Baselines, b: &Baselines) -> Vec<String> {
     lines
 }
 
-pub fn export(home: &Home, args: &ExportArgs) -> i32 {
+pub(super) fn export(home: &Home, args: &ExportArgs) -> i32 {
     let all = match read(home, args.instance.as_deref()) {
         Ok(all) => all,
         Err(why) => return usage(&why),

@@ -16,7 +16,7 @@ use clap::{Parser, Subcommand};
     long_about = "Propose baselines from runs, decide on them, and look at them.\n\n\
         Proposals lie beside the baselines as `baselines/<instance>.pending.toml` and judge nothing until somebody accepts them."
 )]
-pub struct BaselineArgs {
+pub(super) struct BaselineArgs {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -37,7 +37,7 @@ enum Verb {
     Export(list::ExportArgs),
 }
 
-pub fn run(args: &BaselineArgs) -> i32 {
+pub(super) fn run(args: &BaselineArgs) -> i32 {
     let Some(home) = home() else { return no_home() };
     match &args.verb {
         Verb::Propose(args) => propose::run(&home, args),

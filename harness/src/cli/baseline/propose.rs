@@ -13,13 +13,13 @@ use store::{Home, Stored};
 use verdict::fingerprint::{COMPARABLE, VARIABLES, variables};
 
 #[derive(Debug, Args)]
-pub struct ProposeArgs {
+pub(super) struct ProposeArgs {
     /// The runs: ids, the beginning of them, `latest`, or their folders; each counts once, however often it was judged
     #[arg(long = "run", value_name = "ID|PATH", required = true, num_args = 1..)]
     runs: Vec<String>,
 }
 
-pub fn run(home: &Home, args: &ProposeArgs) -> i32 {
+pub(super) fn run(home: &Home, args: &ProposeArgs) -> i32 {
     let mut opened = Vec::new();
     for word in &args.runs {
         match stored::open(home, word) {

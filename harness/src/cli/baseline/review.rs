@@ -10,7 +10,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use store::{self, Home};
 
 #[derive(Debug, Args)]
-pub struct ReviewArgs {
+pub(super) struct ReviewArgs {
     /// The instance; all that have proposals without it
     #[arg(value_name = "INSTANCE")]
     instance: Option<String>,
@@ -28,7 +28,7 @@ pub struct ReviewArgs {
     by: Option<String>,
 }
 
-pub fn run(home: &Home, args: &ReviewArgs) -> i32 {
+pub(super) fn run(home: &Home, args: &ReviewArgs) -> i32 {
     let Some(by) = args.by.as_deref().filter(|by| !by.trim().is_empty()) else {
         return usage("who decides is written into the file: give it with --by NAME");
     };

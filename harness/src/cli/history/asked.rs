@@ -9,7 +9,7 @@ use verdict::history::series::Asked;
 /// The words that are no dimension, and the short one for a size.
 const OTHERS: [&str; 4] = ["suite", "instance", "nodes", "size"];
 
-pub fn read(metric: &str, only: &[(String, String)]) -> Result<Asked, String> {
+pub(super) fn read(metric: &str, only: &[(String, String)]) -> Result<Asked, String> {
     let mut asked = Asked { metric: metric.to_owned(), ..Asked::default() };
     for (key, value) in only {
         let odd = |why: &str| format!("--where {key}: {why}: `{}`", value.escape_debug());
@@ -43,7 +43,7 @@ fn unknown(key: &str) -> String {
 }
 
 /// A metric that no run has may still be one that somebody can measure; a slip of the pen is told as such.
-pub fn is_known(metric: &str) -> Result<(), String> {
+pub(super) fn is_known(metric: &str) -> Result<(), String> {
     let known = || recipe::all().flat_map(|recipe| recipe.metrics).map(|metric| metric.name);
     if known().any(|name| name == metric) {
         return Ok(());

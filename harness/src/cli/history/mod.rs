@@ -26,7 +26,7 @@ Exit codes: 0 told; 2 wrong usage, or there is no run; 3 no run has measured it.
     about = "How a number went from run to run, and where it changed; or which parts were blamed before.",
     after_help = ABOUT
 )]
-pub struct HistoryArgs {
+pub(super) struct HistoryArgs {
     /// The metric, such as `nccl.busbw`
     #[arg(value_name = "METRIC", required_unless_present = "suspects", conflicts_with = "suspects")]
     metric: Option<String>,
@@ -44,7 +44,7 @@ pub struct HistoryArgs {
     format: String,
 }
 
-pub fn run(args: &HistoryArgs) -> i32 {
+pub(super) fn run(args: &HistoryArgs) -> i32 {
     let Some(home) = home_or_here() else { return no_home() };
     let folder = args.runs.clone().unwrap_or_else(|| home.path().join("runs"));
     let past = match past::read(&folder) {

@@ -7,7 +7,7 @@ use verdict::history::change::{FALSE_ALARMS, Shape};
 use verdict::history::past::{Past, Run};
 use verdict::history::series::{Found, Point, Series};
 
-pub fn json(past: &Past, metric: &str, found: &Found) -> String {
+pub(super) fn json(past: &Past, metric: &str, found: &Found) -> String {
     let ids = |places: &[usize]| -> Vec<&str> {
         places.iter().filter_map(|at| past.runs.get(*at)).map(Run::id).collect()
     };
@@ -67,7 +67,7 @@ fn row(past: &Past, point: &Point) -> Option<Value> {
 
 const HEAD: &str = "metric,instance,suite,case,nodes,ranks,dims,unit,run,made,value,spread,n,verdict,baseline,counted,state,changed";
 
-pub fn csv(past: &Past, metric: &str, found: &Found) -> String {
+pub(super) fn csv(past: &Past, metric: &str, found: &Found) -> String {
     let mut text = format!("{HEAD}\n");
     for series in &found.series {
         let key = &series.key;

@@ -11,7 +11,7 @@ use verdict::history::suspects::{LOOKED_BACK, Suspect, suspects};
 
 const KEYS: [&str; 3] = ["node", "part", "inventory"];
 
-pub fn told(past: &Past, only: &[(String, String)], format: &str) -> Result<(String, i32), String> {
+pub(super) fn told(past: &Past, only: &[(String, String)], format: &str) -> Result<(String, i32), String> {
     if let Some((odd, _)) = only.iter().find(|(key, _)| !KEYS.contains(&key.as_str())) {
         let hint =
             suggest::nearest(odd, KEYS).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();

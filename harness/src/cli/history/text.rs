@@ -11,7 +11,7 @@ use verdict::history::spark;
 /// So many are told one by one.
 const MOST: usize = 12;
 
-pub fn text(past: &Past, metric: &str, found: &Found) -> String {
+pub(super) fn text(past: &Past, metric: &str, found: &Found) -> String {
     let mut text = String::new();
     match found.series.as_slice() {
         // Writing to a string cannot fail, here and below.

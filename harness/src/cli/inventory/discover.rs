@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use store::{Home, iso8601, wall_clock_s, write_whole};
 
 #[derive(Debug, clap::Args)]
-pub struct DiscoverArgs {
+pub(super) struct DiscoverArgs {
     /// The partition whose nodes are meant
     #[arg(long, value_name = "NAME")]
     partition: String,
@@ -33,7 +33,7 @@ pub struct DiscoverArgs {
     force: bool,
 }
 
-pub fn discover(home: &Home, args: &DiscoverArgs) -> i32 {
+pub(super) fn discover(home: &Home, args: &DiscoverArgs) -> i32 {
     let path = output(home, &args.output);
     // Asked before Slurm is: a person should not wait for a refusal.
     if path.exists() && !args.force {

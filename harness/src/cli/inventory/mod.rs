@@ -12,7 +12,7 @@ use clap::{Parser, Subcommand};
     name = "harness inventory",
     about = "What clusters are, asked of their schedulers and of their nodes."
 )]
-pub struct InventoryArgs {
+pub(super) struct InventoryArgs {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -27,7 +27,7 @@ enum Verb {
     Diff(probe::DiffArgs),
 }
 
-pub fn run(args: &InventoryArgs) -> i32 {
+pub(super) fn run(args: &InventoryArgs) -> i32 {
     // What is written belongs into a project; what is asked needs none.
     let found = if matches!(args.verb, Verb::Discover(_)) { home() } else { home_or_here() };
     let Some(home) = found else { return no_home() };

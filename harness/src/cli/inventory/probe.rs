@@ -48,13 +48,13 @@ struct Asked {
 }
 
 #[derive(Debug, Args)]
-pub struct ProbeArgs {
+pub(super) struct ProbeArgs {
     #[command(flatten)]
     asked: Asked,
 }
 
 #[derive(Debug, Args)]
-pub struct DiffArgs {
+pub(super) struct DiffArgs {
     #[command(flatten)]
     asked: Asked,
     /// What nodes must be like: a file that `harness inventory probe --json` wrote
@@ -62,7 +62,7 @@ pub struct DiffArgs {
     golden: Option<PathBuf>,
 }
 
-pub fn probe(home: &Home, args: &ProbeArgs) -> i32 {
+pub(super) fn probe(home: &Home, args: &ProbeArgs) -> i32 {
     probed(home, &args.asked).map_or_else(|code| code, |made| show_probe(&made, args))
 }
 
@@ -80,7 +80,7 @@ fn show_probe(made: &Probe, args: &ProbeArgs) -> i32 {
     }
 }
 
-pub fn diff(home: &Home, args: &DiffArgs) -> i32 {
+pub(super) fn diff(home: &Home, args: &DiffArgs) -> i32 {
     // A golden file that cannot be used is told before anybody is asked.
     let golden = match args.golden.as_deref().map(read_golden).transpose() {
         Ok(golden) => golden,

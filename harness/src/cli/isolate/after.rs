@@ -23,7 +23,7 @@ use verdict::isolate::outlook::{Played, outlook};
 use verdict::isolate::round::{Asked, Probes, spans};
 
 /// What each suite that wants it may add to the run, at worst.
-pub fn planned(
+pub(crate) fn planned(
     home: &Home,
     plan: &Plan,
     suites: &[Suite],
@@ -97,7 +97,7 @@ fn expected(
 
 /// Chases what the run showed to be out of bounds, writes it into the run's reports, and gives the run's own exit code: that
 /// of the suites, whatever was found. `like` is how the run's files are called.
-pub fn close(
+pub(crate) fn close(
     home: &Home,
     plan: &Plan,
     mut finished: Finished,

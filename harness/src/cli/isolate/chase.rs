@@ -23,11 +23,11 @@ use verdict::isolate::seen::Seen;
 use verdict::judge::common_failure::HANGS;
 
 /// Fewer cannot be told apart: nothing would be left to compare with.
-pub const FEWEST: usize = 4;
+pub(super) const FEWEST: usize = 4;
 
 /// What became of it.
 #[derive(Debug, Default)]
-pub struct Chased {
+pub(super) struct Chased {
     pub code: i32,
     pub culprits: Vec<Line>,
     /// The ids of its rounds.
@@ -36,7 +36,12 @@ pub struct Chased {
 }
 
 /// `by`: the run that brought it about.
-pub fn chase(home: &Home, args: &IsolateArgs, voice: Voice, by: Option<&str>) -> Result<Chased, Vec<String>> {
+pub(super) fn chase(
+    home: &Home,
+    args: &IsolateArgs,
+    voice: Voice,
+    by: Option<&str>,
+) -> Result<Chased, Vec<String>> {
     let mut isolation = match begin(home, args, voice, by)? {
         Begun::Told(chased) => return Ok(chased),
         Begun::Rounds(isolation) => isolation,

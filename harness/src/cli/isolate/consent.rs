@@ -5,7 +5,7 @@ use cluster::interrupt;
 use std::io::{self, BufRead, IsTerminal};
 
 /// Shows what would be drained and asks for it; what to say where it was not agreed to. `command` drains it unasked.
-pub fn ask(wanted: &[Wanted], command: &str) -> Result<(), String> {
+pub(super) fn ask(wanted: &[Wanted], command: &str) -> Result<(), String> {
     let list = wanted.iter().map(|wanted| format!("would drain {}: {}", wanted.node, wanted.reason));
     let list = list.collect::<Vec<_>>().join("\n");
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {

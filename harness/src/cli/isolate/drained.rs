@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use verdict::isolate::evidence::Line;
 
 /// Why an inventory's nodes have no queue to be taken out of, if so.
-pub fn refused(inventory: &Inventory, flag: &str) -> Result<(), String> {
+pub(super) fn refused(inventory: &Inventory, flag: &str) -> Result<(), String> {
     match &inventory.reach {
         ReachBy::Slurm(_) => Ok(()),
         ReachBy::Ssh(_) | ReachBy::Local => Err(format!(
@@ -27,7 +27,7 @@ pub fn refused(inventory: &Inventory, flag: &str) -> Result<(), String> {
 }
 
 /// What is drained of what was found, and who has to agree.
-pub struct Drain<'a> {
+pub(super) struct Drain<'a> {
     pub inventory: &'a Inventory,
     pub lines: &'a [Line],
     pub run: &'a str,
@@ -38,7 +38,7 @@ pub struct Drain<'a> {
 }
 
 /// Drains the culprits where somebody agrees, and says of each what became of it.
-pub fn drain(drain: &Drain, args: &IsolateArgs) {
+pub(super) fn drain(drain: &Drain, args: &IsolateArgs) {
     let (mut wanted, left) = limits::of_lines(drain.lines, drain.run, &drain.limits);
     left.iter().for_each(|line| println!("{line}"));
     if drain.simulated {
@@ -102,7 +102,7 @@ async fn refuse(reach: &dyn Reach, drain: &Drain<'_>, wanted: &[Wanted]) -> Opti
 }
 
 /// Every node of those asked for that is drained for a reason of ours: run on again, with a good partner.
-pub fn resume(inventory: &Inventory, nodes: &[String], args: &IsolateArgs) -> i32 {
+pub(super) fn resume(inventory: &Inventory, nodes: &[String], args: &IsolateArgs) -> i32 {
     let asked = with(inventory, args.ssh_fanout, async |reach| {
         for node in nodes {
             drain::take_up(reach, node).await.map_err(|why| format!("{node}: {why}"))?;

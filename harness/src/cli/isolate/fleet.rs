@@ -4,7 +4,7 @@ use config::inventory::Inventory;
 use verdict::isolate::Fleet;
 
 /// The inventory's groups are those of the topology where each node is in exactly one of them.
-pub fn of(inventory: &Inventory, nodes: &[String]) -> (Fleet, Vec<String>) {
+pub(crate) fn of(inventory: &Inventory, nodes: &[String]) -> (Fleet, Vec<String>) {
     let of_nodes: Vec<(&String, Vec<usize>)> = inventory
         .groups
         .iter()
@@ -35,6 +35,6 @@ pub fn of(inventory: &Inventory, nodes: &[String]) -> (Fleet, Vec<String>) {
     }
 }
 
-pub fn flat(inventory: &Inventory, nodes: usize) -> Fleet {
+pub(crate) fn flat(inventory: &Inventory, nodes: usize) -> Fleet {
     Fleet::flat(nodes, inventory.instance.gpus as usize, inventory.instance.nics.len())
 }

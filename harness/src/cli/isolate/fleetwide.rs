@@ -10,9 +10,9 @@ use verdict::isolate::trial::{Found, Shape};
 use verdict::isolate::{Answer, Trial};
 
 /// What the runs on whole nodes were done with.
-pub type Versions = BTreeMap<String, BTreeSet<String>>;
+pub(super) type Versions = BTreeMap<String, BTreeSet<String>>;
 
-pub fn told(isolation: &Isolation, baselines: Option<&Baselines>) -> Fleetwide {
+pub(super) fn told(isolation: &Isolation, baselines: Option<&Baselines>) -> Fleetwide {
     let mut levels: BTreeMap<Shape, (Trial, Vec<f64>)> = BTreeMap::new();
     for Answer { trial, found } in isolation.answers() {
         if let (Shape::Together { .. } | Shape::Inside, Found::Values(values)) = (trial.shape, found) {

@@ -1,7 +1,7 @@
 //! `harness isolate`: from a suite that went badly to the part that makes it, in rounds of ordinary runs. Which runs a round
 //! has is decided in `verdict::isolate`; here they are launched, counted and told.
 
-pub mod after;
+pub(super) mod after;
 mod chase;
 mod consent;
 mod drained;
@@ -41,7 +41,7 @@ are in the queue again; 1 a re-check has failed; 3 one could not tell, or could 
     about = "Find the part that makes a suite red, with as few runs as it takes.",
     after_help = CODES
 )]
-pub struct IsolateArgs {
+pub(super) struct IsolateArgs {
     /// The suite that went badly, by name or path
     #[arg(long, value_name = "NAME|PATH", required_unless_present = "resume")]
     suite: Option<String>,
@@ -99,7 +99,7 @@ pub struct IsolateArgs {
     ssh_fanout: u32,
 }
 
-pub fn run(args: &IsolateArgs) -> i32 {
+pub(super) fn run(args: &IsolateArgs) -> i32 {
     let Some(home) = home() else { return no_home() };
     if args.resume_drained {
         return match drained_nodes(&home, args) {
@@ -147,13 +147,13 @@ pub(super) fn hours(text: &str) -> Result<f64, String> {
 /// `harness explain`
 #[derive(Debug, Parser)]
 #[command(name = "harness explain", about = "Tell what a code of a culprit means, and what to do next.")]
-pub struct ExplainArgs {
+pub(super) struct ExplainArgs {
     /// The code, such as `HRN-NIC-SLOW`; all of them where absent
     #[arg(value_name = "CODE")]
     code: Option<String>,
 }
 
-pub fn explain(args: &ExplainArgs) -> i32 {
+pub(super) fn explain(args: &ExplainArgs) -> i32 {
     use verdict::isolate::code::{CODES, Code};
     let Some(name) = &args.code else {
         for code in CODES {

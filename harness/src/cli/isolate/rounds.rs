@@ -19,9 +19,9 @@ use verdict::isolate::evidence::Line;
 use verdict::isolate::round::{Asked, OfCase, Probes, Record, Tried, answers};
 use verdict::isolate::{self, Answer, Conclusion, Fleet, Next, Trial};
 
-pub const RECORD: &str = "isolation.json";
+pub(super) const RECORD: &str = "isolation.json";
 
-pub enum Stopped {
+pub(crate) enum Stopped {
     Interrupted(i32),
     /// The next round would need so many node-hours.
     Budget(f64),
@@ -30,7 +30,7 @@ pub enum Stopped {
     Broken(String),
 }
 
-pub struct Isolation {
+pub(crate) struct Isolation {
     home: Home,
     pub inventory: Inventory,
     probes: Probes,
@@ -56,7 +56,7 @@ pub struct Isolation {
 }
 
 impl Isolation {
-    pub fn new(
+    pub(crate) fn new(
         home: &Home,
         inventory: Inventory,
         probes: Probes,
@@ -89,24 +89,24 @@ impl Isolation {
         }
     }
 
-    pub fn first(&self) -> &str {
+    pub(crate) fn first(&self) -> &str {
         self.ids.first().map_or("latest", String::as_str)
     }
 
-    pub fn runs(&self) -> usize {
+    pub(crate) fn runs(&self) -> usize {
         self.answers.len()
     }
 
-    pub fn answers(&self) -> &[Answer] {
+    pub(crate) fn answers(&self) -> &[Answer] {
         &self.answers
     }
 
-    pub fn node_hours(&self) -> f64 {
+    pub(crate) fn node_hours(&self) -> f64 {
         self.node_seconds / 3600.0
     }
 
     /// Rounds until there is nothing more to try.
-    pub fn go(&mut self) -> Result<Conclusion, Stopped> {
+    pub(crate) fn go(&mut self) -> Result<Conclusion, Stopped> {
         loop {
             let trials = match isolate::next(&self.fleet, &self.answers, self.ids.len()) {
                 Next::Done(conclusion) => return Ok(conclusion),
@@ -145,7 +145,7 @@ impl Isolation {
     }
 
     /// What the rate of such a run would be held against.
-    pub fn baseline_of(
+    pub(crate) fn baseline_of(
         &self,
         trial: &Trial,
         baselines: Option<&Baselines>,
@@ -184,7 +184,7 @@ impl Isolation {
     }
 
     /// Node-seconds that a run takes on each of its nodes, where all is well.
-    pub fn seconds_each(&self) -> Result<f64, Vec<String>> {
+    pub(crate) fn seconds_each(&self) -> Result<f64, Vec<String>> {
         match isolate::next(&self.fleet, &[], 0) {
             Next::Done(_) => Ok(0.0),
             Next::Round(trials) => {
@@ -256,7 +256,7 @@ impl Isolation {
     }
 
     /// Goes on where the rounds of a process that was ended had come to; a round in the middle is run to its end.
-    pub fn take_up(&mut self, records: &[(PathBuf, Record)]) -> Result<(), String> {
+    pub(crate) fn take_up(&mut self, records: &[(PathBuf, Record)]) -> Result<(), String> {
         let told = |stopped| match stopped {
             Stopped::Machinery(why) | Stopped::Broken(why) => why,
             Stopped::Interrupted(_) | Stopped::Budget(_) => "it was ended again".to_owned(),
@@ -279,7 +279,7 @@ impl Isolation {
 }
 
 /// The rounds of the isolation that a run belongs to, in their order.
-pub fn records(home: &Home, word: &str) -> Result<Vec<(PathBuf, Record)>, String> {
+pub(super) fn records(home: &Home, word: &str) -> Result<Vec<(PathBuf, Record)>, String> {
     let named = super::super::stored::open_own(home, word)?;
     let read = |folder: &Path| store::read_json::<Record>(&folder.join(RECORD));
     let one = read(named.folder()).map_err(|_| format!("no round of an isolation: `{word}`"))?;

@@ -8,7 +8,7 @@ use store::{self, Stored};
 use verdict::history::blameless;
 use verdict::isolate::seen::{Loss, Seen, Timeouts};
 
-pub fn of(stored: &Stored, summary: &Summary) -> Result<Seen, String> {
+pub(super) fn of(stored: &Stored, summary: &Summary) -> Result<Seen, String> {
     let told = |error: store::StoreError| error.to_string();
     let plan = &stored.plan;
     let mut seen = Seen {

@@ -11,7 +11,7 @@ use verdict::isolate::fleetwide::Fleetwide;
 use verdict::isolate::outlook::Outlook;
 use verdict::isolate::{Conclusion, Named, Place};
 
-pub fn heading(isolation: &Isolation) {
+pub(crate) fn heading(isolation: &Isolation) {
     let asked = &isolation.asked;
     let groups = match asked.groups.len() {
         0 => "no topology groups known".to_owned(),
@@ -33,7 +33,7 @@ fn simulated(inventory: &Inventory) -> &'static str {
 }
 
 /// The least is that of a healthy cluster; the most, of two faults and much noise.
-pub fn outlook(voice: Voice, outlook: &Outlook, seconds_each: f64, budget: Option<f64>) {
+pub(crate) fn outlook(voice: Voice, outlook: &Outlook, seconds_each: f64, budget: Option<f64>) {
     let hours = |node_runs: usize| node_runs as f64 * seconds_each / 3600.0;
     let (best, worst) = (&outlook.best, &outlook.worst);
     say!(
@@ -51,13 +51,13 @@ pub fn outlook(voice: Voice, outlook: &Outlook, seconds_each: f64, budget: Optio
     }
 }
 
-pub fn evidence(voice: Voice, inventory: &Inventory, id: &str, found: &Evidence) {
+pub(crate) fn evidence(voice: Voice, inventory: &Inventory, id: &str, found: &Evidence) {
     say!(voice, "the evidence of a run explains it, nothing is launched{}: {id}", simulated(inventory));
     found.lines.iter().for_each(|line| told(voice, line));
 }
 
 /// Where too few nodes are left to look for what they do not explain.
-pub fn evidence_alone(voice: Voice, found: &Evidence, left: usize) {
+pub(crate) fn evidence_alone(voice: Voice, found: &Evidence, left: usize) {
     found.lines.iter().for_each(|line| told(voice, line));
     say!(
         voice,
@@ -66,7 +66,7 @@ pub fn evidence_alone(voice: Voice, found: &Evidence, left: usize) {
 }
 
 /// What was odd, and blames nobody.
-pub fn hints(voice: Voice, hints: &[String]) {
+pub(crate) fn hints(voice: Voice, hints: &[String]) {
     hints
         .iter()
         .take(MOST_HINTS)
@@ -79,7 +79,7 @@ pub fn hints(voice: Voice, hints: &[String]) {
 const MOST_HINTS: usize = 9;
 
 /// Who is named, by the evidence at hand and by the rounds; gives these lines back.
-pub fn culprits(isolation: &Isolation, conclusion: &Conclusion) -> Vec<Line> {
+pub(crate) fn culprits(isolation: &Isolation, conclusion: &Conclusion) -> Vec<Line> {
     let mut lines = isolation.known.clone();
     lines.extend(conclusion.named.iter().map(|named| line(isolation, named)));
     lines.iter().for_each(|line| told(isolation.voice, line));
@@ -87,7 +87,7 @@ pub fn culprits(isolation: &Isolation, conclusion: &Conclusion) -> Vec<Line> {
 }
 
 /// What is said beside the culprits, what it took, and the exit code.
-pub fn end(isolation: &Isolation, conclusion: &Conclusion, culprits: usize, all: &Fleetwide) -> i32 {
+pub(crate) fn end(isolation: &Isolation, conclusion: &Conclusion, culprits: usize, all: &Fleetwide) -> i32 {
     let name = |node: usize| isolation.asked.nodes.get(node).cloned().unwrap_or_default();
     if !conclusion.suspects.is_empty() {
         let suspects: Vec<String> = conclusion.suspects.iter().map(|node| name(*node)).collect();
@@ -119,7 +119,7 @@ pub fn end(isolation: &Isolation, conclusion: &Conclusion, culprits: usize, all:
     }
 }
 
-pub fn budget(isolation: &Isolation, needed: f64) -> i32 {
+pub(crate) fn budget(isolation: &Isolation, needed: f64) -> i32 {
     isolation.known.iter().for_each(|line| told(isolation.voice, line));
     say!(
         isolation.voice,
@@ -164,7 +164,7 @@ fn sum_of(isolation: &Isolation, culprits: usize) {
     sum(isolation.voice, culprits, isolation.runs(), isolation.asked.nodes.len(), isolation.node_hours());
 }
 
-pub fn sum(voice: Voice, culprits: usize, runs: usize, nodes: usize, node_hours: f64) {
+pub(crate) fn sum(voice: Voice, culprits: usize, runs: usize, nodes: usize, node_hours: f64) {
     let pairs = nodes * nodes.saturating_sub(1) / 2;
     say!(voice, "culprits {culprits}, runs {runs} (all pairs: {pairs}), node-hours {node_hours:.2}");
 }
@@ -175,7 +175,7 @@ fn line(isolation: &Isolation, named: &Named) -> Line {
 }
 
 /// What is named by number, by name.
-pub fn line_of(nodes: &[String], groups: &[String], nics: &[String], named: &Named) -> Line {
+pub(crate) fn line_of(nodes: &[String], groups: &[String], nics: &[String], named: &Named) -> Line {
     let node = |node: usize| nodes.get(node).cloned().unwrap_or_default();
     let group = |group: usize| groups.get(group).cloned().unwrap_or_else(|| format!("group {group}"));
     let nic = |nic: usize| nics.get(nic).cloned().unwrap_or_default();

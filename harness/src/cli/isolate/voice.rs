@@ -1,7 +1,7 @@
 //! Where lines of an isolation go: to stdout, or to stderr where a program reads the stdout of the run that it follows.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Voice {
+pub(crate) enum Voice {
     Out,
     Err,
 }

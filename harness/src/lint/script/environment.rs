@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Whose variables are meant once.
 const FAMILIES: [&str; 5] = ["NCCL_", "FI_", "OFI_NCCL_", "RDMAV_", "TORCH_NCCL_"];
 
-pub fn rule(file: &Read, _: &[Read], told: &mut Told) {
+pub(super) fn rule(file: &Read, _: &[Read], told: &mut Told) {
     let set = set(file);
     // What a variable holds that another one gives is known to the run alone.
     let plain: Vec<&(String, String, Word)> =

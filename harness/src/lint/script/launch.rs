@@ -6,7 +6,7 @@ use super::shell::{self, Word};
 use super::{Read, Told, assignment, base, number, option};
 use job::window::calls_on_rank_zero;
 
-pub fn rule(file: &Read, all: &[Read], told: &mut Told) {
+pub(super) fn rule(file: &Read, all: &[Read], told: &mut Told) {
     let values = Values::of(&file.script);
     let directives: Vec<Word> = file.script.directives.iter().flat_map(|it| it.words.clone()).collect();
     for command in &file.script.commands {

@@ -4,12 +4,12 @@
 use super::shell::{Command, Script, Slip, Use, Word};
 
 /// Whether a file is one, by its name.
-pub fn is_one(file: &str) -> bool {
+pub(super) fn is_one(file: &str) -> bool {
     let small = file.to_ascii_lowercase();
     small.ends_with(".yaml") || small.ends_with(".yml")
 }
 
-pub fn read(text: &str) -> Script {
+pub(super) fn read(text: &str) -> Script {
     let mut script = Script::default();
     let mut list: Option<(usize, Command)> = None;
     let mut name: Option<(usize, Word)> = None;

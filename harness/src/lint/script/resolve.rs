@@ -5,7 +5,7 @@ use super::shell::{Command, Script, Word};
 use std::collections::BTreeMap;
 
 /// What the variables of a script hold, as far as it says so.
-pub struct Values {
+pub(super) struct Values {
     of_name: BTreeMap<String, Vec<Word>>,
 }
 
@@ -14,7 +14,7 @@ const DEEPEST: usize = 4;
 const LONGEST: usize = 4096;
 
 impl Values {
-    pub fn of(script: &Script) -> Values {
+    pub(super) fn of(script: &Script) -> Values {
         let mut of_name: BTreeMap<String, Vec<Word>> = BTreeMap::new();
         for command in &script.commands {
             if let Some(name) = &command.list {
@@ -33,7 +33,7 @@ impl Values {
     }
 
     /// The words of a command, lists and plain values put in.
-    pub fn resolved(&self, command: &Command) -> Vec<Word> {
+    pub(super) fn resolved(&self, command: &Command) -> Vec<Word> {
         let mut all = Vec::new();
         for word in &command.words {
             self.put(word, DEEPEST, &mut all);

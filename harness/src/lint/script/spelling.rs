@@ -3,7 +3,7 @@
 use super::shell::{Command, Word};
 use super::{Read, Told};
 
-pub fn rule(file: &Read, _: &[Read], told: &mut Told) {
+pub(super) fn rule(file: &Read, _: &[Read], told: &mut Told) {
     for slip in &file.script.slips {
         let word = Word { line: slip.line, column: slip.column, ..Word::default() };
         told.wrong(&word, slip.message.clone(), slip.advice);

@@ -4,7 +4,7 @@ use super::shell::{Command, Use, Word};
 use super::{Read, Told, assignment, base};
 use std::collections::BTreeSet;
 
-pub fn rule(file: &Read, _: &[Read], told: &mut Told) {
+pub(super) fn rule(file: &Read, _: &[Read], told: &mut Told) {
     for word in file.script.directives.iter().flat_map(|directive| &directive.words) {
         if let Some(it) = word.uses.first() {
             let message = format!(

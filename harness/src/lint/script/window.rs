@@ -4,7 +4,7 @@ use super::resolve::Values;
 use super::shell::Word;
 use super::{Read, Told};
 
-pub fn rule(file: &Read, _: &[Read], told: &mut Told) {
+pub(super) fn rule(file: &Read, _: &[Read], told: &mut Told) {
     let values = Values::of(&file.script);
     for command in file.script.commands.iter().filter(|command| command.list.is_none()) {
         look(&values.resolved(command), told);

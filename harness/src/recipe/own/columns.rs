@@ -11,7 +11,7 @@ use recipes::recipe;
 use recipes::sheet::Quantity;
 
 /// The results that there are, with their columns; nothing where a result could not be read.
-pub struct Results {
+pub(super) struct Results {
     pub rows: Option<Columns>,
     /// Whether there is a second query.
     pub has_across: bool,
@@ -63,7 +63,7 @@ fn column(value: &Value<'_>, results: &Results, of: &str) -> Option<(String, Opt
 }
 
 /// What the numbers of columns are.
-pub fn quantities(table: &Table<'_>, results: &Results) -> Vec<(String, Quantity)> {
+pub(super) fn quantities(table: &Table<'_>, results: &Results) -> Vec<(String, Quantity)> {
     let units = [
         ("ns", Quantity::Nanoseconds),
         ("bytes", Quantity::Bytes),
@@ -94,7 +94,7 @@ pub fn quantities(table: &Table<'_>, results: &Results) -> Vec<(String, Quantity
 /// The dimensions that a column may give, beside the rank.
 const DIMS: [Dim; 7] = [Dim::Rank, Dim::Gpu, Dim::Nic, Dim::Kernel, Dim::Step, Dim::Direction, Dim::Peer];
 
-pub fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results) -> Vec<MetricColumn> {
+pub(super) fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results) -> Vec<MetricColumn> {
     let mut all: Vec<MetricColumn> = Vec::new();
     for table in tables {
         let name = table.need("name");
@@ -183,7 +183,7 @@ fn read_dims(table: &Table<'_>, results: &Results, of: &str) -> Option<Vec<(Dim,
     sound.then_some(dims)
 }
 
-pub fn pictures(tables: &[Table<'_>], results: &Results) -> Vec<PictureSpec> {
+pub(super) fn pictures(tables: &[Table<'_>], results: &Results) -> Vec<PictureSpec> {
     let mut all: Vec<PictureSpec> = Vec::new();
     for table in tables {
         let name_value = table.get("name");
@@ -272,7 +272,7 @@ fn picture_name(value: &Value<'_>, name: String) -> Option<String> {
 }
 
 /// The first words of metrics that are built in: a recipe of such a name would speak in their place.
-pub fn is_taken(name: &str) -> bool {
+pub(super) fn is_taken(name: &str) -> bool {
     let metrics = recipe::LIST.iter().flat_map(|recipe| recipe.metrics);
     metrics.filter_map(|metric| metric.name.split('.').next()).any(|first| first == name)
 }

@@ -7,7 +7,7 @@ use recipes::own::{self, Checked, Columns, Parameter, Parsed, Steps, Wrong};
 use std::collections::BTreeSet;
 
 /// What a query may read.
-pub struct Sight<'a> {
+pub(super) struct Sight<'a> {
     pub tables: &'a [(String, Columns)],
     pub parameters: &'a [Parameter],
     /// Whether all that was declared could be read: else a query may name what is merely not known here.
@@ -15,7 +15,11 @@ pub struct Sight<'a> {
 }
 
 /// The query of a table, `sql` or steps; and the parameters that it names, right or wrong.
-pub fn read(table: &Table<'_>, sight: &Sight, over: Option<&str>) -> (Option<Checked>, BTreeSet<String>) {
+pub(super) fn read(
+    table: &Table<'_>,
+    sight: &Sight,
+    over: Option<&str>,
+) -> (Option<Checked>, BTreeSet<String>) {
     let whole = table.get("sql");
     let steps = Written::of(table);
     match (whole, steps.first()) {

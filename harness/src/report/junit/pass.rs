@@ -10,7 +10,7 @@ use quick_xml::events::{BytesEnd, BytesStart, Event};
 use quick_xml::{Reader, Writer};
 
 /// The testsuites and testcases of `built` must be those of the report, in its order.
-pub fn complete(built: &str, report: &Report, detail: Detail) -> Result<Vec<u8>, quick_xml::Error> {
+pub(super) fn complete(built: &str, report: &Report, detail: Detail) -> Result<Vec<u8>, quick_xml::Error> {
     let mut reader = Reader::from_str(built);
     let mut writer = Writer::new(Vec::with_capacity(built.len() * 2));
     let mut cases = report.cases.iter();

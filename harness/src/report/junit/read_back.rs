@@ -5,7 +5,7 @@ use quick_xml::{Reader, XmlVersion};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
-pub struct Read {
+pub(super) struct Read {
     pub attributes: BTreeMap<String, String>,
     pub properties: BTreeMap<String, String>,
     pub result: Option<(String, BTreeMap<String, String>)>,
@@ -13,7 +13,7 @@ pub struct Read {
 }
 
 #[derive(Debug, Default)]
-pub struct Document {
+pub(super) struct Document {
     pub whole: Read,
     pub suites: Vec<(Read, Vec<Read>)>,
 }
@@ -26,7 +26,7 @@ fn attributes(start: &BytesStart) -> BTreeMap<String, String> {
     start.attributes().map(|attribute| pair(attribute.unwrap())).collect()
 }
 
-pub fn read(bytes: &[u8]) -> Document {
+pub(super) fn read(bytes: &[u8]) -> Document {
     let text = std::str::from_utf8(bytes).unwrap();
     assert!(
         text.chars()

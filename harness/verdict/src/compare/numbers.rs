@@ -64,7 +64,7 @@ impl Beyond {
 
 type Measured = BTreeMap<(String, Key), (Unit, Better, Samples)>;
 
-pub fn compare(a: &Run, b: &Run) -> Result<Numbers, String> {
+pub(super) fn compare(a: &Run, b: &Run) -> Result<Numbers, String> {
     let (of_a, of_b) = (measured(a)?, measured(b)?);
     let name = |(metric, key): &(String, Key)| format!("{metric} {key}");
     let mut numbers = Numbers {

@@ -53,7 +53,7 @@ impl Turned {
     }
 }
 
-pub fn compare(a: &Run, b: &Run) -> Verdicts {
+pub(super) fn compare(a: &Run, b: &Run) -> Verdicts {
     let (of_a, of_b) = (by_name(a), by_name(b));
     let mut verdicts = Verdicts {
         only_a: of_a.keys().filter(|name| !of_b.contains_key(*name)).map(|name| (*name).to_owned()).collect(),

@@ -5,7 +5,7 @@ use super::{JudgedBound, Measured};
 use config::bounds;
 use model::artefact::{JudgedBy, PlannedAssertion, Status};
 
-pub fn judge(assertion: &PlannedAssertion, measured: &Measured) -> Option<JudgedBound> {
+pub(super) fn judge(assertion: &PlannedAssertion, measured: &Measured) -> Option<JudgedBound> {
     let spread = assertion.bound.spread?;
     let several = measured.numbers().filter(|(_, number)| number.runs.len() > 1 && number.value != 0.0);
     let farthest = several.map(|(name, number)| (relative_range(&number.runs, number.value), name, number));

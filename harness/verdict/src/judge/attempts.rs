@@ -5,7 +5,7 @@ use metric::finding::Finding;
 use model::artefact::{JobRecord, PlannedAssertion, Verdict};
 
 /// A verdict of a second attempt says so.
-pub fn tell(data: &CaseData, assertion: &PlannedAssertion, verdict: &mut Verdict) {
+pub(super) fn tell(data: &CaseData, assertion: &PlannedAssertion, verdict: &mut Verdict) {
     let firsts: Vec<String> = assertion
         .jobs
         .iter()
@@ -22,7 +22,7 @@ pub fn tell(data: &CaseData, assertion: &PlannedAssertion, verdict: &mut Verdict
 }
 
 /// One for each first attempt that another stands for.
-pub fn findings(data: &CaseData) -> Vec<Finding> {
+pub(super) fn findings(data: &CaseData) -> Vec<Finding> {
     let firsts = data.case.jobs.iter().filter_map(|job| Some((&job.name, first_of(data, &job.name)?)));
     firsts
         .map(|(second, first)| {

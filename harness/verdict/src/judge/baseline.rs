@@ -6,7 +6,7 @@ use crate::fingerprint::{VARIABLES, variables};
 use model::artefact::{BaselineNumbers, JudgedBy, PlannedAssertion, PlannedBaseline, Status, Verdict};
 use std::collections::BTreeSet;
 
-pub fn judge(
+pub(super) fn judge(
     data: &CaseData,
     assertion: &PlannedAssertion,
     measured: &Measured,

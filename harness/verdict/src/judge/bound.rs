@@ -3,7 +3,7 @@
 use super::{JudgedBound, Measured, support};
 use model::artefact::{JudgedBy, PlannedAssertion, Status};
 
-pub fn judge(assertion: &PlannedAssertion, measured: &Measured) -> Option<JudgedBound> {
+pub(super) fn judge(assertion: &PlannedAssertion, measured: &Measured) -> Option<JudgedBound> {
     let bound = &assertion.bound;
     let (lower, upper) = match bound.equals {
         Some(value) => (Some(value), Some(value)),
@@ -43,7 +43,7 @@ pub fn judge(assertion: &PlannedAssertion, measured: &Measured) -> Option<Judged
 }
 
 /// All values against two bounds; the one furthest out is the one shown.
-pub fn within(
+pub(super) fn within(
     measured: &Measured,
     lower: Option<f64>,
     upper: Option<f64>,

@@ -4,7 +4,7 @@ use super::{Measured, subject};
 use model::artefact::{PlannedAssertion, Status, Verdict};
 
 /// Whether any of the assertion's numbers is impossible; the verdict then says so.
-pub fn judge(assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Verdict) -> bool {
+pub(super) fn judge(assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Verdict) -> bool {
     let Some(ceiling) = assertion.bound.ceiling else { return false };
     let highest = measured.values().map(|(_, value)| value).max_by(f64::total_cmp);
     let Some(highest) = highest.filter(|highest| *highest > ceiling) else { return false };

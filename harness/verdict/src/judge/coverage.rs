@@ -6,7 +6,7 @@ use metric::Dim;
 use model::artefact::{CoverageSets, WorkloadFacts};
 use std::collections::BTreeMap;
 
-pub fn of(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> CoverageSets {
+pub(super) fn of(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> CoverageSets {
     let mut sets = CoverageSets { gpus: data.instance.gpus, ..CoverageSets::default() };
     if data.jobs.skipped.is_some() {
         return sets;

@@ -7,7 +7,7 @@ use metric::lacks::Doubt;
 use model::artefact::{PlannedAssertion, Status, Verdict};
 
 /// Whether the assertion's numbers are doubted; the verdict then says why.
-pub fn judge(data: &CaseData, assertion: &PlannedAssertion, verdict: &mut Verdict) -> bool {
+pub(super) fn judge(data: &CaseData, assertion: &PlannedAssertion, verdict: &mut Verdict) -> bool {
     let doubt = assertion
         .jobs
         .iter()

@@ -50,7 +50,7 @@ const OUTPUT_REFUSED: &str = "output-refused";
 /// panics of the harness, reports that nobody read.
 const OF_NO_NODE: [&str; 5] = [TOOL_MISSING, TOOL_REFUSED, OUTPUT_REFUSED, INTERNAL_ERROR, NOT_READ];
 
-pub fn gates<'a>(data: &'a CaseData) -> BTreeMap<&'a str, Gate> {
+pub(super) fn gates<'a>(data: &'a CaseData) -> BTreeMap<&'a str, Gate> {
     data.case
         .jobs
         .iter()
@@ -289,7 +289,7 @@ fn error(cause: &str, message: &str, next: &str) -> Gate {
 }
 
 /// The gate that an assertion meets, if one is shut: status, cause, message, next step.
-pub fn shut(
+pub(super) fn shut(
     gates: &BTreeMap<&str, Gate>,
     assertion: &PlannedAssertion,
     any_job_will_do: bool,
@@ -320,7 +320,7 @@ pub fn shut(
 }
 
 /// Why numbers of an assertion's jobs are missing, as far as collection and recipes can tell: cause and sentence.
-pub fn why_missing(data: &CaseData, assertion: &PlannedAssertion) -> Option<(String, String)> {
+pub(super) fn why_missing(data: &CaseData, assertion: &PlannedAssertion) -> Option<(String, String)> {
     assertion
         .jobs
         .iter()
@@ -329,7 +329,7 @@ pub fn why_missing(data: &CaseData, assertion: &PlannedAssertion) -> Option<(Str
 }
 
 /// Whether a metric is read from files of that kind.
-pub fn feeds(kind: FileKind, metric: &str) -> bool {
+pub(super) fn feeds(kind: FileKind, metric: &str) -> bool {
     let from_flows = metric == "nic.rate" || metric == "flow.rate";
     let from_counters = !from_flows
         && (metric.starts_with("nic.") || metric.starts_with("node.") || metric.starts_with("job."));
@@ -346,7 +346,7 @@ pub fn feeds(kind: FileKind, metric: &str) -> bool {
 }
 
 /// Whether a metric is read from the reports of a profiler.
-pub fn is_from_reports(metric: &str) -> bool {
+pub(super) fn is_from_reports(metric: &str) -> bool {
     recipe::metric(metric).is_some_and(|(recipe, _)| !recipe.tables.is_empty())
 }
 
@@ -442,7 +442,11 @@ fn has_few_peers(verdict: &Verdict) -> bool {
 }
 
 /// How each job of the case went.
-pub fn outcomes(data: &CaseData, gates: &BTreeMap<&str, Gate>, verdicts: &[Verdict]) -> Vec<JobOutcome> {
+pub(super) fn outcomes(
+    data: &CaseData,
+    gates: &BTreeMap<&str, Gate>,
+    verdicts: &[Verdict],
+) -> Vec<JobOutcome> {
     // What all jobs over several nodes have alike is a setting or a library that all lack, and no node's fault.
     let everywhere = other_transport_everywhere(data);
     let mut judged: BTreeMap<&str, BTreeMap<String, bool>> = BTreeMap::new();

@@ -113,13 +113,13 @@ fn together<'a>(rows: &[&'a Metric], jobs: &[String], varies: bool) -> Result<Ve
 }
 
 /// What a number is of, in whichever run.
-pub fn without_job(dims: &Dims) -> Dims {
+pub(super) fn without_job(dims: &Dims) -> Dims {
     let mut rest = Dims::new();
     dims.iter().filter(|(dim, _)| *dim != Dim::Job).for_each(|(dim, value)| rest.set(dim, value.clone()));
     rest
 }
 
-pub fn part_name(dim: Dim, value: &str) -> String {
+pub(super) fn part_name(dim: Dim, value: &str) -> String {
     match dim {
         Dim::Gpu => format!("gpu{value}"),
         Dim::SizeBytes => value.parse().map_or_else(|_| value.to_owned(), base::size::show),

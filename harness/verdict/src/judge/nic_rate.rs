@@ -22,7 +22,7 @@ struct Rates {
     index: BTreeMap<(String, String, &'static str), usize>,
 }
 
-pub fn judges(assertion: &PlannedAssertion) -> bool {
+pub(super) fn judges(assertion: &PlannedAssertion) -> bool {
     assertion.metric == nic_rate_metric()
 }
 
@@ -30,7 +30,12 @@ fn nic_rate_metric() -> &'static str {
     recipes::recipe::nic_flows::NIC_RATE.name
 }
 
-pub fn judge(data: &CaseData, cache: &mut NicRateCache, assertion: &PlannedAssertion, verdict: &mut Verdict) {
+pub(super) fn judge(
+    data: &CaseData,
+    cache: &mut NicRateCache,
+    assertion: &PlannedAssertion,
+    verdict: &mut Verdict,
+) {
     let Some(floor) = floor(assertion, verdict) else {
         verdict.status = Status::Inconclusive;
         verdict.message = format!("{}: no floor to hold it against", super::subject(assertion));

@@ -10,12 +10,16 @@ use model::artefact::{JudgedBy, PlannedAssertion, Status};
 use std::collections::BTreeSet;
 
 /// With fewer parts than that, a part that differs may as well be the good one.
-pub const FEWEST_TO_NAME: usize = 4;
+pub(super) const FEWEST_TO_NAME: usize = 4;
 /// Sizes up to so many times smaller or larger are bound by the same hardware.
 const NEAR: u64 = 8;
 
 /// The worst of all numbers of the assertion; nothing where none has a peer.
-pub fn judge(data: &CaseData, assertion: &PlannedAssertion, measured: &Measured) -> Option<JudgedBound> {
+pub(super) fn judge(
+    data: &CaseData,
+    assertion: &PlannedAssertion,
+    measured: &Measured,
+) -> Option<JudgedBound> {
     let tolerance = assertion.bound.within_peers?;
     // With the profiler and without it is no difference between parts.
     let bare = data.case.jobs.iter().filter(|job| job.is_bare()).map(|job| job.name.as_str()).collect();

@@ -7,7 +7,7 @@ use model::artefact::Status;
 
 /// A failure that its own interval does not support is none yet. `spread` is one standard deviation, in the metric's unit,
 /// where it is declared or stands in the baseline; else the runs themselves must tell.
-pub fn weigh(judged: &mut JudgedBound, spread: Option<f64>) {
+pub(super) fn weigh(judged: &mut JudgedBound, spread: Option<f64>) {
     if judged.status != Status::Fail {
         return;
     }

@@ -7,7 +7,7 @@ use model::artefact::{
 };
 
 /// Everything that has a say, the most trusted first. Nothing where there is nothing to compare with.
-pub fn judge(
+pub(super) fn judge(
     data: &CaseData,
     assertion: &PlannedAssertion,
     measured: &Measured,

@@ -7,7 +7,7 @@ use model::artefact::{Kin, PlannedAssertion, PlannedJob, Status, Verdict};
 use std::collections::BTreeMap;
 
 /// Whose numbers an assertion is judged by.
-pub enum Chosen {
+pub(super) enum Chosen {
     /// Its own jobs'.
     Own,
     /// Those of the jobs without the profiler, and why, as a message ends with it.
@@ -16,7 +16,7 @@ pub enum Chosen {
     Unknown,
 }
 
-pub fn choose(
+pub(super) fn choose(
     data: &CaseData,
     gates: &BTreeMap<&str, Gate>,
     assertion: &PlannedAssertion,

@@ -5,9 +5,9 @@ use metric::finding::Finding;
 use model::artefact::{PlannedAssertion, Status, Verdict};
 
 /// The cause of such a verdict, and the code of its finding.
-pub const WARNING: &str = "warning";
+pub(super) const WARNING: &str = "warning";
 
-pub fn soften(assertion: &PlannedAssertion, verdict: &mut Verdict) {
+pub(super) fn soften(assertion: &PlannedAssertion, verdict: &mut Verdict) {
     if assertion.bound.warn && verdict.status == Status::Fail {
         verdict.status = Status::Skipped;
         verdict.cause = Some(WARNING.to_owned());
@@ -16,7 +16,7 @@ pub fn soften(assertion: &PlannedAssertion, verdict: &mut Verdict) {
 }
 
 /// One for each metric of the case.
-pub fn findings(assertions: &[PlannedAssertion], verdicts: &[Verdict]) -> Vec<Finding> {
+pub(super) fn findings(assertions: &[PlannedAssertion], verdicts: &[Verdict]) -> Vec<Finding> {
     let mut findings: Vec<(Finding, usize)> = Vec::new();
     let warned = assertions.iter().zip(verdicts);
     for (assertion, verdict) in warned.filter(|(_, verdict)| verdict.cause.as_deref() == Some(WARNING)) {

@@ -21,14 +21,14 @@ use store::{Store, StoreError};
 const ACCOUNT_LIMIT: u64 = 16 << 20;
 
 /// A profiled rank of a job, by its account.
-pub struct Rank<'a> {
+pub(super) struct Rank<'a> {
     pub case: &'a PlannedCase,
     pub planned: &'a PlannedJob,
     pub expected: &'a ExpectedFile,
 }
 
 /// The tables that a rank's account names. An account that cannot be read is told by who reads it again (`analyze`).
-pub async fn tables(
+pub(super) async fn tables(
     rank: Rank<'_>,
     folder: &Folder<'_>,
     before: Option<&Collected>,

@@ -8,16 +8,16 @@ use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 /// What a command may print, and the end of what it may say on stderr. More goes through files.
-pub const STDOUT_LIMIT: usize = 16 << 20;
-pub const STDERR_LIMIT: usize = 64 << 10;
+pub(super) const STDOUT_LIMIT: usize = 16 << 20;
+pub(super) const STDERR_LIMIT: usize = 64 << 10;
 
-pub enum Error {
+pub(super) enum Error {
     /// The host, or the connection's own process, has no room for another session: nothing was run.
     Refused,
     For(ReachError),
 }
 
-pub async fn run(session: &Session, host: &str, text: &str, program: &str) -> Result<Answer, Error> {
+pub(super) async fn run(session: &Session, host: &str, text: &str, program: &str) -> Result<Answer, Error> {
     let mut command = session.command(words::SHELL);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().await.map_err(|error| not_started(error, host))?;
@@ -66,7 +66,7 @@ fn refused(line: Option<String>, code: i32) -> String {
 }
 
 /// A session that was asked for and is not there.
-pub fn not_started(error: openssh::Error, host: &str) -> Error {
+pub(super) fn not_started(error: openssh::Error, host: &str) -> Error {
     match &error {
         openssh::Error::SshMux(openssh_mux_error) if is_full(openssh_mux_error) => Error::Refused,
         _ => Error::For(ReachError::Unreachable {
@@ -83,7 +83,7 @@ fn is_full(error: &dyn std::error::Error) -> bool {
 }
 
 /// An error with what lies behind it: the crates say the cause there.
-pub fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(error) = next {

@@ -3,7 +3,7 @@
 
 mod receive;
 
-pub use receive::{fetch, get};
+pub(super) use receive::{fetch, get};
 
 use super::channel::{self, chain, not_started};
 use super::greeting::Greeting;
@@ -36,7 +36,7 @@ const FOLDER_LIMIT: Duration = Duration::from_secs(30);
 /// Asked for at once; the host gives less where it gives less.
 const CHUNK: u32 = 256 << 10;
 
-pub async fn put(reach: &OpenSsh, host: &str, path: &str, bytes: &[u8]) -> Result<(), ReachError> {
+pub(super) async fn put(reach: &OpenSsh, host: &str, path: &str, bytes: &[u8]) -> Result<(), ReachError> {
     let node = reach.node(host)?;
     let place = Place::new(host, path)?;
     let here = sha256(bytes);

@@ -9,10 +9,10 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// The first bytes that came.
-pub struct Greeting(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Greeting(Arc<Mutex<Vec<u8>>>);
 
 /// Remembers them, and hands everything on as it is.
-pub struct Greeted<R> {
+pub(super) struct Greeted<R> {
     of: R,
     first: Arc<Mutex<Vec<u8>>>,
 }
@@ -23,13 +23,13 @@ const FIRST: usize = 1024;
 const LONGEST: u32 = 1 << 20;
 
 impl Greeting {
-    pub fn of<R>(stream: R) -> (Greeted<R>, Greeting) {
+    pub(super) fn of<R>(stream: R) -> (Greeted<R>, Greeting) {
         let first = Arc::new(Mutex::new(Vec::new()));
         (Greeted { of: stream, first: first.clone() }, Greeting(first))
     }
 
     /// The first line of what came, where that is not the protocol.
-    pub fn line(&self) -> Option<String> {
+    pub(super) fn line(&self) -> Option<String> {
         let first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (!is_protocol(&first)).then(|| first_line(&first)).flatten()
     }

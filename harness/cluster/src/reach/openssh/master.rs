@@ -21,7 +21,7 @@ pub struct Way {
     pub config: Option<String>,
 }
 
-pub struct Master {
+pub(super) struct Master {
     pub session: Arc<Session>,
     socket: PathBuf,
     log: PathBuf,
@@ -40,7 +40,7 @@ const LOCAL_LIMIT: Duration = Duration::from_secs(5);
 
 impl Master {
     /// Connects; `stem` is where the socket and the log lie, and is short: a socket's path has some 100 bytes.
-    pub async fn connect(way: &Way, host: &str, stem: &Path) -> Result<Master, NotConnected> {
+    pub(super) async fn connect(way: &Way, host: &str, stem: &Path) -> Result<Master, NotConnected> {
         let socket = stem.to_path_buf();
         let log = stem.with_extension("log");
         let mut command = Command::new("ssh");
@@ -85,12 +85,12 @@ impl Master {
     }
 
     /// Whether its process is there and answers; the host itself is not asked.
-    pub async fn is_alive(&self) -> bool {
+    pub(super) async fn is_alive(&self) -> bool {
         matches!(timeout(LOCAL_LIMIT, self.session.check()).await, Ok(Ok(())))
     }
 
     /// Ends the connection and all that goes over it.
-    pub async fn end(self) {
+    pub(super) async fn end(self) {
         end(&self.socket).await;
         let _ = std::fs::remove_file(&self.log);
     }
@@ -102,7 +102,7 @@ async fn end(socket: &Path) {
     let _ = std::fs::remove_file(socket);
 }
 
-pub async fn ask_to_end(socket: &Path) {
+pub(super) async fn ask_to_end(socket: &Path) {
     let asked = Command::new("ssh")
         .args(["-F", "none", "-O", "exit", "-S"])
         .arg(socket)
@@ -143,7 +143,7 @@ fn options(way: &Way) -> Vec<String> {
 }
 
 /// The part that says where to and as whom.
-pub fn who(way: &Way) -> Vec<String> {
+pub(super) fn who(way: &Way) -> Vec<String> {
     let mut words = Vec::new();
     let given = [("-F", &way.config), ("-l", &way.user), ("-p", &way.port.map(|port| port.to_string()))];
     for (flag, value) in given {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Pauses that double, each with a random part: hosts that were refused together do not come back together.
-pub struct Pauses {
+pub(super) struct Pauses {
     random: ChaCha8Rng,
     next: Duration,
     most: Duration,
@@ -17,7 +17,7 @@ pub struct Pauses {
 
 impl Pauses {
     /// From the run's seed and the host's name, so that a run can be replayed.
-    pub fn new(seed: u64, host: &str, first: Duration, most: Duration) -> Pauses {
+    pub(super) fn new(seed: u64, host: &str, first: Duration, most: Duration) -> Pauses {
         let mut start = [0; 32];
         for (to, from) in start.iter_mut().zip(sha256(format!("{seed} {host}").as_bytes()).bytes()) {
             *to = from;
@@ -26,7 +26,7 @@ impl Pauses {
     }
 
     /// Between a half and one and a half of what it has grown to.
-    pub fn draw(&mut self) -> Duration {
+    pub(super) fn draw(&mut self) -> Duration {
         let pause = self.next;
         self.next = (self.next * 2).min(self.most);
         let share = f64::from(self.random.next_u32()) / f64::from(u32::MAX);
@@ -36,25 +36,25 @@ impl Pauses {
 
 /// What is known of a host that gave no answer: it is not waited for all over again by everybody who asks.
 #[derive(Default)]
-pub struct Rest {
+pub(super) struct Rest {
     failures: u32,
     told: Option<(Instant, ReachError)>,
 }
 
 impl Rest {
     /// The answer while it rests.
-    pub fn told(&self, now: Instant) -> Option<ReachError> {
+    pub(super) fn told(&self, now: Instant) -> Option<ReachError> {
         self.told.as_ref().filter(|(until, _)| now < *until).map(|(_, error)| error.clone())
     }
 
     /// Shorter than the pauses of those who ask again, so that each of these is a real attempt.
-    pub fn begin(&mut self, now: Instant, error: ReachError) {
+    pub(super) fn begin(&mut self, now: Instant, error: ReachError) {
         let rest = (FIRST_REST * 2_u32.saturating_pow(self.failures)).min(LONGEST_REST);
         self.failures += 1;
         self.told = Some((now + rest, error));
     }
 
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         *self = Rest::default();
     }
 }

@@ -9,7 +9,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 #[derive(Debug, PartialEq)]
-pub enum NotConnected {
+pub(super) enum NotConnected {
     /// Too many connect at once, here or at a jump host: it goes away by waiting.
     ForNow(ReachError),
     For(ReachError),
@@ -18,7 +18,7 @@ pub enum NotConnected {
 /// How long ssh may take to say what its configuration means.
 const CONFIG_LIMIT: Duration = Duration::from_secs(5);
 
-pub async fn explain(said: &str, way: &Way, host: &str) -> NotConnected {
+pub(super) async fn explain(said: &str, way: &Way, host: &str) -> NotConnected {
     match read(said) {
         Refusal::Busy(line) => NotConnected::ForNow(unreachable(host, line)),
         Refusal::Other(line) => NotConnected::For(unreachable(host, line)),

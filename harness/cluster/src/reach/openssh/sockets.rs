@@ -27,7 +27,7 @@ const TRIES: usize = 5;
 const LIMIT: Duration = Duration::from_secs(5);
 const AT_ONCE: usize = 64;
 
-pub struct SocketFolder {
+pub(super) struct SocketFolder {
     folder: TempDir,
     parent: PathBuf,
     /// Let go after the folder is gone.
@@ -35,7 +35,7 @@ pub struct SocketFolder {
 }
 
 impl SocketFolder {
-    pub fn new() -> io::Result<SocketFolder> {
+    pub(super) fn new() -> io::Result<SocketFolder> {
         let mut last = io::Error::other("no folder for control sockets");
         for parent in parents() {
             match SocketFolder::new_in(&parent) {
@@ -65,13 +65,13 @@ impl SocketFolder {
         Err(io::Error::other(format!("another harness removes every new folder in {}", parent.display())))
     }
 
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// Ends what harnesses that were killed have left of their connections. They end by themselves when they are idle,
     /// but their folders do not.
-    pub async fn end_abandoned(&self) {
+    pub(super) async fn end_abandoned(&self) {
         end_abandoned(&self.parent).await;
     }
 }

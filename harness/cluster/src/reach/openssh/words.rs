@@ -6,7 +6,7 @@ use crate::reach::Command;
 use std::time::Duration;
 
 /// The command line itself: the same words for every login shell.
-pub const SHELL: &str = "sh";
+pub(super) const SHELL: &str = "sh";
 
 const BEGINS: &[u8] = b"\x01harness begins\n";
 const ENDS: &[u8] = b"\x01harness ends ";
@@ -14,13 +14,13 @@ const ENDS: &[u8] = b"\x01harness ends ";
 const LONGEST_END: usize = 12;
 
 /// What may stand around a command's own output, beside what a login shell prints.
-pub const AROUND: usize = BEGINS.len() + ENDS.len() + LONGEST_END;
+pub(super) const AROUND: usize = BEGINS.len() + ENDS.len() + LONGEST_END;
 
 /// The node ends the command by itself this long after nobody waits for it any more.
 const SLACK: Duration = Duration::from_secs(5);
 
 /// The text for `sh`, or why there is none: no argument can hold a zero byte.
-pub fn text(command: &Command) -> Result<String, String> {
+pub(super) fn text(command: &Command) -> Result<String, String> {
     let Some(program) = command.argv.first().filter(|program| !program.is_empty()) else {
         return Err("there is no program in the argument list".to_owned());
     };
@@ -50,7 +50,7 @@ fn quoted(word: &str) -> String {
 
 /// How a command went, by the output of its shell.
 #[derive(Debug, PartialEq)]
-pub enum Told {
+pub(super) enum Told {
     Ended {
         code: i32,
         stdout: Vec<u8>,
@@ -66,7 +66,7 @@ pub enum Told {
 }
 
 /// Reads what came between the two marks. ssh itself cannot say whether a command ended or the connection did.
-pub fn told(mut output: Vec<u8>) -> Told {
+pub(super) fn told(mut output: Vec<u8>) -> Told {
     let Some(begins) = find(&output, BEGINS) else { return Told::NeverBegan { printed: output } };
     let Some(ends) = rfind(&output, ENDS).filter(|at| *at >= begins + BEGINS.len()) else { return Told::Cut };
     let end = output.split_off(ends);
@@ -83,7 +83,7 @@ pub fn told(mut output: Vec<u8>) -> Told {
 }
 
 /// The first line that says anything, as far as it can be shown.
-pub fn first_line(printed: &[u8]) -> Option<String> {
+pub(super) fn first_line(printed: &[u8]) -> Option<String> {
     const SHOWN: usize = 160;
     let head = &printed[..printed.len().min(16 << 10)];
     let text = String::from_utf8_lossy(head);

@@ -16,7 +16,7 @@ const NOT_NEEDED: &str = "is not needed";
 const SETTLED: When =
     When::From(&[(Library::Libfabric, Version::new(1, 18)), (Library::Plugin, Version::new(1, 7))]);
 
-pub const VARIABLES: &[Variable] = &[
+pub(super) const VARIABLES: &[Variable] = &[
     fi("FI_PROVIDER", Something).said(&[
         note(
             Held::Word("efa"),

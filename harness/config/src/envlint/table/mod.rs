@@ -34,7 +34,7 @@ impl Library {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Variable {
+pub(super) struct Variable {
     pub name: &'static str,
     pub library: Library,
     pub since: Option<Version>,
@@ -47,7 +47,7 @@ pub struct Variable {
 
 /// Why a variable is not to be written any more.
 #[derive(Debug, Clone, Copy)]
-pub struct Gone {
+pub(super) struct Gone {
     /// Any release that is still in use, where absent.
     pub from: Option<Version>,
     pub what: &'static str,
@@ -56,7 +56,7 @@ pub struct Gone {
 
 /// What a variable may hold.
 #[derive(Debug, Clone, Copy)]
-pub enum Holds {
+pub(super) enum Holds {
     Anything,
     Something,
     /// A number that is 0 or 1: `true` would be no number.
@@ -79,7 +79,7 @@ pub enum Holds {
 
 /// A word that came, and may have gone, with a release.
 #[derive(Debug, Clone, Copy)]
-pub struct Word {
+pub(super) struct Word {
     pub name: &'static str,
     pub since: Option<Version>,
     pub until: Option<Version>,
@@ -87,7 +87,7 @@ pub struct Word {
 
 /// What is said of a variable that is set, beside its age.
 #[derive(Debug, Clone, Copy)]
-pub struct Said {
+pub(super) struct Said {
     pub held: Held,
     pub when: When,
     pub weight: Weight,
@@ -97,7 +97,7 @@ pub struct Said {
 
 /// Which values a sentence is about.
 #[derive(Debug, Clone, Copy)]
-pub enum Held {
+pub(super) enum Held {
     Any,
     On,
     Off,
@@ -110,7 +110,7 @@ pub enum Held {
 
 /// Where a sentence holds.
 #[derive(Debug, Clone, Copy)]
-pub enum When {
+pub(super) enum When {
     Always,
     /// With releases from all of these on; told with them where the releases are not known.
     From(&'static [(Library, Version)]),
@@ -118,17 +118,17 @@ pub enum When {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Weight {
+pub(super) enum Weight {
     Note,
     Warning,
 }
 
 /// Every known variable, in the order of the libraries.
-pub fn all() -> impl Iterator<Item = &'static Variable> + Clone {
+pub(super) fn all() -> impl Iterator<Item = &'static Variable> + Clone {
     [nccl::VARIABLES, efa::VARIABLES, plugin::VARIABLES, others::VARIABLES].into_iter().flatten()
 }
 
-pub fn find(name: &str) -> Option<&'static Variable> {
+pub(super) fn find(name: &str) -> Option<&'static Variable> {
     all().find(|variable| variable.name == name)
 }
 

@@ -60,7 +60,7 @@ const PROTOCOLS: &[Word] = &[word("LL"), word("LL128"), word("Simple")];
 const NOT_OVER_EFA: &str = "belongs to sockets, and does nothing over EFA";
 const TAKE_OUT: &str = "take it out";
 
-pub const VARIABLES: &[Variable] = &[
+pub(super) const VARIABLES: &[Variable] = &[
     // What a system is like.
     nccl("NCCL_SOCKET_IFNAME", Something),
     nccl("NCCL_SOCKET_FAMILY", Exactly(&["AF_INET", "AF_INET6"])),

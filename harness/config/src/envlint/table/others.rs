@@ -21,7 +21,7 @@ const fn tests(name: &'static str, holds: Holds) -> Variable {
     Variable::new(name, Library::NcclTests, holds)
 }
 
-pub const VARIABLES: &[Variable] = &[
+pub(super) const VARIABLES: &[Variable] = &[
     verbs("RDMAV_FORK_SAFE"),
     verbs("RDMAV_HUGEPAGES_SAFE"),
     verbs("RDMAV_ALLOW_DISASSOC_DESTROY"),

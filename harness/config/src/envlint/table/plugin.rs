@@ -11,7 +11,7 @@ const fn ofi(name: &'static str, holds: Holds) -> Variable {
 const SIZE: Holds = Number(0, i64::MAX);
 const BUFFERS: &str = "write `OFI_NCCL_RDMA_MIN_POSTED_EAGER_BUFFERS`, or the same of `MAX` or `CONTROL`";
 
-pub const VARIABLES: &[Variable] = &[
+pub(super) const VARIABLES: &[Variable] = &[
     ofi("OFI_NCCL_PROTOCOL", OneOf(&["SENDRECV", "RDMA"])).said(&[
         note(
             Held::Word("RDMA"),

@@ -28,7 +28,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    pub fn push(&mut self, finding: Finding) {
+    pub(super) fn push(&mut self, finding: Finding) {
         let count = self.counts.entry(finding.code.clone()).or_default();
         *count += 1;
         if *count <= MOST as u64 {
@@ -37,14 +37,14 @@ impl Findings {
     }
 
     /// Counts what was found and is held nowhere.
-    pub fn count(&mut self, code: &str, more: u64) {
+    pub(super) fn count(&mut self, code: &str, more: u64) {
         if more > 0 {
             *self.counts.entry(code.to_owned()).or_default() += more;
         }
     }
 
     /// By their lines.
-    pub fn all(mut self) -> Vec<Finding> {
+    pub(super) fn all(mut self) -> Vec<Finding> {
         self.held.sort_by_key(|finding| finding.line);
         for (code, count) in &self.counts {
             let more = count.saturating_sub(MOST as u64);
@@ -67,7 +67,7 @@ pub(super) struct Complaints {
 }
 
 impl Complaints {
-    pub fn push(&mut self, complaint: Complaint) {
+    pub(super) fn push(&mut self, complaint: Complaint) {
         self.is_hard |= complaint.hard;
         if self.first.len() < MOST {
             self.first.push(complaint);
@@ -83,7 +83,7 @@ impl Complaints {
         }
     }
 
-    pub fn append(&mut self, others: Complaints) {
+    pub(super) fn append(&mut self, others: Complaints) {
         others.first.into_iter().for_each(|complaint| self.push(complaint));
         let more = self.more + others.more;
         [others.nearest, others.first_hard].into_iter().flatten().for_each(|complaint| self.push(complaint));
@@ -91,20 +91,20 @@ impl Complaints {
     }
 
     /// Whether one of them ended the run.
-    pub fn is_hard(&self) -> bool {
+    pub(super) fn is_hard(&self) -> bool {
         self.is_hard
     }
 
-    pub fn failure(&self, concluded: bool) -> Option<Failure> {
+    pub(super) fn failure(&self, concluded: bool) -> Option<Failure> {
         failure::first(self.first.iter().chain(&self.nearest).chain(&self.first_hard), concluded)
     }
 
-    pub fn held(&self) -> &[Complaint] {
+    pub(super) fn held(&self) -> &[Complaint] {
         &self.first
     }
 
     /// How many are not held.
-    pub fn more(&self) -> u64 {
+    pub(super) fn more(&self) -> u64 {
         self.more
     }
 }
@@ -117,7 +117,7 @@ pub(super) struct Errors {
 }
 
 impl Errors {
-    pub fn push(&mut self, line: u64, text: &str) {
+    pub(super) fn push(&mut self, line: u64, text: &str) {
         match self.held.len() < MOST {
             true => self.held.push((line, text.chars().take(LONGEST_TEXT).collect())),
             false => self.more += 1,

@@ -22,7 +22,11 @@ use std::collections::HashMap;
 use std::io::{self, BufRead, Read};
 
 /// Reads the head, which may be all, and what follows it.
-pub fn read(head: &[u8], is_whole: bool, rest: impl BufRead) -> io::Result<Result<NcclTests, NotUnderstood>> {
+pub(super) fn read(
+    head: &[u8],
+    is_whole: bool,
+    rest: impl BufRead,
+) -> io::Result<Result<NcclTests, NotUnderstood>> {
     let mut reader = Reader { is_json: looks_like_json(head, is_whole), ..Reader::default() };
     // A host may stick to a cell before a line begins with it.
     let noted = reader.note_hosts(head, is_whole)?;

@@ -46,7 +46,7 @@ enum Piece {
 }
 
 impl Whole {
-    pub fn of(kind: Kind, rows: usize) -> Whole {
+    pub(super) fn of(kind: Kind, rows: usize) -> Whole {
         match kind {
             Kind::Integer => Whole::Integers(vec![0; rows]),
             Kind::Real => Whole::Reals(vec![0.0; rows]),
@@ -56,7 +56,7 @@ impl Whole {
     }
 
     /// One share after the other, of so many rows each.
-    pub fn shares<'w>(&'w mut self, counts: &'w [usize]) -> Box<dyn Iterator<Item = Share<'w>> + 'w> {
+    pub(super) fn shares<'w>(&'w mut self, counts: &'w [usize]) -> Box<dyn Iterator<Item = Share<'w>> + 'w> {
         let share = |values| Share { values, holes: Vec::new() };
         match self {
             Whole::Integers(all) => Box::new(pieces(all, counts).map(Values::Integers).map(share)),
@@ -71,7 +71,7 @@ impl Whole {
     }
 
     /// The whole column, from what is left of all its shares in their order.
-    pub fn finish(self, wanted: &Wanted, filled: Vec<Filled>) -> PolarsResult<Column> {
+    pub(super) fn finish(self, wanted: &Wanted, filled: Vec<Filled>) -> PolarsResult<Column> {
         let name = PlSmallStr::from(wanted.name);
         let rows = filled.iter().map(|filled| filled.rows).sum();
         let missing: usize = filled.iter().map(|filled| filled.holes.len()).sum();
@@ -132,7 +132,7 @@ fn apart<T>(all: Vec<T>, filled: &[Filled]) -> impl Iterator<Item = Option<T>> {
 impl Share<'_> {
     /// The values of neighbouring rows from one page: those of one field, whose spots stand in the same place for each
     /// shape. Where one is not as it should be, says which row it is in.
-    pub fn put_all(
+    pub(super) fn put_all(
         &mut self,
         first: usize,
         page: &[u8],
@@ -166,7 +166,7 @@ impl Share<'_> {
     }
 
     /// Says what is wrong where the value is not of the column's type. Rows come in their order.
-    pub fn put(&mut self, row: usize, cell: Cell<'_>) -> Result<(), String> {
+    pub(super) fn put(&mut self, row: usize, cell: Cell<'_>) -> Result<(), String> {
         match (&mut self.values, cell) {
             (Values::Texts(all), Cell::Null) => {
                 self.holes.push(row);
@@ -192,7 +192,7 @@ impl Share<'_> {
         Ok(())
     }
 
-    pub fn filled(self, rows: usize) -> Filled {
+    pub(super) fn filled(self, rows: usize) -> Filled {
         let piece = match self.values {
             Values::Texts(all) => Piece::Texts(all.finish()),
             Values::Bytes(all) => Piece::Bytes(all.finish()),

@@ -13,12 +13,17 @@ pub(super) struct PageFile {
 
 impl PageFile {
     /// How long a record could be at most.
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.page_size as u64 * u64::from(self.pages)
     }
 
     /// Neighbouring pages in one read, from the first one on; the buffer is used again and never shrinks.
-    pub fn run<'b>(&self, first: u32, count: u32, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], String> {
+    pub(super) fn run<'b>(
+        &self,
+        first: u32,
+        count: u32,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], String> {
         let end = u64::from(first) + u64::from(count);
         if first == 0 || end > u64::from(self.pages) + 1 {
             return Err(format!("a page beyond the end of the file: {first}, of {}", self.pages));
@@ -33,7 +38,7 @@ impl PageFile {
     }
 
     /// A number of two bytes at this place of a page.
-    pub fn two_bytes(&self, page: u32, at: usize) -> Result<u16, String> {
+    pub(super) fn two_bytes(&self, page: u32, at: usize) -> Result<u16, String> {
         let mut bytes = [0; 2];
         self.read(page, at, &mut bytes)?;
         Ok(u16::from_be_bytes(bytes))
@@ -55,11 +60,11 @@ impl PageFile {
 pub(super) struct Seen(Vec<AtomicU64>);
 
 impl Seen {
-    pub fn new(file: &PageFile) -> Seen {
+    pub(super) fn new(file: &PageFile) -> Seen {
         Seen((0..=file.pages / 64).map(|_| AtomicU64::new(0)).collect())
     }
 
-    pub fn mark(&self, page: u32) -> Result<(), String> {
+    pub(super) fn mark(&self, page: u32) -> Result<(), String> {
         let word = self.0.get(page as usize / 64).filter(|_| page > 0);
         let word = word.ok_or_else(|| format!("a page beyond the end of the file: {page}"))?;
         let bit = 1 << (page % 64);
@@ -82,7 +87,7 @@ impl Window {
     const AHEAD_BYTES: usize = 64 * 1024;
 
     /// One page; `more` is how many of the following ones may be wanted next.
-    pub fn page(&mut self, file: &PageFile, page: u32, more: usize) -> Result<&[u8], String> {
+    pub(super) fn page(&mut self, file: &PageFile, page: u32, more: usize) -> Result<&[u8], String> {
         let held = page.checked_sub(self.first).filter(|at| *at < self.count);
         if held.is_none() {
             self.count = 0;

@@ -63,7 +63,7 @@ struct RowCell<'p> {
 
 impl<'a, 'w> Reader<'a, 'w> {
     /// One share for each of the wanted columns.
-    pub fn new(
+    pub(super) fn new(
         file: &'a PageFile,
         seen: &'a Seen,
         wanted: &[Wanted],
@@ -105,13 +105,13 @@ impl<'a, 'w> Reader<'a, 'w> {
     }
 
     /// So that of several things that are wrong the one in the first row is told.
-    pub fn row_by_row(mut self) -> Self {
+    pub(super) fn row_by_row(mut self) -> Self {
         self.shapes = None;
         self
     }
 
     /// What is left of the shares, in the order of the wanted columns, when as many rows were read as there should be.
-    pub fn finish(self) -> Result<Vec<Filled>, Trouble> {
+    pub(super) fn finish(self) -> Result<Vec<Filled>, Trouble> {
         if self.rows != self.expected {
             return Err(Trouble::Miscounted);
         }
@@ -120,7 +120,7 @@ impl<'a, 'w> Reader<'a, 'w> {
         Ok(all.into_iter().map(|column| column.share.filled(self.rows)).collect())
     }
 
-    pub fn page(&mut self, page: &[u8], number: u32) -> Result<(), Trouble> {
+    pub(super) fn page(&mut self, page: &[u8], number: u32) -> Result<(), Trouble> {
         match page.get(tree::start(number)) {
             Some(&tree::LEAF) => {}
             Some(&tree::INNER) => {

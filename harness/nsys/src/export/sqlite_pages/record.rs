@@ -12,7 +12,7 @@ pub(super) enum Cell<'a> {
 }
 
 impl Cell<'_> {
-    pub fn kind(&self) -> &'static str {
+    pub(super) fn kind(&self) -> &'static str {
         match self {
             Cell::Null => "Null",
             Cell::Integer(_) => "Integer",
@@ -85,23 +85,23 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub fn new(fields: Vec<usize>) -> Layout {
+    pub(super) fn new(fields: Vec<usize>) -> Layout {
         Layout { fields }
     }
 
     /// How many fields there are.
-    pub fn fields(&self) -> usize {
+    pub(super) fn fields(&self) -> usize {
         self.fields.len()
     }
 
     /// How many types stand in a header up to that of the last of them.
-    pub fn types(&self) -> usize {
+    pub(super) fn types(&self) -> usize {
         self.fields.last().map_or(0, |last| last + 1)
     }
 
     /// Looks the header over, puts where each field lies behind the other spots, and gives how much of the record they
     /// and the header take up. A record that ends before a field has none in it.
-    pub fn find(&self, record: &[u8], spots: &mut Vec<Spot>) -> Result<usize, &'static str> {
+    pub(super) fn find(&self, record: &[u8], spots: &mut Vec<Spot>) -> Result<usize, &'static str> {
         const CUT: &str = "the header of its record is cut off";
         let (length, mut at) = varint(record).ok_or(CUT)?;
         let length = usize::try_from(length).map_err(|_| CUT)?;
@@ -143,7 +143,7 @@ impl Spot {
     /// A whole number, as far as one can be had at once: eight bytes are read whatever its width. `None` where it is none,
     /// or where there are not as many bytes from its begin to the end of what it lies in.
     #[inline(always)]
-    pub fn integer(&self, bytes: &[u8], begin: u32) -> Option<i64> {
+    pub(super) fn integer(&self, bytes: &[u8], begin: u32) -> Option<i64> {
         match self.serial {
             1..=6 => {
                 let eight = bytes.get((begin + self.start) as usize..)?.first_chunk::<8>()?;
@@ -156,7 +156,7 @@ impl Spot {
     }
 
     /// `None` where the record ends before it.
-    pub fn cell<'a>(&self, record: &'a [u8]) -> Option<Cell<'a>> {
+    pub(super) fn cell<'a>(&self, record: &'a [u8]) -> Option<Cell<'a>> {
         let value = record.get(self.start as usize..self.end as usize)?;
         Some(match self.serial {
             0 => Cell::Null,

@@ -18,7 +18,7 @@ pub(super) struct Entry {
 }
 
 impl Schema {
-    pub fn read(file: &PageFile) -> Result<Schema, String> {
+    pub(super) fn read(file: &PageFile) -> Result<Schema, String> {
         let field = |name, kind, at| Wanted { name, kind, from: From::Field { at, real: false } };
         let wanted = [
             field("type", Kind::Text, 0),
@@ -45,12 +45,12 @@ impl Schema {
         Ok(Schema { tables: tables.collect() })
     }
 
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.tables.iter().map(|table| table.name.as_str())
     }
 
     /// All tables of this name: more than one is damage, which is not for here to tell.
-    pub fn called<'s>(&'s self, name: &str) -> impl Iterator<Item = &'s Entry> {
+    pub(super) fn called<'s>(&'s self, name: &str) -> impl Iterator<Item = &'s Entry> {
         self.tables.iter().filter(move |table| table.name == name)
     }
 }

@@ -36,7 +36,7 @@ pub(super) struct Shaped {
 
 impl Shapes {
     /// `None` where the wanted fields lie too far behind.
-    pub fn new(layout: &Layout) -> Option<Shapes> {
+    pub(super) fn new(layout: &Layout) -> Option<Shapes> {
         // The length of the header stands before the types.
         let used = layout.types() + 1;
         let mut lengths = 0..;
@@ -45,7 +45,7 @@ impl Shapes {
     }
 
     /// What was found for the pages before is not asked for any more.
-    pub fn begin_page(&mut self) {
+    pub(super) fn begin_page(&mut self) {
         if self.known.len() > MANY {
             self.known.clear();
             self.spots.clear();
@@ -55,7 +55,7 @@ impl Shapes {
     /// The shape of a record, and how much of it the header and the wanted fields take up. `bytes` go on behind the record
     /// to the end of its page. `None` for one whose header is longer than headers are, or not sound.
     #[inline(always)]
-    pub fn of(&mut self, layout: &Layout, bytes: &[u8], begin: u32) -> Option<(Shaped, usize)> {
+    pub(super) fn of(&mut self, layout: &Layout, bytes: &[u8], begin: u32) -> Option<(Shaped, usize)> {
         let first = match bytes.first_chunk::<BYTES>() {
             Some(first) => *first,
             None => padded(bytes),

@@ -16,7 +16,7 @@ pub(super) struct Words {
 const FEW: usize = 512;
 
 impl Words {
-    pub fn new(rows: usize) -> Words {
+    pub(super) fn new(rows: usize) -> Words {
         Words {
             distinct: StringChunkedBuilder::new(PlSmallStr::EMPTY, 0),
             of_row: Vec::with_capacity(rows),
@@ -25,12 +25,12 @@ impl Words {
         }
     }
 
-    pub fn push_none(&mut self) {
+    pub(super) fn push_none(&mut self) {
         self.of_row.push(None);
     }
 
     /// What is no UTF-8 is a text as far as it can be.
-    pub fn push(&mut self, bytes: &[u8]) {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
         if let Some(number) = self.known.as_ref().and_then(|known| known.get(bytes)) {
             return self.of_row.push(Some(*number));
         }
@@ -50,7 +50,7 @@ impl Words {
     }
 
     /// One text for each row, of which equal ones share their bytes.
-    pub fn finish(self) -> PolarsResult<StringChunked> {
+    pub(super) fn finish(self) -> PolarsResult<StringChunked> {
         let rows = self.of_row.len();
         match self.count as usize {
             0 => Ok(StringChunked::full_null(PlSmallStr::EMPTY, rows)),

@@ -6,7 +6,7 @@ use nsys::nccl::Function;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Least {
+pub(super) struct Least {
     /// Sent by all nodes together.
     pub bytes: u128,
     /// Of it, by what the calls are carried out.
@@ -21,7 +21,7 @@ struct Spread {
     pairs: u128,
 }
 
-pub fn least(log: &Log) -> Result<Least, String> {
+pub(super) fn least(log: &Log) -> Result<Least, String> {
     let mut least = Least::default();
     for (communicator, nranks) in communicators(log) {
         let hosts = log.hosts(communicator);
@@ -119,7 +119,7 @@ fn collective(call: &Logged, bytes: u128, by: &str, spread: &Spread, on_root: u1
 }
 
 /// The names of what carried the calls out, the one of the most bytes first.
-pub fn shown(least: &Least) -> String {
+pub(super) fn shown(least: &Least) -> String {
     let mut by: Vec<(&String, &u128)> = least.by.iter().filter(|(_, bytes)| **bytes > 0).collect();
     by.sort_by(|a, b| (b.1, a.0).cmp(&(a.1, b.0)));
     let names: BTreeSet<&str> = by.iter().take(3).map(|(name, _)| name.as_str()).collect();

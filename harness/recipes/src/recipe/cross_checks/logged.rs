@@ -12,7 +12,7 @@ use std::io::BufReader;
 const MOST: usize = 1 << 21;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Logged {
+pub(super) struct Logged {
     pub operation: Operation,
     /// As the line tells them: of a rank, or of one peer of it. Nothing for a type whose size is not known.
     pub bytes: Option<u64>,
@@ -22,27 +22,27 @@ pub struct Logged {
 }
 
 impl Logged {
-    pub fn function(&self) -> Option<Function> {
+    pub(super) fn function(&self) -> Option<Function> {
         Function::from_name(&format!("nccl{}", self.operation.name()))
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Communicator {
+pub(super) enum Communicator {
     Id(u64),
     /// Where no line tells an id: all of one size are taken for one.
     Size(u64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Member {
+pub(super) struct Member {
     pub communicator: Communicator,
     pub rank: u64,
     pub nranks: u64,
 }
 
 #[derive(Debug, Default)]
-pub struct Process {
+pub(super) struct Process {
     pub host: String,
     /// By the pointers that its calls name.
     pub members: BTreeMap<u64, Member>,
@@ -51,13 +51,13 @@ pub struct Process {
 
 impl Process {
     /// Its place in the largest of its communicators.
-    pub fn world(&self) -> Option<Member> {
+    pub(super) fn world(&self) -> Option<Member> {
         self.members.values().copied().max_by_key(|member| (member.nranks, std::cmp::Reverse(member.rank)))
     }
 }
 
 #[derive(Debug, Default)]
-pub struct Log {
+pub(super) struct Log {
     /// By host and number of the process.
     pub processes: BTreeMap<(String, u64), Process>,
     choices: BTreeMap<(Option<String>, u64), String>,
@@ -67,7 +67,7 @@ pub struct Log {
 
 impl Log {
     /// Says why there is none.
-    pub fn of(job: &JobInput) -> Result<Log, String> {
+    pub(super) fn of(job: &JobInput) -> Result<Log, String> {
         let mut log = Log::default();
         for file in job.files.iter().filter(|file| is_printed(file)) {
             let read = File::open(&file.path)
@@ -127,13 +127,13 @@ impl Log {
     }
 
     /// By what the log says that a call is carried out, if it does.
-    pub fn choice(&self, operation: Operation, bytes: u64) -> Option<&str> {
+    pub(super) fn choice(&self, operation: Operation, bytes: u64) -> Option<&str> {
         let named = self.choices.get(&(Some(operation.name().to_owned()), bytes));
         named.or_else(|| self.choices.get(&(None, bytes))).map(String::as_str)
     }
 
     /// The hosts of a communicator's ranks, as far as they are known.
-    pub fn hosts(&self, communicator: Communicator) -> BTreeMap<u64, &str> {
+    pub(super) fn hosts(&self, communicator: Communicator) -> BTreeMap<u64, &str> {
         let of = self
             .processes
             .values()
@@ -144,7 +144,7 @@ impl Log {
     }
 
     /// The processes by their ranks in the world; nothing where two are the same rank.
-    pub fn by_rank(&self) -> Result<BTreeMap<u64, &Process>, String> {
+    pub(super) fn by_rank(&self) -> Result<BTreeMap<u64, &Process>, String> {
         let mut ranks = BTreeMap::new();
         let mut twice = BTreeSet::new();
         for process in self.processes.values().filter(|process| !process.calls.is_empty()) {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Reported {
+pub(super) struct Reported {
     /// In the order in which they were made, with the bytes of their payloads.
     pub calls: Vec<(Function, Option<u64>)>,
     /// The same with the calls of a group as one.
@@ -24,7 +24,7 @@ pub struct Reported {
 }
 
 /// A report without calls of NCCL has none, and no kernels of it either.
-pub fn read(file: &InputFile) -> Result<Reported, (&'static str, String)> {
+pub(super) fn read(file: &InputFile) -> Result<Reported, (&'static str, String)> {
     let unreadable = |error: ExportError| ("report-unreadable", error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;
     // What is missing in the one account may be among the events that are lost.

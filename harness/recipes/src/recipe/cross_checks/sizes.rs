@@ -5,11 +5,11 @@ use nsys::nccl::Function;
 use nsys::nccl::sequence::{Difference, assign};
 
 /// A call by its function and its bytes, as far as they are told.
-pub type Told = (Function, Option<u64>);
+pub(super) type Told = (Function, Option<u64>);
 
 /// What comes of two accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Compared {
+pub(super) struct Compared {
     /// Calls that stand in both.
     pub calls: u64,
     pub disagree: u64,
@@ -25,7 +25,7 @@ pub struct Compared {
 const MOST_LOOKS: u64 = 50_000_000;
 
 /// The calls of a report must stand in those of the log, in one row: a capture may begin later and end earlier.
-pub fn log_and_report(log: &[Told], report: &[Told]) -> Compared {
+pub(super) fn log_and_report(log: &[Told], report: &[Told]) -> Compared {
     let unsized_calls = report.iter().filter(|(_, bytes)| bytes.is_none()).count() as u64;
     let found = |before: usize, calls: &[Told]| Compared {
         calls: report.len().min(calls.len()) as u64,
@@ -79,7 +79,7 @@ fn shown((function, bytes): Told) -> String {
 }
 
 /// Whether calls are those that nccl-tests must have made for what it printed; today's way of warming up, or the older one.
-pub fn with_print(units: &[Option<u64>], printed: &Printed) -> Result<(), Difference> {
+pub(super) fn with_print(units: &[Option<u64>], printed: &Printed) -> Result<(), Difference> {
     let seen = units.len() as u64;
     let plan = printed.plans.iter().find(|plan| plan.calls() == seen);
     let plan = plan.ok_or(Difference::Count { expected: printed.plans[0].calls(), seen })?;

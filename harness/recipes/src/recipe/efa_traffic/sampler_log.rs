@@ -12,7 +12,7 @@ const MOST_BYTES: u64 = 64 << 10;
 /// Of a line that is quoted.
 const MOST_CHARS: usize = 160;
 
-pub fn findings(job: &JobInput) -> Vec<Finding> {
+pub(super) fn findings(job: &JobInput) -> Vec<Finding> {
     let logs = job.files_of(FileRole::Other);
     logs.filter_map(|file| {
         let text = beginning(&file.path)?;

@@ -19,7 +19,7 @@ const IDLE_BYTES: u64 = 1_000_000;
 const LEAST_BYTES: u128 = 1_000_000_000;
 
 /// Every NIC of every node is known and stood still, and rows of collectives over several nodes are there.
-pub fn sockets(job: &JobInput, traffic: &Traffic) -> Option<Finding> {
+pub(super) fn sockets(job: &JobInput, traffic: &Traffic) -> Option<Finding> {
     let Workload::NcclTests { ranks_per_communicator: Some(ranks), .. } = &job.workload else { return None };
     let is_idle = |bytes: Option<u64>| bytes.is_some_and(|bytes| bytes < IDLE_BYTES);
     let all_idle = traffic.nics.iter().all(|nic| is_idle(nic.all_tx_bytes) && is_idle(nic.all_rx_bytes));
@@ -47,7 +47,7 @@ pub fn sockets(job: &JobInput, traffic: &Traffic) -> Option<Finding> {
 }
 
 /// NICs moved data, and next to none of it in the counters of the profile.
-pub fn protocol(job: &JobInput, traffic: &Traffic) -> Option<Finding> {
+pub(super) fn protocol(job: &JobInput, traffic: &Traffic) -> Option<Finding> {
     let sum = |of: fn(&super::NicTraffic) -> Option<u64>| {
         traffic.nics.iter().map(|nic| of(nic).map(u128::from)).sum::<Option<u128>>()
     };

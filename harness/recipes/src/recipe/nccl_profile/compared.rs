@@ -19,7 +19,7 @@ fn of_time() -> Vec<String> {
 }
 
 /// A rank that called otherwise than nccl-tests does for what was printed.
-pub fn differs(file: &InputFile, why: String, output: &mut Output) {
+pub(super) fn differs(file: &InputFile, why: String, output: &mut Output) {
     let finding = file.tells("profile-calls-disagree", why);
     output.doubts.push(Doubt {
         metrics: of_time(),
@@ -30,7 +30,7 @@ pub fn differs(file: &InputFile, why: String, output: &mut Output) {
     output.findings.push(finding);
 }
 
-pub fn rows(job: &JobInput, printed: &Printed, ranks: &[OfRank], output: &mut Output) {
+pub(super) fn rows(job: &JobInput, printed: &Printed, ranks: &[OfRank], output: &mut Output) {
     for row in &printed.rows {
         let placement = if row.place == "in" { Placement::InPlace } else { Placement::OutOfPlace };
         let timed: Vec<(&InputFile, &Timed)> = ranks

@@ -8,7 +8,7 @@ use nsys::nccl::sequence::{Plan, doubled};
 use std::fs::File;
 use std::io::BufReader;
 
-pub struct Printed {
+pub(crate) struct Printed {
     pub op: Op,
     /// Of one communicator.
     pub ranks: u32,
@@ -23,7 +23,7 @@ pub struct Printed {
 }
 
 /// One placement of one size.
-pub struct Row {
+pub(crate) struct Row {
     /// Which of the plan's.
     pub number: u32,
     pub size_bytes: u64,
@@ -35,7 +35,7 @@ pub struct Row {
 
 impl Printed {
     /// Says why there is nothing to hold a report against.
-    pub fn of(job: &JobInput) -> Result<Printed, String> {
+    pub(crate) fn of(job: &JobInput) -> Result<Printed, String> {
         let Workload::NcclTests { op, ranks_per_communicator, .. } = &job.workload else {
             return Err("no workload of nccl-tests".to_owned());
         };

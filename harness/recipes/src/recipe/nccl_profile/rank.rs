@@ -10,17 +10,17 @@ use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub struct OfRank<'a> {
+pub(super) struct OfRank<'a> {
     pub file: &'a InputFile,
     pub rows: Rows,
 }
 
 /// By row of the output, and its placement.
-pub type Rows = BTreeMap<(u32, Placement), Timed>;
+pub(super) type Rows = BTreeMap<(u32, Placement), Timed>;
 
 /// The timed operations of one placement of one size.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Timed {
+pub(super) struct Timed {
     /// The start of the first launching call.
     pub start: i64,
     /// The end of the last kernel.
@@ -29,7 +29,7 @@ pub struct Timed {
     pub kernels_ns: Vec<u64>,
 }
 
-pub enum Unread {
+pub(super) enum Unread {
     /// It says nothing.
     Broken { code: &'static str, why: String },
     /// It says something else than what was printed.
@@ -43,7 +43,7 @@ struct Unit {
     kernels: std::ops::Range<u32>,
 }
 
-pub fn read(file: &InputFile, printed: &Printed) -> Result<Rows, Unread> {
+pub(super) fn read(file: &InputFile, printed: &Printed) -> Result<Rows, Unread> {
     let broken = |code, why: String| Unread::Broken { code, why };
     let unreadable = |error: nsys::export::ExportError| broken("report-unreadable", error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;

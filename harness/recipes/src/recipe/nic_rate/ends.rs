@@ -41,7 +41,7 @@ struct Slot {
 }
 
 impl<'a> Ends<'a> {
-    pub fn of(
+    pub(super) fn of(
         flows: &[FlowResult],
         nodes: &'a [String],
         devices: &'a [String],
@@ -63,7 +63,7 @@ impl<'a> Ends<'a> {
         ends
     }
 
-    pub fn all(&self) -> impl Iterator<Item = End> + use<> {
+    pub(super) fn all(&self) -> impl Iterator<Item = End> + use<> {
         let devices = self.devices.len();
         (0..self.slots.len()).map(move |at| End {
             node: at / 2 / devices,
@@ -72,20 +72,20 @@ impl<'a> Ends<'a> {
         })
     }
 
-    pub fn best(&self, end: End) -> Option<f64> {
+    pub(super) fn best(&self, end: End) -> Option<f64> {
         self.slot(end).best
     }
 
-    pub fn limit(&self, end: End) -> f64 {
+    pub(super) fn limit(&self, end: End) -> f64 {
         self.slot(end).limit
     }
 
-    pub fn partners(&self, end: End) -> &[Partner] {
+    pub(super) fn partners(&self, end: End) -> &[Partner] {
         &self.slot(end).partners
     }
 
     /// What a partner of `end` reached without it.
-    pub fn elsewhere(&self, end: End, partner: &Partner) -> Elsewhere {
+    pub(super) fn elsewhere(&self, end: End, partner: &Partner) -> Elsewhere {
         let direction = if end.direction == Direction::Tx { Direction::Rx } else { Direction::Tx };
         let other = self.slot(End { node: partner.node, direction, ..end });
         let own_good = partner.outcome.is_ok_and(|rate| rate >= other.limit);

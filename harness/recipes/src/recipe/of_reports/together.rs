@@ -13,7 +13,7 @@ use std::any::Any;
 use std::sync::Mutex;
 
 /// What was taken from one report, of which nothing but its recipe knows the type.
-pub type Taken = Box<dyn Any + Send + Sync>;
+pub(crate) type Taken = Box<dyn Any + Send + Sync>;
 
 /// A recipe over all reports, whatever it takes from each; `Across` is the one that is declared.
 pub trait Together: Sync {

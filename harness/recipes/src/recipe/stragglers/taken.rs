@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Taken {
+pub(crate) struct Taken {
     /// By process and device.
     pub gpus: Vec<Gpu>,
     /// How many ranks a communicator has.
@@ -20,7 +20,7 @@ pub struct Taken {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Gpu {
+pub(crate) struct Gpu {
     pub device: i64,
     /// In the largest communicator that it is part of.
     pub nccl_rank: Option<u32>,
@@ -30,7 +30,7 @@ pub struct Gpu {
 }
 
 /// One report among others.
-pub struct Report<'a> {
+pub(crate) struct Report<'a> {
     pub rank: i64,
     pub node: &'a str,
     /// The clock that its times are told by, and what makes them times of it.
@@ -45,7 +45,7 @@ const MOST_NAMES: usize = 16;
 const MOST_KERNELS: usize = 2048;
 
 /// Nothing where no kernel communicates; else how many kernels were looked at, too.
-pub fn take(trace: &Trace) -> Result<Option<(Taken, u64)>, ExportError> {
+pub(crate) fn take(trace: &Trace) -> Result<Option<(Taken, u64)>, ExportError> {
     let columns = ["start", "end", "deviceId", "streamId", "shortName", "demangledName", "globalPid"];
     let Some(rows) = trace.rows(&KERNEL, &columns)? else { return Ok(None) };
     let (starts, ends) = (rows.ints("start")?, rows.ints("end")?);
@@ -257,7 +257,7 @@ fn mark_busy(work: &mut [Work], mut busy: Vec<(i64, i64)>) {
 }
 
 /// All reports together. Where none of them records a communicator, streams stand for them.
-pub fn evidence<'a>(reports: &[Report<'a>]) -> Evidence<'a> {
+pub(crate) fn evidence<'a>(reports: &[Report<'a>]) -> Evidence<'a> {
     let all = || reports.iter().flat_map(|report| report.taken.gpus.iter().map(move |gpu| (report, gpu)));
     let ranks = all().map(|(report, gpu)| Rank {
         rank: report.rank,
@@ -280,7 +280,7 @@ pub fn evidence<'a>(reports: &[Report<'a>]) -> Evidence<'a> {
 
 /// A report's clock, and what makes its times those of that clock: reports of one host share it where each says what its
 /// zero was.
-pub fn clock<'a>(host: Option<&'a str>, utc_epoch_ns: Option<i64>, file: &'a str) -> (&'a str, i64) {
+pub(crate) fn clock<'a>(host: Option<&'a str>, utc_epoch_ns: Option<i64>, file: &'a str) -> (&'a str, i64) {
     match (host, utc_epoch_ns) {
         (Some(host), Some(zero)) => (host, zero),
         _ => (file, 0),
@@ -288,7 +288,7 @@ pub fn clock<'a>(host: Option<&'a str>, utc_epoch_ns: Option<i64>, file: &'a str
 }
 
 /// What of the evidence could not be used, for a person.
-pub fn told_of(flaw: &crate::stragglers::Flaw, evidence: &Evidence) -> String {
+pub(crate) fn told_of(flaw: &crate::stragglers::Flaw, evidence: &Evidence) -> String {
     use crate::stragglers::Flaw;
     let name = |communicator: u64| shown(communicator, evidence.by_order);
     match flaw {
@@ -309,7 +309,7 @@ pub fn told_of(flaw: &crate::stragglers::Flaw, evidence: &Evidence) -> String {
 }
 
 /// As it is spoken of.
-pub fn shown(communicator: u64, by_order: bool) -> String {
+pub(crate) fn shown(communicator: u64, by_order: bool) -> String {
     match by_order {
         true => format!("stream {communicator} in order of use"),
         false => format!("communicator {communicator:#x}"),

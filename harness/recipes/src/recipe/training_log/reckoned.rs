@@ -6,7 +6,7 @@ use logs::training_log::{Figures, Series, StepLine, TrainerSummary, figures};
 use metric::finding::Finding;
 
 #[derive(Debug, Default)]
-pub struct Throughput {
+pub(crate) struct Throughput {
     pub step_time: Option<f64>,
     pub step_time_median: Option<f64>,
     pub step_time_cv: Option<f64>,
@@ -21,7 +21,7 @@ pub struct Throughput {
 
 /// Of which steps the figures are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub(crate) enum Extent {
     /// Of all of a run, but for its warm-up.
     Whole,
     /// Of some that somebody named: each of them counts.
@@ -32,7 +32,7 @@ pub enum Extent {
 const APART: f64 = 0.1;
 
 impl Throughput {
-    pub fn of(
+    pub(crate) fn of(
         facts: &TrainingFacts,
         ranks: Option<u32>,
         series: &Series,

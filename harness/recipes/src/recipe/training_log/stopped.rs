@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::BufReader;
 
 /// Whether a rank says that its numbers are none.
-pub fn look(job: &JobInput, ranks: Option<u32>, output: &mut Output) -> bool {
+pub(super) fn look(job: &JobInput, ranks: Option<u32>, output: &mut Output) -> bool {
     let mut waiting: BTreeSet<u64> = BTreeSet::new();
     let mut first: Option<(String, u64, String)> = None;
     let mut nan = false;

@@ -5,7 +5,7 @@ use crate::recipe::window::Asked;
 use metric::Metric;
 use std::path::Path;
 
-pub const FACTS: TrainingFacts = TrainingFacts {
+pub(super) const FACTS: TrainingFacts = TrainingFacts {
     steps: Some(40),
     samples_per_rank: Some(1),
     samples: None,
@@ -20,7 +20,7 @@ fn ran(facts: TrainingFacts, stdout: &str, stderr: &str) -> Output {
 }
 
 /// One of which these steps were to be watched.
-pub fn of_window((first, last): (u64, u64), facts: TrainingFacts, stdout: &str) -> Output {
+pub(super) fn of_window((first, last): (u64, u64), facts: TrainingFacts, stdout: &str) -> Output {
     with(Some(Asked { first, last, marks: BTreeMap::new(), planned_steps: None }), facts, stdout, "")
 }
 
@@ -37,17 +37,17 @@ fn with(window: Option<Asked>, facts: TrainingFacts, stdout: &str, stderr: &str)
     (SPEC.run)(&JobInput { files, nodes: vec!["n1".into(), "n2".into()], window, ..blank })
 }
 
-pub fn value(output: &Output, name: &str) -> Option<f64> {
+pub(super) fn value(output: &Output, name: &str) -> Option<f64> {
     let of_name = |metric: &&Metric| &*metric.name == name;
     output.metrics.iter().find(of_name).map(|metric| metric.value)
 }
 
-pub fn told(output: &Output, code: &str) -> Option<String> {
+pub(super) fn told(output: &Output, code: &str) -> Option<String> {
     output.findings.iter().find(|finding| finding.code == code).map(|finding| finding.message.clone())
 }
 
 /// The first steps take longer, as they do.
-pub fn fsdp(steps: u64, loss: impl Fn(u64) -> f64) -> String {
+pub(super) fn fsdp(steps: u64, loss: impl Fn(u64) -> f64) -> String {
     let speed = |step: u64| if step < 2 { 4.0 } else { 16.0 + 0.01 * (step % 3) as f64 };
     let line = |step: u64| {
         format!(
@@ -61,7 +61,7 @@ pub fn fsdp(steps: u64, loss: impl Fn(u64) -> f64) -> String {
     (0..steps).map(line).collect()
 }
 
-pub fn falls(step: u64) -> f64 {
+pub(super) fn falls(step: u64) -> f64 {
     10.0 - 0.05 * step as f64 + 0.01 * (step % 4) as f64
 }
 

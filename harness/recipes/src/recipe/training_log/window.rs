@@ -40,12 +40,12 @@ const MFU: MetricSpec = of_job(
     Unit::Ratio,
     Better::Higher,
 );
-pub const METRICS: [MetricSpec; 5] = [STEP_TIME, SAMPLES, TOKENS, TFLOPS, MFU];
+pub(super) const METRICS: [MetricSpec; 5] = [STEP_TIME, SAMPLES, TOKENS, TFLOPS, MFU];
 
 /// What stands in the code of the finding that says why nothing is told of a window.
-pub const UNKNOWN: &str = "training-window-unknown";
+pub(super) const UNKNOWN: &str = "training-window-unknown";
 
-pub fn put(
+pub(super) fn put(
     job: &JobInput,
     (facts, ranks): (&TrainingFacts, Option<u32>),
     series: &Series,

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 
-pub const STEP_TIME: MetricSpec = MetricSpec {
+pub(super) const STEP_TIME: MetricSpec = MetricSpec {
     name: "window.step_time",
     about: "how long a step of the window takes by a rank's report: the mean, from the first one's begin to the last one's end",
     unit: Unit::Seconds,
@@ -47,8 +47,8 @@ const MFU: MetricSpec = of_job(
     "the part of a GPU's peak that the model's operations take in the window, alike",
     Unit::Ratio,
 );
-pub const REACHED: [MetricSpec; 4] = [SAMPLES, TOKENS, TFLOPS, MFU];
-pub const EFA_PER_STEP: MetricSpec = MetricSpec {
+pub(super) const REACHED: [MetricSpec; 4] = [SAMPLES, TOKENS, TFLOPS, MFU];
+pub(super) const EFA_PER_STEP: MetricSpec = MetricSpec {
     name: "window.efa_bytes_per_step",
     about: "bytes that a node sent through its NICs from the begin of the window's first step to the end of its last one, \
             over its steps; counters grow evenly between two readings",
@@ -59,14 +59,14 @@ pub const EFA_PER_STEP: MetricSpec = MetricSpec {
 };
 
 /// What stands in the code of the finding that says why a node's bytes within the window are not known.
-pub const EFA_UNKNOWN: &str = "window-efa-unknown";
+pub(super) const EFA_UNKNOWN: &str = "window-efa-unknown";
 
 /// And of the one that says the same of its time.
-pub const UNTIMED: &str = "window-untimed";
+pub(super) const UNTIMED: &str = "window-untimed";
 
 /// From the begin of the first step that was asked for to the end of the last one, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Span {
+pub(super) struct Span {
     start: i64,
     end: i64,
     /// The report's time zero in UTC, by the clock of its node.
@@ -75,7 +75,7 @@ pub struct Span {
 
 impl Span {
     /// The hook's own ranges come first; of steps that have no numbers there must be as many as were asked for.
-    pub fn of(
+    pub(super) fn of(
         trace: &Trace,
         ranges: Option<&Ranges>,
         found: Option<&Found>,
@@ -116,9 +116,9 @@ fn stepped(found: &Found, asked: &Asked) -> Option<(i64, i64)> {
 }
 
 /// The spans of the reports of one node, by rank: those of windows that are as asked.
-pub type Spans = BTreeMap<String, BTreeMap<u32, Span>>;
+pub(super) type Spans = BTreeMap<String, BTreeMap<u32, Span>>;
 
-pub fn put(job: &JobInput, asked: &Asked, spans: &Spans, output: &mut Output) {
+pub(super) fn put(job: &JobInput, asked: &Asked, spans: &Spans, output: &mut Output) {
     let count = asked.count() as f64;
     for (node, of_rank) in spans {
         for (rank, span) in of_rank {

@@ -8,7 +8,7 @@ use crate::stragglers::robust::{median, narrow};
 const POINTS: usize = 96;
 
 /// Lays every clock upon the first of those that it hangs together with.
-pub fn lay(told: &[Told], fits: &mut [Fit]) {
+pub(super) fn lay(told: &[Told], fits: &mut [Fit]) {
     // Those that tell most come first.
     let mut order: Vec<usize> = (0..told.len()).filter(|at| told[*at].clocks.len() > 1).collect();
     order.sort_by_key(|at| std::cmp::Reverse((told[*at].ended.len(), told[*at].clocks.len())));

@@ -12,7 +12,7 @@ const LIKELY_RATE: f64 = 100_000.0;
 /// Rates are settled in nanoseconds a second, so that offsets and rates are numbers of like size.
 const SECOND: f64 = 1e9;
 
-pub fn settle(told: &[Told], fits: &mut [Fit]) {
+pub(super) fn settle(told: &[Told], fits: &mut [Fit]) {
     for root in 0..fits.len() {
         let clocks: Vec<usize> =
             (0..fits.len()).filter(|clock| *clock != root && fits[*clock].root == root).collect();

@@ -62,7 +62,7 @@ struct Told {
     ended: Vec<Ended>,
 }
 
-pub struct Aligned {
+pub(super) struct Aligned {
     names: Vec<String>,
     of_rank: Vec<usize>,
     fits: Vec<Fit>,
@@ -78,7 +78,7 @@ pub struct Aligned {
 const ENOUGH: usize = 16_384;
 const ENOUGH_OF_SERIES: usize = 512;
 
-pub fn align(evidence: &Evidence, series: &[Series]) -> Aligned {
+pub(super) fn align(evidence: &Evidence, series: &[Series]) -> Aligned {
     let mut names: Vec<String> = Vec::new();
     let of_rank: Vec<usize> = evidence
         .ranks
@@ -121,18 +121,18 @@ fn sample(len: usize, most: usize) -> impl Iterator<Item = usize> {
 
 impl Aligned {
     /// A time of a rank's report, by the clock that all it hangs together with are held against.
-    pub fn at(&self, rank: usize, time: i64) -> i128 {
+    pub(super) fn at(&self, rank: usize, time: i64) -> i128 {
         self.fits[self.of_rank[rank]].at(self.by_clock(rank, time)) + self.shifts[rank]
     }
 
     /// How long what a rank's clock measured lasted by the clock that it is held against.
-    pub fn lasted(&self, rank: usize, ns: i64) -> i64 {
+    pub(super) fn lasted(&self, rank: usize, ns: i64) -> i64 {
         let slope = self.fits[self.of_rank[rank]].slope;
         ns.saturating_add((slope * ns as f64).round() as i64)
     }
 
     /// Ranks with one number here are comparable.
-    pub fn together(&self, rank: usize) -> usize {
+    pub(super) fn together(&self, rank: usize) -> usize {
         self.fits[self.of_rank[rank]].root
     }
 
@@ -192,7 +192,7 @@ impl Aligned {
         self.residual_ns = (!all.is_empty()).then(|| deviation(&all, 0).ceil() as u64);
     }
 
-    pub fn told(&self) -> Vec<Clock> {
+    pub(super) fn told(&self) -> Vec<Clock> {
         let told = self.names.iter().enumerate().map(|(clock, name)| {
             let fit = &self.fits[clock];
             let connected = self.fits.iter().filter(|other| other.root == fit.root).count() > 1;
@@ -211,7 +211,7 @@ impl Aligned {
     }
 
     /// The names of the clocks that hang together, where there is more than one such group.
-    pub fn apart(&self) -> Vec<Vec<String>> {
+    pub(super) fn apart(&self) -> Vec<Vec<String>> {
         let roots = (0..self.fits.len()).filter(|clock| self.fits[*clock].root == *clock);
         let groups = roots.map(|root| {
             let of_root = self.fits.iter().zip(&self.names).filter(|(fit, _)| fit.root == root);

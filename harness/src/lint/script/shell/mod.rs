@@ -9,7 +9,7 @@ use reader::Reader;
 
 /// A variable where it is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Use {
+pub(super) struct Use {
     pub name: String,
     /// What stands behind the name within braces.
     pub behind: String,
@@ -20,7 +20,7 @@ pub struct Use {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Word {
+pub(super) struct Word {
     /// Without its quotation marks.
     pub text: String,
     pub line: usize,
@@ -31,7 +31,7 @@ pub struct Word {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Command {
+pub(super) struct Command {
     pub words: Vec<Word>,
     /// Words of a list that is given this name.
     pub list: Option<String>,
@@ -39,7 +39,7 @@ pub struct Command {
 
 /// Something that is not meant as it stands, with what to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Slip {
+pub(super) struct Slip {
     pub line: usize,
     pub column: usize,
     pub message: String,
@@ -47,7 +47,7 @@ pub struct Slip {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Script {
+pub(super) struct Script {
     /// What the first line names, without its path.
     pub shell: Option<String>,
     pub commands: Vec<Command>,
@@ -56,7 +56,7 @@ pub struct Script {
     pub slips: Vec<Slip>,
 }
 
-pub fn read(text: &str) -> Script {
+pub(super) fn read(text: &str) -> Script {
     let mut script = Script { shell: shell(text), ..Script::default() };
     for (at, line) in text.lines().enumerate() {
         if let Some(rest) = line.strip_prefix("#SBATCH") {

@@ -23,17 +23,17 @@ const KEYWORDS: [&str; 12] =
     ["if", "then", "else", "elif", "fi", "do", "done", "while", "until", "!", "{", "time"];
 
 impl<'a> Reader<'a> {
-    pub fn new(text: &'a str, script: Script) -> Reader<'a> {
+    pub(super) fn new(text: &'a str, script: Script) -> Reader<'a> {
         Reader { rest: text.chars().peekable(), line: 1, column: 1, script, here: Vec::new(), depth: 0 }
     }
 
-    pub fn all(&mut self) {
+    pub(super) fn all(&mut self) {
         while self.rest.peek().is_some() {
             self.command();
         }
     }
 
-    pub fn next(&mut self) -> Option<char> {
+    pub(super) fn next(&mut self) -> Option<char> {
         let c = self.rest.next()?;
         if c == '\n' {
             self.line += 1;
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A backslash at the end of a line; blanks behind it are a slip.
-    pub fn continues(&mut self) -> bool {
+    pub(super) fn continues(&mut self) -> bool {
         let mut ahead = self.rest.clone();
         ahead.next();
         let blanks = ahead.by_ref().take_while(|c| matches!(c, ' ' | '\t')).count();

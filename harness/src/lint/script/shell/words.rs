@@ -4,7 +4,7 @@ use super::reader::{DEEPEST, Reader};
 use super::{Command, Script, Use, Word, is_letter};
 
 impl Reader<'_> {
-    pub fn word(&mut self, command: &mut Command) {
+    pub(super) fn word(&mut self, command: &mut Command) {
         let mut word = Word { line: self.line, column: self.column, ..Word::default() };
         while let Some(c) = self.rest.peek().copied() {
             match c {

@@ -11,13 +11,18 @@ use openssh_sftp_client::metadata::MetaData;
 use std::io;
 use std::sync::Arc;
 
-pub async fn get(reach: &OpenSsh, host: &str, path: &str) -> Result<Vec<u8>, ReachError> {
+pub(crate) async fn get(reach: &OpenSsh, host: &str, path: &str) -> Result<Vec<u8>, ReachError> {
     let mut bytes = Vec::new();
     take(reach, host, path, left_file::held_limit(path), &mut bytes).await?;
     Ok(bytes)
 }
 
-pub async fn fetch(reach: &OpenSsh, host: &str, path: &str, sink: &mut dyn Sink) -> Result<u64, ReachError> {
+pub(crate) async fn fetch(
+    reach: &OpenSsh,
+    host: &str,
+    path: &str,
+    sink: &mut dyn Sink,
+) -> Result<u64, ReachError> {
     take(reach, host, path, left_file::limit(path), sink).await
 }
 

@@ -19,23 +19,23 @@ enum What {
 }
 
 impl Word {
-    pub fn is_key(&self, key: &str) -> bool {
+    pub(super) fn is_key(&self, key: &str) -> bool {
         matches!(&self.what, What::Plain(word) if word.eq_ignore_ascii_case(key))
     }
 
-    pub fn is_plain(&self) -> bool {
+    pub(super) fn is_plain(&self) -> bool {
         matches!(self.what, What::Plain(_))
     }
 
-    pub fn is_value(&self) -> bool {
+    pub(super) fn is_value(&self) -> bool {
         matches!(self.what, What::Value | What::Plain(_) | What::Quoted(_))
     }
 
-    pub fn is_sign(&self, sign: char) -> bool {
+    pub(super) fn is_sign(&self, sign: char) -> bool {
         self.what == What::Sign(sign)
     }
 
-    pub fn name(&self) -> Option<&str> {
+    pub(super) fn name(&self) -> Option<&str> {
         match &self.what {
             What::Plain(name) | What::Quoted(name) => Some(name),
             _ => None,

@@ -11,7 +11,7 @@ const NAMES: [&str; 3] = ["retrans_bytes", "retrans_pkts", "retrans_timeout_even
 
 /// Those that no reading of any of these devices has, and that the sampler itself reported as missing on each of them,
 /// while it read `tx_bytes` of each.
-pub fn counters(capture: &Capture, devices: &[&[&Reading]]) -> Vec<&'static str> {
+pub(super) fn counters(capture: &Capture, devices: &[&[&Reading]]) -> Vec<&'static str> {
     let column = |name: &str| capture.columns.iter().position(|column| column == name);
     let Some(always) = column("tx_bytes") else { return Vec::new() };
     let value = |reading: &Reading, at: usize| reading.values.get(at).copied().flatten();

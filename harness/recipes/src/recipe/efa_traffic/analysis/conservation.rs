@@ -14,8 +14,8 @@ pub struct Residual {
     pub rx: i64,
 }
 
-pub const TX: [&str; 4] = ["tx_bytes", "send_bytes", "rdma_read_resp_bytes", "rdma_write_bytes"];
-pub const RX: [&str; 4] = ["rx_bytes", "recv_bytes", "rdma_read_bytes", "rdma_write_recv_bytes"];
+pub(super) const TX: [&str; 4] = ["tx_bytes", "send_bytes", "rdma_read_resp_bytes", "rdma_write_bytes"];
+pub(super) const RX: [&str; 4] = ["rx_bytes", "recv_bytes", "rdma_read_bytes", "rdma_write_recv_bytes"];
 
 /// By one set of lifetime totals; nothing where one of its eight counters is absent. Counters that passed 2^64 obey
 /// the law all the same, so the arithmetic wraps.
@@ -59,7 +59,7 @@ pub struct JobConservation {
 }
 
 /// Collects a job's devices.
-pub struct Conservation {
+pub(super) struct Conservation {
     shown: bool,
     devices: Vec<DeviceConservation>,
     sums: JobConservation,
@@ -67,16 +67,16 @@ pub struct Conservation {
 }
 
 impl Conservation {
-    pub fn new(shown: bool) -> Conservation {
+    pub(super) fn new(shown: bool) -> Conservation {
         Conservation { shown, devices: Vec::new(), sums: JobConservation::default(), known: true }
     }
 
     /// A device or node of which nothing is known: the job's sums are then not all of the job's.
-    pub fn unknown(&mut self) {
+    pub(super) fn unknown(&mut self) {
         self.known = false;
     }
 
-    pub fn device(&mut self, node: &str, device: &DeviceRead, notes: &mut Notes) {
+    pub(super) fn device(&mut self, node: &str, device: &DeviceRead, notes: &mut Notes) {
         self.known &= self.add(device).is_some();
         if device.is_reset() {
             return;
@@ -99,7 +99,10 @@ impl Conservation {
         self.devices.push(result);
     }
 
-    pub fn finish(self, findings: &mut Vec<Finding>) -> (Vec<DeviceConservation>, Option<JobConservation>) {
+    pub(super) fn finish(
+        self,
+        findings: &mut Vec<Finding>,
+    ) -> (Vec<DeviceConservation>, Option<JobConservation>) {
         if !self.known || self.devices.is_empty() {
             return (self.devices, None);
         }

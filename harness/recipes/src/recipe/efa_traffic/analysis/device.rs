@@ -7,7 +7,7 @@ use super::{DirectionMap, NicTraffic, last_of};
 use logs::efa_counters::{Capture, Device, Phase, Reading, Step};
 
 /// Where the counters stand in a capture's readings; nothing for one that the sampler does not know.
-pub struct Columns<'a> {
+pub(super) struct Columns<'a> {
     capture: &'a Capture,
     map: &'a DirectionMap,
     sent: Vec<Option<usize>>,
@@ -21,7 +21,7 @@ pub struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    pub fn of(capture: &'a Capture, map: &'a DirectionMap) -> Columns<'a> {
+    pub(super) fn of(capture: &'a Capture, map: &'a DirectionMap) -> Columns<'a> {
         let find = |name: &String| capture.columns.iter().position(|column| column == name);
         let payload = |(at, name): (usize, &String)| name.ends_with("_bytes").then_some(at);
         let law = |names: [&str; 4]| {
@@ -42,12 +42,12 @@ impl<'a> Columns<'a> {
         }
     }
 
-    pub fn find(&self, name: &str) -> Option<usize> {
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.capture.columns.iter().position(|column| column == name)
     }
 }
 
-pub struct DeviceRead<'a> {
+pub(super) struct DeviceRead<'a> {
     pub name: &'a str,
     lifespan_ms: Option<u64>,
     readings: &'a [&'a Reading],
@@ -69,7 +69,7 @@ struct Steps {
 }
 
 impl<'a> DeviceRead<'a> {
-    pub fn new(
+    pub(super) fn new(
         device: &'a Device,
         readings: &'a [&'a Reading],
         columns: &'a Columns<'a>,
@@ -93,16 +93,16 @@ impl<'a> DeviceRead<'a> {
         }
     }
 
-    pub fn is_reset(&self) -> bool {
+    pub(super) fn is_reset(&self) -> bool {
         self.steps.reset.is_some()
     }
 
-    pub fn laws(&self) -> Option<[[usize; 4]; 2]> {
+    pub(super) fn laws(&self) -> Option<[[usize; 4]; 2]> {
         self.columns.laws
     }
 
     /// How far a counter moved during the workload. Subtraction that wraps is right for one that passed 2^64.
-    pub fn total(&self, column: Option<usize>) -> Option<u64> {
+    pub(super) fn total(&self, column: Option<usize>) -> Option<u64> {
         let (column, (base, last)) = (column?, self.ends?);
         if self.is_reset() || self.steps.narrow.contains(&column) {
             return None;
@@ -111,16 +111,16 @@ impl<'a> DeviceRead<'a> {
         Some(value(last)?.wrapping_sub(value(base)?))
     }
 
-    pub fn named_total(&self, name: &str) -> Option<u64> {
+    pub(super) fn named_total(&self, name: &str) -> Option<u64> {
         self.total(self.columns.find(name))
     }
 
-    pub fn readings(&self) -> &'a [&'a Reading] {
+    pub(super) fn readings(&self) -> &'a [&'a Reading] {
         self.readings
     }
 
     /// Whether the last two readings of a phase are equal in all bytes.
-    pub fn is_quiet(&self, phase: Phase) -> bool {
+    pub(super) fn is_quiet(&self, phase: Phase) -> bool {
         let mut of_phase = self.readings.iter().rev().filter(|reading| reading.phase == phase);
         match (of_phase.next(), of_phase.next()) {
             (Some(last), Some(previous)) => self.same_bytes(last, previous),
@@ -129,7 +129,7 @@ impl<'a> DeviceRead<'a> {
     }
 
     /// Whether three or more readings of the workload all show the same bytes.
-    pub fn stood_still(&self) -> bool {
+    pub(super) fn stood_still(&self) -> bool {
         let mut during = self.readings.iter().filter(|reading| reading.phase == Phase::During);
         let Some(first) = during.next() else { return false };
         let mut more = 0;
@@ -142,11 +142,11 @@ impl<'a> DeviceRead<'a> {
         more >= 2
     }
 
-    pub fn moved_anything(&self) -> bool {
+    pub(super) fn moved_anything(&self) -> bool {
         ["tx_bytes", "rx_bytes"].iter().any(|name| self.named_total(name).is_some_and(|bytes| bytes > 0))
     }
 
-    pub fn traffic(&self, capture: &Capture, notes: &mut Notes) -> NicTraffic {
+    pub(super) fn traffic(&self, capture: &Capture, notes: &mut Notes) -> NicTraffic {
         self.note_readings(notes);
         let samples = self.readings.iter().filter(|reading| reading.phase == Phase::During).count();
         NicTraffic {
@@ -318,7 +318,7 @@ fn note(columns: &mut Vec<usize>, at: usize) {
 }
 
 /// Bytes over all counters of one direction, from one reading to a later one.
-pub fn moved(from: &Reading, to: &Reading, columns: &[usize]) -> Option<u128> {
+pub(super) fn moved(from: &Reading, to: &Reading, columns: &[usize]) -> Option<u128> {
     let value = |reading: &Reading, at: usize| reading.values.get(at).copied().flatten();
     columns
         .iter()

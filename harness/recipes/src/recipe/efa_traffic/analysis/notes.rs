@@ -4,7 +4,7 @@ use logs::efa_counters::Capture;
 use metric::finding::Finding;
 use std::collections::BTreeMap;
 
-pub struct Notes<'a> {
+pub(super) struct Notes<'a> {
     capture: &'a Capture,
     whole: Vec<Finding>,
     devices: BTreeMap<(&'static str, &'static str), Vec<(String, String)>>,
@@ -14,21 +14,21 @@ pub struct Notes<'a> {
 const MOST: usize = 64;
 
 impl<'a> Notes<'a> {
-    pub fn new(capture: &'a Capture) -> Notes<'a> {
+    pub(super) fn new(capture: &'a Capture) -> Notes<'a> {
         Notes { capture, whole: Vec::new(), devices: BTreeMap::new() }
     }
 
     /// A finding of the node as a whole.
-    pub fn whole(&mut self, code: &str, message: String) {
+    pub(super) fn whole(&mut self, code: &str, message: String) {
         self.whole.push(Finding::new(code, message).node(&self.capture.node).file(&self.capture.file));
     }
 
     /// A finding of one device, with what is its own of it or nothing. Those with the same code and text become one.
-    pub fn device(&mut self, code: &'static str, device: &str, text: &'static str, detail: String) {
+    pub(super) fn device(&mut self, code: &'static str, device: &str, text: &'static str, detail: String) {
         self.devices.entry((code, text)).or_default().push((device.to_owned(), detail));
     }
 
-    pub fn finish(self) -> Vec<Finding> {
+    pub(super) fn finish(self) -> Vec<Finding> {
         let mut findings = self.whole;
         for ((code, text), devices) in self.devices {
             let shown = devices.iter().take(MOST).map(|(device, detail)| match detail.as_str() {

@@ -12,7 +12,7 @@ use nsys::tables::{
 use nsys::trace::nvtx::{Domains, MARK, PUSH_POP, START_END};
 use nsys::trace::{Trace, pid_of, tid_of};
 
-pub const NVTX: ReportRecipe = ReportRecipe {
+pub(crate) const NVTX: ReportRecipe = ReportRecipe {
     name: "NVTX",
     title: "NVTX Ranges and Marks",
     about: "ranges and marks with the names of their domains; the default domain is called `Default`",
@@ -58,7 +58,7 @@ fn ranges(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
     Ok(Some(Sheet { name: NVTX.name, title: NVTX.title, columns }))
 }
 
-pub const MPI: ReportRecipe = ReportRecipe {
+pub(crate) const MPI: ReportRecipe = ReportRecipe {
     name: "MPI",
     title: "MPI Calls",
     about: "calls of MPI of all kinds",
@@ -68,7 +68,7 @@ pub const MPI: ReportRecipe = ReportRecipe {
     kind: Kind::Rows { of: |trace, _| calls(trace, &MPI_SOURCES.map(|(_, spec)| spec), &MPI) },
 };
 
-pub const UCX: ReportRecipe = ReportRecipe {
+pub(crate) const UCX: ReportRecipe = ReportRecipe {
     name: "UCX",
     title: "UCX Calls",
     about: "calls of UCX of all kinds",

@@ -7,7 +7,7 @@ use nsys::export::ExportError;
 use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, STRING_IDS, TableSpec};
 use nsys::trace::{Trace, pid_of};
 
-pub const CUDA_GPU: ReportRecipe = ReportRecipe {
+pub(crate) const CUDA_GPU: ReportRecipe = ReportRecipe {
     name: "CUDA_GPU",
     title: "CUDA on GPUs",
     about: "kernels, copies and fills",
@@ -17,7 +17,7 @@ pub const CUDA_GPU: ReportRecipe = ReportRecipe {
     kind: Kind::Rows { of: |trace, _| activity(trace, false, &CUDA_GPU) },
 };
 
-pub const CUDA_GPU_GRAPH: ReportRecipe = ReportRecipe {
+pub(crate) const CUDA_GPU_GRAPH: ReportRecipe = ReportRecipe {
     name: "CUDA_GPU_GRAPH",
     title: "CUDA on GPUs with Graphs",
     about: "kernels, copies and fills, and graphs that were traced as a whole",
@@ -74,7 +74,7 @@ fn activity(trace: &Trace, graphs: bool, recipe: &ReportRecipe) -> Result<Option
     Ok(Some(Sheet { name: recipe.name, title: recipe.title, columns: sorted.collect() }))
 }
 
-pub const CUDA_KERNEL: ReportRecipe = ReportRecipe {
+pub(crate) const CUDA_KERNEL: ReportRecipe = ReportRecipe {
     name: "CUDA_KERNEL",
     title: "CUDA Kernels",
     about: "kernels with their names",

@@ -8,7 +8,7 @@ use nsys::tables::{KERNEL, MEMCPY, MEMSET, RUNTIME, STRING_IDS, TableSpec};
 use nsys::trace::launches::{Calls, Launch};
 use nsys::trace::{Trace, pid_of, tid_of};
 
-pub const CUDA_COMBINED: ReportRecipe = ReportRecipe {
+pub(crate) const CUDA_COMBINED: ReportRecipe = ReportRecipe {
     name: "CUDA_COMBINED",
     title: "CUDA Calls with Kernels and Memory Operations",
     about: "calls of CUDA with the kernels, copies and fills that they launched; calls that launched none are left out",
@@ -27,7 +27,7 @@ pub const CUDA_COMBINED: ReportRecipe = ReportRecipe {
     },
 };
 
-pub const CUDA_COMBINED_KERNEL: ReportRecipe = ReportRecipe {
+pub(crate) const CUDA_COMBINED_KERNEL: ReportRecipe = ReportRecipe {
     name: "CUDA_COMBINED_KERNEL",
     title: "CUDA Calls with Kernels",
     about: "calls of CUDA with the kernels that they launched, and the names of both",

@@ -11,7 +11,7 @@ use nsys::trace::{Trace, pid_of, tid_of};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-pub const NCCL: ReportRecipe = ReportRecipe {
+pub(crate) const NCCL: ReportRecipe = ReportRecipe {
     name: "NCCL",
     title: "NCCL Ranges",
     about: "ranges and marks of the domain `NCCL` with their payloads, read where they are those of calls that move data",

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 const PLAIN: Quantity = Quantity::Plain;
 
-pub const NIC: ReportRecipe = ReportRecipe {
+pub(crate) const NIC: ReportRecipe = ReportRecipe {
     name: "NIC",
     title: "Samples of NICs",
     about: "what NICs carried, sample by sample",
@@ -25,7 +25,7 @@ pub const NIC: ReportRecipe = ReportRecipe {
     kind: Kind::Rows { of: |trace, _| network(trace, &NET_NIC_METRIC, &NIC) },
 };
 
-pub const IB_SWITCH: ReportRecipe = ReportRecipe {
+pub(crate) const IB_SWITCH: ReportRecipe = ReportRecipe {
     name: "IB_SWITCH",
     title: "Samples of InfiniBand Switches",
     about: "what switches carried, sample by sample",
@@ -75,7 +75,7 @@ fn network(
     Ok(Some(Sheet { name: recipe.name, title: recipe.title, columns }))
 }
 
-pub const GPU_METRICS_TABLE: ReportRecipe = ReportRecipe {
+pub(crate) const GPU_METRICS_TABLE: ReportRecipe = ReportRecipe {
     name: "GPU_METRICS",
     title: "Samples of GPUs",
     about: "metrics of GPUs: one row per moment and GPU, one column per metric",
@@ -109,7 +109,7 @@ fn gpu_metrics(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
     Ok(Some(Sheet { name: "GPU_METRICS", title: "Samples of GPUs", columns }))
 }
 
-pub const GENERIC: ReportRecipe = ReportRecipe {
+pub(crate) const GENERIC: ReportRecipe = ReportRecipe {
     name: "GENERIC",
     title: "Generic Events",
     about: "events that plugins write, such as counters of EFA: one row per value",

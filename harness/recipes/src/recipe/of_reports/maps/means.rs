@@ -12,12 +12,12 @@ pub(super) struct Mean {
 }
 
 impl Mean {
-    pub fn value(&self) -> Option<f64> {
+    pub(super) fn value(&self) -> Option<f64> {
         (self.weight > 0).then(|| self.sum / self.weight as f64)
     }
 
     /// Of bins together.
-    pub fn of_all(bins: &[Mean]) -> Mean {
+    pub(super) fn of_all(bins: &[Mean]) -> Mean {
         bins.iter().fold(Mean::default(), |all, one| Mean {
             sum: all.sum + one.sum,
             weight: all.weight + one.weight,

@@ -45,10 +45,10 @@ fn unfolded(number: u64) -> i64 {
 /// A set of moments: of each span its distance from the one before and its length, together some five bytes where
 /// kernels follow one another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PackedSpans(Packed);
+pub(super) struct PackedSpans(Packed);
 
 impl PackedSpans {
-    pub fn of(spans: &Spans) -> PackedSpans {
+    pub(super) fn of(spans: &Spans) -> PackedSpans {
         let (mut packed, mut last) = (Packed::default(), 0i64);
         for (start, end) in spans.as_slice() {
             packed.push(folded(start.wrapping_sub(last)));
@@ -60,7 +60,7 @@ impl PackedSpans {
     }
 
     /// Later by so much.
-    pub fn shifted(&self, by: i64) -> Spans {
+    pub(super) fn shifted(&self, by: i64) -> Spans {
         let (mut numbers, mut last) = (self.0.numbers(), 0i64);
         Spans::of(std::iter::from_fn(|| {
             let start = last.wrapping_add(unfolded(numbers.next()?));
@@ -71,14 +71,14 @@ impl PackedSpans {
     }
 
     #[cfg(test)]
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.0.0.len()
     }
 }
 
 /// One value, over an interval or of a moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sample {
+pub(super) struct Sample {
     pub start: i64,
     pub end: i64,
     pub value: f64,
@@ -87,14 +87,14 @@ pub struct Sample {
 /// Samples in the order of time; among those of one time in the order of their values, so that sums are the same
 /// whatever the order in which rows stand.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PackedSamples(Packed);
+pub(super) struct PackedSamples(Packed);
 
 /// Whole numbers below this are held as such, all else bit by bit.
 const WHOLE: f64 = (1u64 << 52) as f64;
 const BITS: u64 = 1;
 
 impl PackedSamples {
-    pub fn of(mut samples: Vec<Sample>) -> PackedSamples {
+    pub(super) fn of(mut samples: Vec<Sample>) -> PackedSamples {
         samples.sort_by(|a, b| (a.start, a.end).cmp(&(b.start, b.end)).then(a.value.total_cmp(&b.value)));
         let (mut packed, mut last) = (Packed::default(), 0i64);
         for Sample { start, end, value } in samples {
@@ -112,7 +112,7 @@ impl PackedSamples {
         PackedSamples(packed)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = Sample> + '_ {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Sample> + '_ {
         let (mut numbers, mut last) = (self.0.numbers(), 0i64);
         std::iter::from_fn(move || {
             let start = last.wrapping_add(unfolded(numbers.next()?));

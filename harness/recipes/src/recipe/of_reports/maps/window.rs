@@ -35,12 +35,12 @@ pub(super) struct Seen {
 
 impl Seen {
     /// Of what is known nowhere but where it was sampled.
-    pub fn sampled(shown: (i64, i64), asked: Option<(i64, i64)>) -> Seen {
+    pub(super) fn sampled(shown: (i64, i64), asked: Option<(i64, i64)>) -> Seen {
         Seen { shown, recorded: shown, asked }
     }
 
     /// What was recorded of what was asked for; the end may lie before the beginning.
-    pub fn measured(&self) -> (i64, i64) {
+    pub(super) fn measured(&self) -> (i64, i64) {
         match self.asked {
             Some((from, to)) => (self.recorded.0.max(from), self.recorded.1.min(to)),
             None => self.recorded,
@@ -72,7 +72,7 @@ pub(super) struct Window {
 
 impl Window {
     /// Over reports, of each of which what was taken tells what it saw.
-    pub fn of<T>(reports: &[Of<&T>], seen: fn(&T) -> Seen, arguments: &Arguments) -> Option<Window> {
+    pub(super) fn of<T>(reports: &[Of<&T>], seen: fn(&T) -> Seen, arguments: &Arguments) -> Option<Window> {
         let laid = reports.iter().map(|report| Laid {
             file: &report.file,
             seen: seen(report.taken),
@@ -82,7 +82,7 @@ impl Window {
     }
 
     /// Nothing where nothing is laid.
-    pub fn over(laid: &[Laid], arguments: &Arguments) -> Option<Window> {
+    pub(super) fn over(laid: &[Laid], arguments: &Arguments) -> Option<Window> {
         let mut notes = Vec::new();
         let shifts = match arguments.has(NO_SHIFT.name) {
             true => vec![0; laid.len()],
@@ -107,22 +107,22 @@ impl Window {
         Some(Window { edges: (0..=bins).map(edge).collect(), shifts, notes })
     }
 
-    pub fn bins(&self) -> usize {
+    pub(super) fn bins(&self) -> usize {
         self.edges.len() - 1
     }
 
-    pub fn bounds(&self) -> (i64, i64) {
+    pub(super) fn bounds(&self) -> (i64, i64) {
         (self.edges[0], self.edges[self.bins()])
     }
 
     /// How much of each bin lies in the set.
-    pub fn within(&self, set: &Spans) -> Vec<u64> {
+    pub(super) fn within(&self, set: &Spans) -> Vec<u64> {
         let ruler = set.ruler();
         self.edges.windows(2).map(|bin| ruler.within(bin[0], bin[1])).collect()
     }
 
     /// The bin of a moment; the end of the window belongs to the last one.
-    pub fn bin_of(&self, moment: i64) -> Option<usize> {
+    pub(super) fn bin_of(&self, moment: i64) -> Option<usize> {
         let (from, to) = self.bounds();
         let after = self.edges.partition_point(|edge| *edge <= moment);
         (from..=to).contains(&moment).then(|| (after - 1).min(self.bins() - 1))

@@ -49,7 +49,7 @@ impl Sum {
 
 impl Buckets {
     /// `64K+1M+16M`: binary units, as in nccl-tests.
-    pub fn read(text: &str) -> Result<Buckets, String> {
+    pub(super) fn read(text: &str) -> Result<Buckets, String> {
         let mut borders: Vec<(u64, String)> = Vec::new();
         for word in text.split('+') {
             let bytes =
@@ -63,11 +63,11 @@ impl Buckets {
     }
 
     /// Which class a size is in, from 0.
-    pub fn of(&self, bytes: u64) -> usize {
+    pub(super) fn of(&self, bytes: u64) -> usize {
         self.borders.partition_point(|(border, _)| *border <= bytes)
     }
 
-    pub fn name(&self, class: usize) -> String {
+    pub(super) fn name(&self, class: usize) -> String {
         let border = |at: usize| self.borders.get(at).map(|(_, shown)| shown.as_str());
         match (class.checked_sub(1).and_then(border), border(class)) {
             (None, Some(upper)) => format!("msg < {upper}"),
@@ -77,7 +77,7 @@ impl Buckets {
         }
     }
 
-    pub fn sheet(&self, recipe: &ReportRecipe, messages: &Messages) -> Sheet {
+    pub(super) fn sheet(&self, recipe: &ReportRecipe, messages: &Messages) -> Sheet {
         let mut of_keys = vec![Sum::default(); messages.keys.len()];
         for message in &messages.all {
             of_keys[message.key as usize].take(message);

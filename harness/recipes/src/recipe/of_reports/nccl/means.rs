@@ -23,7 +23,10 @@ pub(super) struct Printed {
 impl Means {
     /// `1G@53361` or `1G@53361/52998`: a size and microseconds, of all calls or out of place and in place; several with
     /// `+` between them.
-    pub fn read<'a>(given: &str, all: impl Iterator<Item = &'a printed::Printed>) -> Result<Means, String> {
+    pub(super) fn read<'a>(
+        given: &str,
+        all: impl Iterator<Item = &'a printed::Printed>,
+    ) -> Result<Means, String> {
         let mut means = Means::default();
         for word in given.split('+').filter(|_| !given.is_empty()) {
             let bad = || {
@@ -52,7 +55,7 @@ impl Means {
     }
 
     /// Of calls of this size; where these are not told apart by placement, those of both.
-    pub fn of(&self, function: Function, size: u64, placement: Option<Placement>) -> Vec<Printed> {
+    pub(super) fn of(&self, function: Function, size: u64, placement: Option<Placement>) -> Vec<Printed> {
         let suits = |of: Option<Placement>| of.is_none() || placement.is_none() || of == placement;
         let of_size = self.given.iter().filter(|(of, place, _)| *of == size && suits(*place));
         let given: Vec<Printed> =

@@ -22,7 +22,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    pub fn total_bytes(&self) -> Option<u64> {
+    pub(super) fn total_bytes(&self) -> Option<u64> {
         self.function.total_bytes(self.bytes?, self.ranks)
     }
 }
@@ -48,7 +48,7 @@ pub(super) struct Message<'a> {
 
 impl Message<'_> {
     /// The time that it took by itself.
-    pub fn ns(&self) -> Option<u64> {
+    pub(super) fn ns(&self) -> Option<u64> {
         let (start, end) = self.span.filter(|_| self.alone)?;
         Some(end.wrapping_sub(start) as u64)
     }
@@ -62,7 +62,7 @@ pub(super) struct Messages<'a> {
 
 impl Messages<'_> {
     /// Of each key which messages are of it, in their order.
-    pub fn of_keys(&self) -> OfKeys {
+    pub(super) fn of_keys(&self) -> OfKeys {
         let mut ends = vec![0u32; self.keys.len()];
         self.all.iter().for_each(|message| ends[message.key as usize] += 1);
         let mut begin = 0;
@@ -87,7 +87,7 @@ pub(super) struct OfKeys {
 }
 
 impl OfKeys {
-    pub fn get(&self, key: usize) -> &[u32] {
+    pub(super) fn get(&self, key: usize) -> &[u32] {
         let begin = key.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.numbers[begin as usize..self.ends[key] as usize]
     }

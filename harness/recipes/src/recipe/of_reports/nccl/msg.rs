@@ -11,7 +11,7 @@ use nsys::nccl::{NcclCalls, TABLES};
 use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 
-pub const NCCL_MSG: ReportRecipe = ReportRecipe {
+pub(crate) const NCCL_MSG: ReportRecipe = ReportRecipe {
     name: "nccl_msg",
     title: "NCCL Messages",
     about: "every NCCL call with its operation, bytes, communicator and kernels, and what calls of one operation, \

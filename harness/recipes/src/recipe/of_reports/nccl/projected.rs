@@ -12,7 +12,7 @@ use nsys::trace::nesting::threads;
 use nsys::trace::nvtx::Ranges;
 use nsys::trace::projection::project;
 
-pub const NCCL_GPU_PROJ_SUM: ReportRecipe = ReportRecipe {
+pub(crate) const NCCL_GPU_PROJ_SUM: ReportRecipe = ReportRecipe {
     name: "nccl_gpu_proj_sum",
     title: "NCCL GPU Projection Summary",
     about: "functions of NCCL by the time from the first to the last operation that they launched on a GPU",

@@ -13,7 +13,7 @@ use nsys::trace::nvtx::{Ranges, Style};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-pub const NCCL_SUM: ReportRecipe = ReportRecipe {
+pub(crate) const NCCL_SUM: ReportRecipe = ReportRecipe {
     name: "nccl_sum",
     title: "NCCL Summary",
     about: "functions of NCCL and the time that threads spent in them, over all ranks, by rank, and by communicator and \

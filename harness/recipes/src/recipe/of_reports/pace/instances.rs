@@ -26,7 +26,7 @@ pub(super) struct Name {
 
 impl Name {
     /// The default domain has no name, and its colon may be left out.
-    pub fn is(&self, asked: &str) -> bool {
+    pub(super) fn is(&self, asked: &str) -> bool {
         [self.shown.as_str(), self.short.as_str()].contains(&asked)
             || asked.strip_prefix(':') == Some(self.shown.as_str())
     }
@@ -50,7 +50,7 @@ pub(super) struct Instance {
 
 impl Instance {
     /// None ends before it begins, and the distance of any two 64-bit numbers fits.
-    pub fn ns(&self) -> u64 {
+    pub(super) fn ns(&self) -> u64 {
         self.end.wrapping_sub(self.start) as u64
     }
 }

@@ -40,21 +40,21 @@ pub(super) struct Series {
 }
 
 impl Series {
-    pub fn ns(&self, at: usize) -> u64 {
+    pub(super) fn ns(&self, at: usize) -> u64 {
         let (start, end) = self.spans[at];
         end.wrapping_sub(start) as u64
     }
 
-    pub fn durations(&self) -> Vec<u64> {
+    pub(super) fn durations(&self) -> Vec<u64> {
         (0..self.spans.len()).map(|at| self.ns(at)).collect()
     }
 
     /// From the end of the one before; nothing of the first, and where it does not fit.
-    pub fn distance(&self, at: usize) -> Option<i64> {
+    pub(super) fn distance(&self, at: usize) -> Option<i64> {
         self.spans[at].0.checked_sub(self.spans[at.checked_sub(1)?].1)
     }
 
-    pub fn common_start(&self, at: usize) -> Option<i64> {
+    pub(super) fn common_start(&self, at: usize) -> Option<i64> {
         self.spans[at].0.checked_add(self.shift?)
     }
 }
@@ -62,7 +62,7 @@ impl Series {
 #[cfg(test)]
 impl Taken {
     /// Whether it has the instances of a name that is there.
-    pub fn keeps(&self, asked: &str) -> bool {
+    pub(super) fn keeps(&self, asked: &str) -> bool {
         let mut of_name = self.names.iter().enumerate().filter(|(_, total)| total.name.is(asked));
         of_name.any(|(number, _)| self.kept.contains_key(&(number as u32)))
     }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 /// What one recipe took from one report. What a recipe over all reports keeps of it is of a type of its own here, and bytes
 /// where it is written.
 #[derive(Serialize, Deserialize)]
-pub enum Taken<P = together::Taken> {
+pub(super) enum Taken<P = together::Taken> {
     /// The figures of its groups; their values stand in the tallies of all reports.
     Groups {
         stats: Vec<(Vec<String>, Stats)>,
@@ -41,7 +41,7 @@ pub enum Taken<P = together::Taken> {
 }
 
 impl<P> Taken<P> {
-    pub fn rows(&self) -> u64 {
+    pub(super) fn rows(&self) -> u64 {
         match self {
             Taken::Groups { rows, .. } | Taken::Part { rows, .. } => *rows,
             Taken::Sheet(sheet) => sheet.height() as u64,
@@ -62,7 +62,7 @@ impl<P> Taken<P> {
 }
 
 #[derive(Serialize, Deserialize)]
-pub struct Report<P = together::Taken> {
+pub(super) struct Report<P = together::Taken> {
     pub rank: Option<i64>,
     pub host: Option<String>,
     pub product: Option<String>,
@@ -77,7 +77,7 @@ pub struct Report<P = together::Taken> {
 
 impl Report {
     /// One of which nothing is known but why.
-    pub fn unread(why: &str, recipes: usize) -> Report {
+    pub(super) fn unread(why: &str, recipes: usize) -> Report {
         Report {
             rank: None,
             host: None,
@@ -93,7 +93,10 @@ impl Report {
 
 impl<P> Report<P> {
     /// The same, of which each recipe's own part is made another one.
-    pub fn with_parts<Q>(self, other: impl Fn(usize, P) -> Result<Q, String>) -> Result<Report<Q>, String> {
+    pub(super) fn with_parts<Q>(
+        self,
+        other: impl Fn(usize, P) -> Result<Q, String>,
+    ) -> Result<Report<Q>, String> {
         let taken = self.taken.into_iter().enumerate().map(|(at, (taken, left_out))| {
             taken.with_part(|part| other(at, part)).map(|taken| (taken, left_out))
         });
@@ -111,16 +114,16 @@ impl<P> Report<P> {
 }
 
 /// By input of a person and words of a group. Summaries make no difference between inputs.
-pub type Tallies = BTreeMap<(usize, Vec<String>), Tally>;
+pub(super) type Tallies = BTreeMap<(usize, Vec<String>), Tally>;
 
 /// What all reports add to, while they are read.
-pub struct OfAll {
+pub(super) struct OfAll {
     pub tallies: Mutex<Tallies>,
     pub together: Mutex<together::Taken>,
 }
 
 impl OfAll {
-    pub fn begin(recipe: &ReportRecipe) -> OfAll {
+    pub(super) fn begin(recipe: &ReportRecipe) -> OfAll {
         let together = match &recipe.kind {
             Kind::Together(recipe) => recipe.begin(),
             Kind::Summary { .. } | Kind::Rows { .. } | Kind::Diff => Box::new(()),
@@ -128,7 +131,7 @@ impl OfAll {
         OfAll { tallies: Mutex::default(), together: Mutex::new(together) }
     }
 
-    pub fn end(self) -> (Tallies, together::Taken) {
+    pub(super) fn end(self) -> (Tallies, together::Taken) {
         let OfAll { tallies, together } = self;
         let tallies = tallies.into_inner().unwrap_or_else(PoisonError::into_inner);
         (tallies, together.into_inner().unwrap_or_else(PoisonError::into_inner))

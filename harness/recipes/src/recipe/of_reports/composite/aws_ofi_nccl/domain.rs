@@ -16,7 +16,7 @@ pub(super) struct Place {
 
 impl Place {
     /// `None` where the name is no domain's of the plugin. What stands in it otherwise than is known is the handle.
-    pub fn of(domain: &str) -> Option<Place> {
+    pub(super) fn of(domain: &str) -> Option<Place> {
         let rest = domain.strip_prefix(PREFIX)?;
         let (kind, what) = rest.split_once(' ').unwrap_or((rest, ""));
         let mut place = Place { kind: Some(kind.to_owned()), ..Place::default() };
@@ -34,7 +34,7 @@ impl Place {
         Some(place)
     }
 
-    pub fn kind(&self) -> &str {
+    pub(super) fn kind(&self) -> &str {
         self.kind.as_deref().unwrap_or("default")
     }
 }

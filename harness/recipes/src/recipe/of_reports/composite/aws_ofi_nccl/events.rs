@@ -22,11 +22,11 @@ pub(super) struct Event {
 }
 
 impl Event {
-    pub fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         !self.is_mark && self.end.is_none()
     }
 
-    pub fn ns(&self) -> Option<i64> {
+    pub(super) fn ns(&self) -> Option<i64> {
         self.end.and_then(|end| end.checked_sub(self.start)).filter(|ns| *ns >= 0)
     }
 }

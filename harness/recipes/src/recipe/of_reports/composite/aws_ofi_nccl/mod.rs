@@ -18,7 +18,7 @@ use nsys::tables::{NVTX_EVENTS, STRING_IDS};
 use nsys::trace::{Trace, pid_of, tid_of};
 use serde::{Deserialize, Serialize};
 
-pub const AWS_OFI_NCCL: ReportRecipe = ReportRecipe {
+pub(crate) const AWS_OFI_NCCL: ReportRecipe = ReportRecipe {
     name: "AWS_OFI_NCCL",
     title: "Requests of the AWS OFI NCCL Plugin",
     about: "sends, receives, writes and control messages of the plugin, by communicator and slot, or by device and rail; \

@@ -43,7 +43,7 @@ pub(super) const COUNTERS: [Counter; 22] = [
 ];
 
 impl Counter {
-    pub fn is_of_bytes(&self) -> bool {
+    pub(super) fn is_of_bytes(&self) -> bool {
         self.unit == BYTES
     }
 }
