@@ -90,6 +90,7 @@ mod tidy;
 mod tool_quirks;
 mod training;
 mod twice;
+mod vocabulary;
 mod window_watch;
 mod windows;
 mod words;
