@@ -1,4 +1,4 @@
-//! `harness check`: reads every TOML file that people write, offline, and tells all mistakes, impossible limits
+//! `harness check`: reads every TOML file that people write, offline, and tells all errors, impossible limits
 //! and environments that do not do what they say.
 //! Files of other kinds, such as scenarios, bring their own linters.
 
@@ -6,9 +6,9 @@ use crate::lint;
 use crate::recipe::own;
 use base::suggest::nearest;
 use config::baseline::{self, Baselines, PENDING};
+use config::diagnostic::Diagnostic;
 use config::envlint::{self, Linted, Versions};
 use config::inventory::{Instance, Instances, Inventory};
-use config::mistake::Mistake;
 use config::physics;
 use config::suite::{Suite, Workload};
 use config::toml_reader::{file, folder, line_of};
@@ -20,17 +20,17 @@ use verdict::isolate;
 pub struct CheckReport {
     /// The files that were looked at, relative to the project's folder.
     pub files: Vec<String>,
-    pub mistakes: Vec<Mistake>,
+    pub diagnostics: Vec<Diagnostic>,
     /// What is allowed, and hardly meant.
-    pub warnings: Vec<Mistake>,
+    pub warnings: Vec<Diagnostic>,
     /// What is superfluous, or not known here.
-    pub notes: Vec<Mistake>,
+    pub notes: Vec<Diagnostic>,
 }
 
-/// A folder of files of a further kind, and what tells the mistakes in one of them.
+/// A folder of files of a further kind, and what tells the errors in one of them.
 pub struct Linter {
     pub folder: &'static str,
-    pub lint: fn(text: &str, file: &str) -> Vec<Mistake>,
+    pub lint: fn(text: &str, file: &str) -> Vec<Diagnostic>,
 }
 
 pub fn check(home: &Path) -> CheckReport {
@@ -40,11 +40,11 @@ pub fn check(home: &Path) -> CheckReport {
 pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
     let mut report = CheckReport::default();
     let profiles = report.take(home, "inventory/instances");
-    let (instances, mistakes) = Instances::read(&profiles);
-    report.mistakes.extend(mistakes);
+    let (instances, diagnostics) = Instances::read(&profiles);
+    report.diagnostics.extend(diagnostics);
     for instance in instances.iter() {
         let file = format!("inventory/instances/{}.toml", instance.name);
-        report.mistakes.extend(physics::lint_instance(instance, &file));
+        report.diagnostics.extend(physics::lint_instance(instance, &file));
     }
     let mut in_use: Vec<(String, Instance)> = Vec::new();
     for (file, text) in report.take(home, "inventory") {
@@ -52,18 +52,18 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
             Ok(inventory) => {
                 in_use.push((file.clone(), inventory.instance.clone()));
                 if instances.get(&inventory.instance.name).is_none() {
-                    report.mistakes.extend(physics::lint_instance(&inventory.instance, &file));
+                    report.diagnostics.extend(physics::lint_instance(&inventory.instance, &file));
                 }
                 let versions = Versions::of_instance(&inventory.instance);
                 report.add(envlint::lint_inventory(&text, &file, &versions));
                 report.warnings.extend(envlint::lint_unset(&inventory, &text));
             }
-            Err(mistakes) => report.mistakes.extend(mistakes.0),
+            Err(diagnostics) => report.diagnostics.extend(diagnostics.0),
         }
     }
     // Suites name them: they are known before suites are read.
     report.take(home, own::FOLDER);
-    report.mistakes.extend(own::load(Some(home), None).err().unwrap_or_default());
+    report.diagnostics.extend(own::load(Some(home), None).err().unwrap_or_default());
     let mut asked: BTreeSet<String> = BTreeSet::new();
     let suites = report.take(home, "suites");
     let find = |name: &str| suites.iter().find(|(file, _)| *file == format!("suites/{name}.toml")).cloned();
@@ -74,14 +74,14 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
                 asked.extend(asks.then(|| suite.instance.clone()));
                 let instance = instances.get(&suite.instance);
                 match instance {
-                    Some(instance) => report.mistakes.extend(physics::lint(&suite, instance, None)),
+                    Some(instance) => report.diagnostics.extend(physics::lint(&suite, instance, None)),
                     None => {
-                        report.mistakes.extend(without_profile(&suite.instance, &text, &file, &instances));
+                        report.diagnostics.extend(without_profile(&suite.instance, &text, &file, &instances));
                     }
                 }
                 let told = config::suite::window_lint::lint(&suite);
-                report.mistakes.extend(told.mistakes);
-                report.mistakes.extend(isolate::round::lint(&suite));
+                report.diagnostics.extend(told.diagnostics);
+                report.diagnostics.extend(isolate::round::lint(&suite));
                 report.warnings.extend(told.warnings);
                 let versions = instance.map(Versions::of_instance).unwrap_or_default();
                 report.add(envlint::lint_suite(&text, &file, &versions));
@@ -89,7 +89,7 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
                 report.files.extend(scripts.iter().map(|script| script.name.clone()));
                 report.add(lint::scripts(&scripts));
             }
-            Err(mistakes) => report.mistakes.extend(mistakes.0),
+            Err(diagnostics) => report.diagnostics.extend(diagnostics.0),
         }
     }
     let baselines = report.take(home, "baselines");
@@ -98,25 +98,25 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
         let has_none = !baselines.iter().any(|(file, _)| *file == format!("baselines/{name}.toml"));
         if has_none && asked.iter().any(|suite| instance.fits(suite)) {
             let message = format!("suites hold its numbers against baselines, and it has none: `{name}`");
-            let mistake = Mistake::of_file(&file, message);
+            let diagnostic = Diagnostic::of_file(&file, message);
             let try_this = format!(
                 "propose some from runs: `harness baseline propose`, or write `baselines/{name}.toml`"
             );
-            report.warnings.push(mistake.suggest(try_this));
+            report.warnings.push(diagnostic.suggest(try_this));
         }
     }
     for (file, text) in baselines {
         match Baselines::read(&text, &file) {
-            Ok(baselines) => report.mistakes.extend(check_baselines(&baselines, &text, &instances)),
-            Err(mistakes) => report.mistakes.extend(mistakes.0),
+            Ok(baselines) => report.diagnostics.extend(check_baselines(&baselines, &text, &instances)),
+            Err(diagnostics) => report.diagnostics.extend(diagnostics.0),
         }
     }
     for linter in linters {
         for (file, text) in report.take(home, linter.folder) {
-            report.mistakes.extend((linter.lint)(&text, &file));
+            report.diagnostics.extend((linter.lint)(&text, &file));
         }
     }
-    for told in [&mut report.mistakes, &mut report.warnings, &mut report.notes] {
+    for told in [&mut report.diagnostics, &mut report.warnings, &mut report.notes] {
         told.sort();
         told.dedup();
     }
@@ -147,46 +147,46 @@ fn scripts(home: &Path, suite: &Suite) -> Vec<lint::Source> {
 
 impl CheckReport {
     fn add(&mut self, linted: Linted) {
-        self.mistakes.extend(linted.mistakes);
+        self.diagnostics.extend(linted.diagnostics);
         self.warnings.extend(linted.warnings);
         self.notes.extend(linted.notes);
     }
 
     fn take(&mut self, home: &Path, folder: &str) -> Vec<(String, String)> {
-        let (texts, mistakes) = folder::texts(home, folder);
+        let (texts, diagnostics) = folder::texts(home, folder);
         self.files.extend(texts.iter().map(|(file, _)| file.clone()));
-        self.mistakes.extend(mistakes);
+        self.diagnostics.extend(diagnostics);
         texts
     }
 }
 
-fn without_profile(name: &str, text: &str, file: &str, instances: &Instances) -> Option<Mistake> {
+fn without_profile(name: &str, text: &str, file: &str, instances: &Instances) -> Option<Diagnostic> {
     if instances.is_broken(name) {
         return None;
     }
     let message =
         format!("an instance without a profile in `inventory/instances`: `{}`", name.escape_debug());
-    let mistake = Mistake::at(file, line_of(text, "instance"), 1, message);
+    let diagnostic = Diagnostic::at(file, line_of(text, "instance"), 1, message);
     Some(match nearest(name, instances.names()) {
-        Some(near) => mistake.suggest(format!("did you mean `{near}`?")),
-        None => mistake,
+        Some(near) => diagnostic.suggest(format!("did you mean `{near}`?")),
+        None => diagnostic,
     })
 }
 
-fn check_baselines(baselines: &Baselines, text: &str, instances: &Instances) -> Vec<Mistake> {
+fn check_baselines(baselines: &Baselines, text: &str, instances: &Instances) -> Vec<Diagnostic> {
     let (file, name) = (&baselines.file, &baselines.instance);
-    let mut mistakes = Vec::new();
-    mistakes.extend(baseline::lint::lint(baselines));
+    let mut diagnostics = Vec::new();
+    diagnostics.extend(baseline::lint::lint(baselines));
     if !file.ends_with(&format!("/{name}.toml")) && !file.ends_with(&format!("/{name}{PENDING}")) {
         let message =
             format!("baselines are looked up by the file's name, which must be the instance's: `{name}`");
-        mistakes.push(Mistake::at(file, line_of(text, "instance"), 1, message));
+        diagnostics.push(Diagnostic::at(file, line_of(text, "instance"), 1, message));
     }
     match instances.get(name) {
-        Some(instance) => mistakes.extend(physics::lint_baselines(baselines, instance)),
-        None => mistakes.extend(without_profile(name, text, file, instances)),
+        Some(instance) => diagnostics.extend(physics::lint_baselines(baselines, instance)),
+        None => diagnostics.extend(without_profile(name, text, file, instances)),
     }
-    mistakes
+    diagnostics
 }
 
 #[cfg(test)]
@@ -203,8 +203,8 @@ mod file_tests {
         let home = folder.path().to_owned();
         let (tell, told) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
-            let (_, mistakes) = folder::texts(&home, "suites");
-            let _ = tell.send(mistakes.iter().map(|mistake| mistake.message.clone()).collect());
+            let (_, diagnostics) = folder::texts(&home, "suites");
+            let _ = tell.send(diagnostics.iter().map(|diagnostic| diagnostic.message.clone()).collect());
         });
         told.recv_timeout(Duration::from_secs(5)).ok()
     }
@@ -240,7 +240,7 @@ mod file_tests {
     fn every_file_that_ships_is_good() {
         let report = check(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")));
         assert!(report.files.iter().any(|file| file == "baselines/p5.toml"), "{:?}", report.files);
-        let told: Vec<String> = report.mistakes.iter().map(ToString::to_string).collect();
+        let told: Vec<String> = report.diagnostics.iter().map(ToString::to_string).collect();
         assert_eq!(told, [] as [&str; 0]);
     }
 }

@@ -168,8 +168,8 @@ fn instance(bytes: &[u8]) -> Read {
     let others = folder("inventory/instances").into_iter().map(|(name, bytes)| {
         (format!("inventory/instances/{name}"), String::from_utf8_lossy(&bytes).into_owned())
     });
-    let (read, mistakes) = Instances::read(&std::iter::once(file).chain(others).collect::<Vec<_>>());
-    if mistakes.is_empty() { clean(&read) } else { Read::Refused }
+    let (read, diagnostics) = Instances::read(&std::iter::once(file).chain(others).collect::<Vec<_>>());
+    if diagnostics.is_empty() { clean(&read) } else { Read::Refused }
 }
 
 fn baseline(bytes: &[u8]) -> Read {

@@ -323,7 +323,7 @@ fn names_that_are_markup_are_words_to_a_browser() {
         browser.text("document.querySelector('#table-1 th button').firstChild.data"),
         made::HOSTILE[1]
     );
-    // Were one let in by mistake, the policy would not let it run.
+    // Were one let in by error, the policy would not let it run.
     browser.eval("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"document.title = `owned`\">'), true");
     browser.eval("new Promise((done) => setTimeout(() => done(true), 100))");
     assert_eq!(browser.text("document.title"), made::HOSTILE[0]);

@@ -29,7 +29,7 @@ fn id(project: &Project) -> String {
 fn read(project: &Project, file: &str) -> Baselines {
     let text =
         fs::read_to_string(project.path().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
-    Baselines::read(&text, file).map_err(|mistakes| mistakes.to_string()).expect("good")
+    Baselines::read(&text, file).map_err(|diagnostics| diagnostics.to_string()).expect("good")
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn simulated_numbers_are_never_accepted_for_a_real_instance() {
 
 /// What others shipped, each row in the words of this project's files.
 #[test]
-fn the_lint_flags_every_mistake_that_others_have_shipped() {
+fn the_lint_flags_every_diagnostic_that_others_have_shipped() {
     let project = Project::new();
     let clean = project.harness(&["baseline", "lint"]);
     assert_eq!(clean.code, Some(0), "every sound published row passes: {}", clean.all());
@@ -287,8 +287,8 @@ fn the_lint_flags_every_mistake_that_others_have_shipped() {
     project.write("baselines/p5.toml", &text);
     let told = project.harness(&["baseline", "lint"]);
     assert_eq!(told.code, Some(2), "{}", told.all());
-    for (_, mistake) in rows {
-        assert!(told.stdout.contains(mistake), "{mistake}\n{}", told.all());
+    for (_, diagnostic) in rows {
+        assert!(told.stdout.contains(diagnostic), "{diagnostic}\n{}", told.all());
     }
     // The gate on the average of a sweep: a bandwidth without its size.
     project.write(

@@ -60,7 +60,7 @@ fn a_dry_run_prints_scripts_and_launches_nothing() {
 }
 
 #[test]
-fn mistakes_in_arguments_exit_2_and_suggest_the_nearest_right_one() {
+fn diagnostics_in_arguments_exit_2_and_suggest_the_nearest_right_one() {
     let project = Project::new();
     for (args, told) in [
         (&["--siute", "nccl-p5"][..], "--suite"),

@@ -96,7 +96,7 @@ fn what_was_not_measured_begins_its_evidence_with_the_cause() {
 }
 
 #[test]
-fn a_mistake_in_a_fault_is_usage_and_launches_nothing() {
+fn a_diagnostic_in_a_fault_is_usage_and_launches_nothing() {
     let project = Project::new();
     for (fault, told) in [
         ("p5-002:hnag", "did you mean `hang`"),

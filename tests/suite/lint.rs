@@ -1,4 +1,4 @@
-//! `harness lint` over the files of `tests/lint`: those that show each mistake, and those that show none.
+//! `harness lint` over the files of `tests/lint`: those that show each error, and those that show none.
 
 use crate::project::{Project, root};
 
@@ -23,7 +23,7 @@ fn lint(kind: &str, files: &[String]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn every_mistake_of_the_bad_files_is_told_with_its_place_and_what_to_write() {
+fn every_diagnostic_of_the_bad_files_is_told_with_its_place_and_what_to_write() {
     let (code, told) = lint("script", &files("bad", &SCRIPTS));
     assert_eq!(code, Some(1));
     insta::assert_snapshot!("bad_scripts", told);
@@ -35,9 +35,9 @@ fn every_mistake_of_the_bad_files_is_told_with_its_place_and_what_to_write() {
 #[test]
 fn the_clean_files_have_nothing_told_of_them() {
     let (code, told) = lint("script", &files("clean", &SCRIPTS));
-    assert_eq!((code, told.as_str()), (Some(0), "2 files: 0 mistakes, 0 warnings, 0 notes\n"));
+    assert_eq!((code, told.as_str()), (Some(0), "2 files: 0 errors, 0 warnings, 0 notes\n"));
     let (code, told) = lint("function-trace", &files("clean", &[".json"]));
-    assert_eq!((code, told.as_str()), (Some(0), "1 file: 0 mistakes, 0 warnings, 0 notes\n"));
+    assert_eq!((code, told.as_str()), (Some(0), "1 file: 0 errors, 0 warnings, 0 notes\n"));
 }
 
 #[test]

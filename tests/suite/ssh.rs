@@ -146,7 +146,7 @@ fn without_mpirun_a_node_drives_its_gpus_alone_and_several_nodes_are_refused() {
 }
 
 #[test]
-fn what_ssh_cannot_do_is_a_mistake_of_the_plan() {
+fn what_ssh_cannot_do_is_a_diagnostic_of_the_plan() {
     let project = Project::new();
     project.write(
         "suites/tasks.toml",

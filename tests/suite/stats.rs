@@ -95,7 +95,7 @@ fn an_export_that_was_cut_off_is_an_error_and_never_a_table_of_what_is_left() {
 }
 
 #[test]
-fn mistakes_are_told_all_at_once_with_the_nearest_right_word() {
+fn diagnostics_are_told_all_at_once_with_the_nearest_right_word() {
     let place = place();
     for (args, told) in [
         (&["-r", "cuda_api_smu", "a.sqlite"][..], "did you mean `cuda_api_sum`?"),

@@ -265,7 +265,7 @@ fn the_shape_of_a_sweep_is_judged_without_a_baseline() {
 }
 
 #[test]
-fn mistakes_in_these_keys_are_told_with_what_to_write() {
+fn diagnostics_in_these_keys_are_told_with_what_to_write() {
     let project = Project::new();
     for (more, asserts, told) in [
         ("repeats = 0", "", "repeats"),

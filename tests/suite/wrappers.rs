@@ -31,14 +31,15 @@ fn planned(version: &str, workload: &str, profile: &str) -> Result<Vec<String>, 
          workload = {workload}\nrecipes = [\"cuda_gpu_kern_sum\"]\n[case.profile]\n{profile}\n\
          [[case.assert]]\nmetric = \"kernel.class_share\"\nclass = \"nccl\"\nat_least = \"50 %\"\n"
     );
-    let suite = Suite::read(&suite, "suites/way.toml").map_err(|mistakes| mistakes.to_string())?;
+    let suite = Suite::read(&suite, "suites/way.toml").map_err(|diagnostics| diagnostics.to_string())?;
     let inventory = format!(
         "kind = \"real\"\ninstance = \"p5\"\nnodes = \"p5-[1-2]\"\nnsys_version = \"{version}\"\n\
          [reach]\nvia = \"slurm\"\n[paths]\nshared = \"/fsx/harness\"\nnsys = \"/fsx/nsight-efa/target-linux-x64/nsys\"\n"
     );
-    let instances = Instances::load(&crate::project::root()).map_err(|mistakes| mistakes.to_string())?;
+    let instances =
+        Instances::load(&crate::project::root()).map_err(|diagnostics| diagnostics.to_string())?;
     let inventory = Inventory::read(&inventory, "inventory/way.toml", &instances)
-        .map_err(|mistakes| mistakes.to_string())?;
+        .map_err(|diagnostics| diagnostics.to_string())?;
     let request = Request {
         run_id: "RUN".into(),
         seed: 1,
@@ -52,7 +53,7 @@ fn planned(version: &str, workload: &str, profile: &str) -> Result<Vec<String>, 
         sources: Vec::new(),
         sets: std::collections::BTreeMap::new(),
     };
-    let plan = plan(&[suite], &inventory, None, request).map_err(|mistakes| mistakes.join("\n"))?;
+    let plan = plan(&[suite], &inventory, None, request).map_err(|diagnostics| diagnostics.join("\n"))?;
     let text = plan.cases[0].jobs[0].files[0].text.clone().expect("a script");
     let line = text.lines().find(|line| line.contains("profile.sh")).expect("a wrapped run").to_owned();
     let script = read(&text).expect("the script is read back");
@@ -234,7 +235,7 @@ fn ranks_that_the_job_does_not_have_are_refused() {
 }
 
 #[test]
-fn mistakes_in_a_profile_are_told_with_their_place_and_what_is_right() {
+fn diagnostics_in_a_profile_are_told_with_their_place_and_what_is_right() {
     for (profile, told) in [
         ("ranks = \"al\"", "did you mean `all`"),
         ("ranks = []", "no rank is profiled"),

@@ -315,8 +315,8 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_in_a_set_says_what_and_where() {
-        let mistakes = [
+    fn a_diagnostic_in_a_set_says_what_and_where() {
+        let diagnostics = [
             ("", "empty"),
             ("a,,b", "nothing between commas at 3"),
             ("a,", "nothing between commas at 3"),
@@ -338,7 +338,7 @@ mod tests {
             ("a;b", "letters, digits"),
             ("\u{1b}[1]", "letters, digits"),
         ];
-        for (text, told) in mistakes {
+        for (text, told) in diagnostics {
             let message = expand(text).expect_err(text);
             assert!(message.contains(told), "{text}: {message}");
         }

@@ -2,10 +2,10 @@
 
 pub mod baseline;
 pub mod bounds;
+pub mod diagnostic;
 pub mod envlint;
 pub mod facts;
 pub mod inventory;
-pub mod mistake;
 pub mod physics;
 pub mod suite;
 pub mod toml_reader;

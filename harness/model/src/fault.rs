@@ -426,8 +426,8 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_told_with_the_form_that_is_right() {
-        let mistakes = [
+    fn a_diagnostic_is_told_with_the_form_that_is_right() {
+        let diagnostics = [
             ("hang", "NODE:FAULT"),
             (":hang", "needs a node"),
             ("p5-002:hnag", "did you mean `hang`"),
@@ -446,7 +446,7 @@ mod tests {
             ("p5-002:clock-offset=inf", "an hour at most"),
             ("p5-002:clock-drift=0", "not by 0"),
         ];
-        for (text, told) in mistakes {
+        for (text, told) in diagnostics {
             let message = NodeFault::parse(text).expect_err(text);
             assert!(message.contains(told), "{text}: {message}");
         }

@@ -36,7 +36,7 @@ source = "y"
 "#;
 
 fn read(text: &str) -> Baselines {
-    Baselines::read(text, "baselines/p5.toml").map_err(|mistakes| mistakes.to_string()).expect("good")
+    Baselines::read(text, "baselines/p5.toml").map_err(|diagnostics| diagnostics.to_string()).expect("good")
 }
 
 fn key(size: u64, nodes: u32) -> BaselineKey {

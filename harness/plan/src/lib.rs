@@ -63,10 +63,10 @@ pub fn plan(
     baselines: Option<&Baselines>,
     request: Request,
 ) -> Result<Plan, Vec<String>> {
-    let mut mistakes = Vec::new();
+    let mut diagnostics = Vec::new();
     let launcher = match &inventory.reach {
         ReachBy::Slurm(slurm) if slurm.login.is_some() && inventory.kind == Kind::Pretend => {
-            mistakes
+            diagnostics
                 .push(format!("{}: a pretend cluster has no login host: leave `login` out", inventory.file));
             Launcher::Slurm
         }
@@ -75,22 +75,22 @@ pub fn plan(
         ReachBy::Ssh(_) => Launcher::Ssh,
     };
     if launcher == Launcher::Local && inventory.kind == Kind::Pretend {
-        mistakes.push(format!(
+        diagnostics.push(format!(
             "{}: a pretend cluster is reached by `via = \"slurm\"` or `via = \"ssh\"`",
             inventory.file
         ));
     }
     if request.nodes.is_empty() {
-        mistakes.push("no node is selected".to_owned());
+        diagnostics.push("no node is selected".to_owned());
     }
     if inventory.kind == Kind::Real && !request.sim_faults.is_empty() {
-        mistakes.push(format!(
+        diagnostics.push(format!(
             "--sim-fault: faults exist on a pretend cluster only, and this is a real one: {}",
             inventory.name
         ));
     }
     if baselines.is_some_and(|baselines| baselines.simulated) && inventory.kind == Kind::Real {
-        mistakes.push(format!(
+        diagnostics.push(format!(
             "{}: baselines of a pretend instance cannot judge a real inventory",
             inventory.name
         ));
@@ -103,16 +103,16 @@ pub fn plan(
             match planned_case(&context, suite, case) {
                 Ok(planned) => cases.push(planned),
                 Err(why) => {
-                    mistakes.push(format!("{}:{}: case `{}`: {why}", suite.file, case.line, case.name))
+                    diagnostics.push(format!("{}:{}: case `{}`: {why}", suite.file, case.line, case.name))
                 }
             }
         }
     }
-    mistakes.extend(duplicates(&cases));
+    diagnostics.extend(duplicates(&cases));
     baseline::widen(&mut cases, baselines);
     spread::widen(&mut cases);
-    if !mistakes.is_empty() {
-        return Err(mistakes);
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
     }
     let instance = &inventory.instance;
     Ok(Plan {
@@ -308,21 +308,21 @@ fn facts(context: &Context, case: &Case) -> WorkloadFacts {
 /// Names must be unique, or JUnit readers keep only the first of each.
 fn duplicates(cases: &[PlannedCase]) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let mut mistakes = Vec::new();
+    let mut diagnostics = Vec::new();
     let mut folders = BTreeSet::new();
     for case in cases.iter().filter(|case| !folders.insert(case.name.as_str())) {
         // A case's files lie in a folder of its name.
-        mistakes.push(format!(
+        diagnostics.push(format!(
             "two suites have a case of this name, run them one after the other: {}",
             case.name
         ));
     }
     for assertion in cases.iter().flat_map(|case| &case.assertions) {
         if !seen.insert(assertion.name.as_str()) {
-            mistakes
+            diagnostics
                 .push(format!("two assertions have one name; give one of them a `name`: {}", assertion.name));
         }
     }
-    mistakes.truncate(10);
-    mistakes
+    diagnostics.truncate(10);
+    diagnostics
 }

@@ -22,7 +22,7 @@ pub fn apply_settings<'a>(
     suites: &mut [Suite],
     settings: impl IntoIterator<Item = (&'a String, &'a String)>,
 ) -> Result<(), Vec<String>> {
-    let mut mistakes = Vec::new();
+    let mut diagnostics = Vec::new();
     for (key, value) in settings {
         let (case, name) = match key.rsplit_once('.') {
             Some((case, name)) => (Some(case), name),
@@ -31,7 +31,7 @@ pub fn apply_settings<'a>(
         if !SETTINGS.iter().any(|setting| setting.key == name) {
             let near = suggest::nearest(name, SETTINGS.iter().map(|setting| setting.key));
             let keys = SETTINGS.iter().map(|setting| setting.key).collect::<Vec<_>>().join(", ");
-            mistakes.push(match near {
+            diagnostics.push(match near {
                 Some(near) => format!("--set: unknown key, did you mean `{near}`: `{key}`"),
                 None => format!("--set: unknown key, there are {keys}: `{key}`"),
             });
@@ -44,7 +44,7 @@ pub fn apply_settings<'a>(
         {
             let near = suggest::nearest(case, names.iter().map(String::as_str));
             let hint = near.map(|near| format!(", did you mean `{near}`")).unwrap_or_default();
-            mistakes.push(format!("--set: no such case{hint}: `{case}`"));
+            diagnostics.push(format!("--set: no such case{hint}: `{case}`"));
             continue;
         }
         let mut touched = false;
@@ -53,17 +53,17 @@ pub fn apply_settings<'a>(
                 match set(planned, name, value) {
                     Ok(applies) => touched |= applies,
                     Err(why) => {
-                        mistakes.push(format!("--set {key}={value}: {why}"));
+                        diagnostics.push(format!("--set {key}={value}: {why}"));
                         break;
                     }
                 }
             }
         }
-        if !touched && mistakes.is_empty() {
-            mistakes.push(format!("--set {key}: no case has such a value"));
+        if !touched && diagnostics.is_empty() {
+            diagnostics.push(format!("--set {key}: no case has such a value"));
         }
     }
-    if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
+    if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics) }
 }
 
 /// Whether the key means anything for the case.

@@ -1,7 +1,7 @@
 //! The wall clock of a node, against the time that all nodes live in: a little off and a little fast or slow, as clocks
 //! are that a daemon keeps, and more where a fault says so. Who stamps what with it is decided in `counters` and `nsys`.
 
-use super::ailments::Ailments;
+use super::active_faults::ActiveFaults;
 use super::cluster::Cluster;
 use super::noise;
 
@@ -22,12 +22,12 @@ const DRIFT_PPM: f64 = 3.0;
 impl HostClock {
     pub(crate) fn of(
         cluster: &Cluster,
-        ailments: &Ailments,
+        active_faults: &ActiveFaults,
         (node, name): (usize, &str),
         since_ns: i64,
     ) -> HostClock {
         let mut noise = noise::stream(cluster.seed, &["clock", name]);
-        let (ms, ppm) = ailments.clock(node);
+        let (ms, ppm) = active_faults.clock(node);
         let ahead_ms = noise.between(-OFF_MS, OFF_MS) + ms;
         let drift_ppm = noise.between(-DRIFT_PPM, DRIFT_PPM) + ppm;
         HostClock { ahead_ns: ahead_ms * 1e6, drift: drift_ppm * 1e-6, since_ns }

@@ -1,5 +1,5 @@
 //! The hardware that is pretended: nodes with their GPUs and NICs, taken from the inventory, and what ails them.
-//! What an ailment does to a job is decided in `course`.
+//! What an active fault does to a job is decided in `course`.
 
 use super::model::Model;
 use super::traffic;

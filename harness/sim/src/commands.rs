@@ -1,14 +1,14 @@
 //! The short list of programs, beside nccl-tests and the training program (`training`), that a job of the pretend cluster can run: `true`, `false`, `sleep`,
 //! `hostname` and `echo`. Anything else is a loud error.
 
-use super::ailments::Ailments;
+use super::active_faults::ActiveFaults;
 use super::course::Spread;
 use super::work::Work;
 use job::script::Run;
 
 /// What the program does, and its name where this world does not have it.
 pub(crate) fn run(
-    ailments: &Ailments,
+    active_faults: &ActiveFaults,
     nodes: &[String],
     spread: Spread,
     run: &Run,
@@ -16,7 +16,7 @@ pub(crate) fn run(
     let program = run.argv.first().map(String::as_str).unwrap_or_default();
     let arguments = run.argv.get(1..).unwrap_or_default();
     // Where a node's ranks do not find the others, Slurm starts fewer tasks than were asked for.
-    let lost = ailments.wrong_ranks();
+    let lost = active_faults.wrong_ranks();
     let each = |line: &dyn Fn(&str) -> String| -> Vec<String> {
         let of_node = |(at, node): (usize, &String)| match nodes.len() > 1 && lost == Some(at) {
             true => String::new(),

@@ -28,9 +28,9 @@ pub fn capture(cluster: &Cluster, epoch_s: f64, over: &Over, node: usize) -> Opt
     // Between a day and a month.
     let boot_cs = 8_640_000 + host % 250_000_000;
     let uptime_cs = |at_s: f64| boot_cs + ((over.start_s + at_s) * 100.0) as u64;
-    let jump_s = if course.ailments.clock_jumps(node) { 3600.0 } else { 0.0 };
+    let jump_s = if course.active_faults.clock_jumps(node) { 3600.0 } else { 0.0 };
     let true_ns = |at_s: f64| ((epoch_s + over.start_s + at_s) * 1e9) as i64;
-    let own = HostClock::of(cluster, &course.ailments, (node, name), true_ns(0.0));
+    let own = HostClock::of(cluster, &course.active_faults, (node, name), true_ns(0.0));
     let clock = |at_s: f64, ahead_s: f64| Clock {
         wall_us: (own.shows(true_ns(at_s + ahead_s)) / 1000) as u64,
         uptime_cs: uptime_cs(at_s),
@@ -95,7 +95,7 @@ impl Plan {
         // Asked by a signal: by an interruption, or by whoever ended the job.
         let signal_s = over.interrupted_s.unwrap_or(over.run_s).min(over.run_s);
         let by_itself = matches!(over.how, How::Exit(_)) && over.interrupted_s.is_none();
-        let lost = over.how == How::NodeFail && course.ailments.ending.is_some_and(|(_, at)| at == node);
+        let lost = over.how == How::NodeFail && course.active_faults.ending.is_some_and(|(_, at)| at == node);
         let limit_s = begin_s + sampler.limit_s as f64;
         let stop_s = match (by_itself, course.stop_s()) {
             (true, Some(stop_s)) => stop_s.min(limit_s),
@@ -131,9 +131,9 @@ const _: () = assert!(STOP_AFTER_S > 0.5);
 
 /// The NICs that the node lists, as a shell sorts names.
 fn listed(cluster: &Cluster, over: &Over, node: usize) -> Vec<usize> {
-    let ailments = &over.course.ailments;
+    let active_faults = &over.course.active_faults;
     let mut listed: Vec<usize> =
-        (0..cluster.nics.len()).filter(|nic| !ailments.nic_is_missing(node, *nic)).collect();
+        (0..cluster.nics.len()).filter(|nic| !active_faults.nic_is_missing(node, *nic)).collect();
     listed.sort_by_key(|nic| cluster.nics.get(*nic));
     listed
 }
@@ -180,7 +180,7 @@ fn lifetime(cluster: &Cluster, node: &str, nic: usize, grown: u64) -> Moved {
 
 fn cluster_nic_is_dead(over: &Over, node: &str, nic: usize) -> bool {
     let at = over.course.nodes.iter().position(|name| name == node);
-    at.is_some_and(|at| over.course.ailments.nic_left(at, nic).is_none())
+    at.is_some_and(|at| over.course.active_faults.nic_left(at, nic).is_none())
 }
 
 /// Every counter of a device that has not moved anything in a job yet, in the sampler's order.

@@ -1,7 +1,7 @@
 //! What becomes of a job if nobody ends it: its workload, when that begins and ends, and the job's end by itself.
 //! Who ends jobs from outside, and when, is Slurm's business (`slurm`).
 
-use super::ailments::{Ailments, Ending};
+use super::active_faults::{ActiveFaults, Ending};
 use super::broken_start::BrokenStart;
 use super::cluster::Cluster;
 use super::commands::exits;
@@ -38,7 +38,7 @@ pub struct Course {
     pub training: Option<Training>,
     /// The profiler around the ranks.
     pub profile: Option<Profile>,
-    pub ailments: Ailments,
+    pub active_faults: ActiveFaults,
     /// Seconds from the job's start to the workload's first byte.
     pub work_from_s: f64,
     /// To its last byte, or to the moment that its fault comes about.
@@ -93,7 +93,7 @@ const NO_OVERLAP: &str = "srun: unrecognized option '--overlap'\nTry \"srun --he
 
 pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Course {
     let nodes = script.nodes.clone();
-    let ailments = Ailments::of(cluster, case, job, &nodes);
+    let active_faults = ActiveFaults::of(cluster, case, job, &nodes);
     let mut noise = noise_of(cluster, case, job, "work");
     let mut sampler = None;
     let (mut sampler_log, mut waited_s) = (String::new(), 0.0);
@@ -126,7 +126,7 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
                 let split_mask = mask.and_then(|mask| hexadecimal(mask));
                 hangs = is_nccl_tests(&run.argv) && environment::mpi_hangs(cluster, &exported, &nodes, run);
                 let no_mpirun = environment::mpirun_missing(cluster, spread, run);
-                match training::read(cluster, &ailments, nodes.len() as u32, run) {
+                match training::read(cluster, &active_faults, nodes.len() as u32, run) {
                     Some(Ok(read)) => {
                         let draws = |what| noise_of(cluster, case, job, what);
                         work = read.work(&nodes, draws(training::DRAWS), draws(training::COURSE));
@@ -154,7 +154,7 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
                     }
                     None => {
                         (work, unknown_program) =
-                            ranks(cluster, &ailments, &nodes, spread, run, split_mask, &mut noise);
+                            ranks(cluster, &active_faults, &nodes, spread, run, split_mask, &mut noise);
                     }
                 }
                 if matches!(work, Work::Tables(_)) || trained.is_some() {
@@ -168,20 +168,23 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
             }
             Step::Gpus(gpus) => {
                 exported = environment::in_container(cluster, exported, gpus.container.as_ref());
-                (work, unknown_program) = each_gpu(cluster, &ailments, &nodes, gpus, case, job);
+                (work, unknown_program) = each_gpu(cluster, &active_faults, &nodes, gpus, case, job);
                 launch_s = 8.0;
             }
             Step::Flows(flows) => {
-                work = Work::Flows(work::flows(cluster, &ailments, flows, &nodes, &mut noise), flows.clone());
+                work = Work::Flows(
+                    work::flows(cluster, &active_faults, flows, &nodes, &mut noise),
+                    flows.clone(),
+                );
                 launch_s = 6.0;
             }
         }
     }
     let debug = Wanted::of(&exported);
     let sendrecv = exported.get("OFI_NCCL_PROTOCOL").is_some_and(|protocol| protocol == "SENDRECV");
-    let mut ailments = ailments;
+    let mut active_faults = active_faults;
     if hangs {
-        ailments.ending.get_or_insert((Ending::Hang, 0));
+        active_faults.ending.get_or_insert((Ending::Hang, 0));
     }
     let broken_start = BrokenStart::of(cluster, &work);
     if let Some(broken) = broken_start {
@@ -202,7 +205,7 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
         work,
         training: trained,
         profile,
-        ailments,
+        active_faults,
         work_from_s,
         work_to_s: work_from_s + seconds,
         ends_s: None,
@@ -217,7 +220,7 @@ pub fn course(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Cour
 impl Course {
     fn decide_end(&mut self, cluster: &Cluster, seconds: f64, noise: &mut Noise) {
         let fails_at = self.work_from_s + seconds * noise.between(0.35, 0.65);
-        let (at, end) = match self.ailments.ending {
+        let (at, end) = match self.active_faults.ending {
             None | Some((Ending::QueueStuck, _)) => {
                 (self.work_to_s, Own::Exit(own_code(cluster, &self.work)))
             }
@@ -229,7 +232,7 @@ impl Course {
             Some((Ending::DiskFull, _)) => (fails_at, Own::Exit(1)),
         };
         (self.work_to_s, self.end) = (at, end);
-        self.ends_s = match self.ailments.ending {
+        self.ends_s = match self.active_faults.ending {
             Some((Ending::Hang, _)) => None,
             // Ranks of a training give up in the end; others wait for ever.
             Some((Ending::Desync, _)) => {
@@ -245,7 +248,7 @@ impl Course {
     /// The moment at which the batch script tells the sampler to stop; nothing where it does not come to that.
     pub fn stop_s(&self) -> Option<f64> {
         match (self.end, self.ends_s) {
-            (Own::Exit(_), Some(ends_s)) => match self.ailments.ending {
+            (Own::Exit(_), Some(ends_s)) => match self.active_faults.ending {
                 Some((Ending::Desync, _)) => Some(ends_s - CLOSING_S),
                 _ => Some(self.work_to_s + STOP_AFTER_S),
             },
@@ -279,7 +282,7 @@ pub const MARK_S: f64 = 2.0;
 
 fn ranks(
     cluster: &Cluster,
-    ailments: &Ailments,
+    active_faults: &ActiveFaults,
     nodes: &[String],
     spread: Spread,
     run: &Run,
@@ -287,7 +290,7 @@ fn ranks(
     noise: &mut Noise,
 ) -> (Work, Option<String>) {
     let Some(op) = run.argv.first().and_then(|program| op_of(program)) else {
-        return commands::run(ailments, nodes, spread, run);
+        return commands::run(active_faults, nodes, spread, run);
     };
     let options = match Options::read(op, run.argv.get(1..).unwrap_or_default()) {
         Ok(options) => options,
@@ -301,9 +304,9 @@ fn ranks(
     let all = 0..nodes.len();
     let mut world = |of_job: std::ops::Range<usize>, first: u32, group: Group| {
         let world = World { nodes: of_job, gpu: None, group, first, per_node };
-        let mut table = work::table(cluster, ailments, &options, world, nodes, noise);
+        let mut table = work::table(cluster, active_faults, &options, world, nodes, noise);
         if run.profile.is_some() {
-            table.slow_down(ailments.left_by_profiler());
+            table.slow_down(active_faults.left_by_profiler());
         }
         table
     };
@@ -314,7 +317,7 @@ fn ranks(
         let one = |(node, task)| world(node..node + 1, task * options.gpus, single(options.gpus));
         return (Work::Tables(each.map(one).collect()), None);
     }
-    if ailments.wrong_ranks().is_some() {
+    if active_faults.wrong_ranks().is_some() {
         let half = (per_node / 2).max(1);
         let tables = match nodes.len() {
             1 => (0..2).map(|which| world(0..1, which * half, single(half))).collect(),
@@ -347,7 +350,7 @@ fn crosses(per_node: u32, mask: Option<u64>) -> bool {
 
 fn each_gpu(
     cluster: &Cluster,
-    ailments: &Ailments,
+    active_faults: &ActiveFaults,
     nodes: &[String],
     gpus: &Gpus,
     case: &str,
@@ -365,11 +368,11 @@ fn each_gpu(
         let what = format!("gpu{gpu}.{}", nodes.get(node).map_or("", String::as_str));
         let mut noise = noise_of(cluster, case, job, &what);
         // A world of two where one was asked for is what a stray variable of a launcher makes.
-        let ranks = options.gpus * if ailments.has_wrong_ranks(node) { 2 } else { 1 };
+        let ranks = options.gpus * if active_faults.has_wrong_ranks(node) { 2 } else { 1 };
         let group = Group { nodes: 1, ranks, side_by_side: 1 };
         let (first, per_node) = (node as u32 * cluster.gpus + gpu, cluster.gpus);
         let world = World { nodes: node..node + 1, gpu: Some(gpu), group, first, per_node };
-        work::table(cluster, ailments, &options, world, nodes, &mut noise)
+        work::table(cluster, active_faults, &options, world, nodes, &mut noise)
     };
     let tables = (0..nodes.len()).map(|node| (0..gpus.gpus).map(|gpu| one(node, gpu)).collect()).collect();
     (Work::Gpus(tables), None)

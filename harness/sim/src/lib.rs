@@ -53,7 +53,7 @@
 //!
 //! Of several faults that end a job, the one that would come about first counts; the others add up.
 
-pub mod ailments;
+pub mod active_faults;
 mod broken_start;
 mod calendar;
 mod clean;
@@ -145,7 +145,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 
 impl PretendReach {
     /// A healthy cluster but for `faults`, and for `case_faults` in the jobs of the cases that they name. A fault of
-    /// what is not there is a mistake.
+    /// what is not there is an error.
     pub fn new(
         inventory: &Inventory,
         seed: u64,

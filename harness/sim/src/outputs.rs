@@ -1,7 +1,7 @@
 //! The files that a job leaves in its folder, each made when it is asked for: a job is a small record until then.
 //! What stands in a healthy file is told in `nccl`, `flows` and `counters`; here it is lost, cut or mangled.
 
-use super::ailments::{Ailments, Ending};
+use super::active_faults::{ActiveFaults, Ending};
 use super::calendar::slurm_time;
 use super::cluster::Cluster;
 use super::commands::exits;
@@ -17,7 +17,7 @@ use logs::efa_counters;
 /// The file of that name, if the job left one.
 pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<Vec<u8>> {
     let course = &over.course;
-    let ailments = &course.ailments;
+    let active_faults = &course.active_faults;
     let started = over.run_s >= course.work_from_s;
     let (name, own) = own_file(over, name)?;
     let text = match name {
@@ -45,30 +45,30 @@ pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<
                 return capture(cluster, epoch_s, over, node);
             }
             if let Some((node, bytes)) = nsys::file(cluster, epoch_s, over, name) {
-                let garbled = name.ends_with(".txt") && ailments.garbled(node);
+                let garbled = name.ends_with(".txt") && active_faults.garbled(node);
                 return Some(if garbled { mangle(bytes) } else { bytes });
             }
             return part(cluster, over, name, started);
         }
     };
-    let garbled = own.map_or(ailments.any_garbled(), |node| ailments.garbled(node));
+    let garbled = own.map_or(active_faults.any_garbled(), |node| active_faults.garbled(node));
     let mangled = name == files::STDOUT && garbled;
     Some(if mangled { mangle(text.into_bytes()) } else { text.into_bytes() })
 }
 
 fn capture(cluster: &Cluster, epoch_s: f64, over: &Over, node: usize) -> Option<Vec<u8>> {
-    let ailments = &over.course.ailments;
-    if ailments.output_missing(node) {
+    let active_faults = &over.course.active_faults;
+    if active_faults.output_missing(node) {
         return None;
     }
     let mut bytes = efa_counters::render(&counters::capture(cluster, epoch_s, over, node)?).into_bytes();
-    let is = |how| ailments.fails_by(how) == Some(node);
+    let is = |how| active_faults.fails_by(how) == Some(node);
     if is(Ending::NodeFails) && over.how == How::NodeFail {
         bytes.truncate(bytes.len().saturating_sub(17));
     } else if is(Ending::DiskFull) {
         bytes.truncate(bytes.len() * 2 / 3);
     }
-    Some(if ailments.garbled(node) { mangle(bytes) } else { bytes })
+    Some(if active_faults.garbled(node) { mangle(bytes) } else { bytes })
 }
 
 /// How many rows a table has by the time that it stops.
@@ -79,8 +79,8 @@ fn rows_done(over: &Over, table: &Table) -> usize {
 }
 
 /// Whether what was printed last broke off in its middle.
-pub fn breaks_off(ailments: &Ailments) -> bool {
-    matches!(ailments.ending, Some((Ending::RankDies | Ending::DiskFull | Ending::NodeFails, _)))
+pub fn breaks_off(active_faults: &ActiveFaults) -> bool {
+    matches!(active_faults.ending, Some((Ending::RankDies | Ending::DiskFull | Ending::NodeFails, _)))
 }
 
 fn table_text(cluster: &Cluster, over: &Over, table: &Table, breaks: bool) -> String {
@@ -101,17 +101,17 @@ fn table_text(cluster: &Cluster, over: &Over, table: &Table, breaks: bool) -> St
 }
 
 fn stdout(cluster: &Cluster, over: &Over) -> Option<String> {
-    let ailments = &over.course.ailments;
+    let active_faults = &over.course.active_faults;
     match &over.course.work {
-        _ if ailments.any_output_missing() => None,
+        _ if active_faults.any_output_missing() => None,
         Work::Tables(tables) => {
-            let text = tables.iter().map(|table| table_text(cluster, over, table, breaks_off(ailments)));
+            let text = tables.iter().map(|table| table_text(cluster, over, table, breaks_off(active_faults)));
             Some(text.collect::<String>() + &nsys::chatter(cluster, over))
         }
         Work::Command { stdout, .. } if desync(over).is_some() => {
             Some(until_stop(over, &nccl_debug::between(cluster, &over.course, None, &stdout.concat())))
         }
-        Work::Command { .. } if ailments.ending.is_some() => Some(String::new()),
+        Work::Command { .. } if active_faults.ending.is_some() => Some(String::new()),
         Work::Command { stdout, .. } => {
             Some(nccl_debug::between(cluster, &over.course, None, &stdout.concat()))
         }
@@ -143,10 +143,10 @@ fn own_file<'a>(over: &Over, name: &'a str) -> Option<(&'a str, Option<usize>)> 
 
 /// What the process of one node printed.
 fn stdout_of(cluster: &Cluster, over: &Over, node: usize) -> Option<String> {
-    let ailments = &over.course.ailments;
+    let active_faults = &over.course.active_faults;
     match &over.course.work {
-        _ if ailments.output_missing(node) => None,
-        Work::Command { stdout, .. } if ailments.ending.is_none() => {
+        _ if active_faults.output_missing(node) => None,
+        Work::Command { stdout, .. } if active_faults.ending.is_none() => {
             let printed = stdout.get(node).map_or("", String::as_str);
             Some(nccl_debug::between(cluster, &over.course, Some(node), printed))
         }
@@ -162,8 +162,8 @@ fn stdout_of(cluster: &Cluster, over: &Over, node: usize) -> Option<String> {
 /// The training and the rank that stopped, where that is what ended the job.
 pub fn desync(over: &Over) -> Option<(&Training, u32)> {
     let training = over.course.training.as_ref()?;
-    over.course.ailments.fails_by(Ending::Desync)?;
-    let (node, rank) = over.course.ailments.desync()?;
+    over.course.active_faults.fails_by(Ending::Desync)?;
+    let (node, rank) = over.course.active_faults.desync()?;
     Some((training, node as u32 * training.ranks_per_node + rank))
 }
 
@@ -192,7 +192,7 @@ fn part(cluster: &Cluster, over: &Over, name: &str, started: bool) -> Option<Vec
         let own = over.course.nodes.iter().find_map(|node| broken.of_gpu(name, node));
         return own.map(String::into_bytes);
     }
-    let ailments = &over.course.ailments;
+    let active_faults = &over.course.active_faults;
     let (text, garbled) = match &over.course.work {
         Work::Gpus(tables) => {
             let (node, table, is_out) = tables.iter().enumerate().find_map(|(node, tables)| {
@@ -206,19 +206,19 @@ fn part(cluster: &Cluster, over: &Over, name: &str, started: bool) -> Option<Vec
             if !is_out {
                 return Some(Vec::new());
             }
-            if ailments.output_missing(node) {
+            if active_faults.output_missing(node) {
                 return None;
             }
             // What ends one node's processes leaves the other nodes' whole.
-            let ails = ailments.ending.is_some_and(|(_, at)| at == node);
-            (table_text(cluster, over, table, ails && breaks_off(ailments)), ailments.garbled(node))
+            let ails = active_faults.ending.is_some_and(|(_, at)| at == node);
+            (table_text(cluster, over, table, ails && breaks_off(active_faults)), active_faults.garbled(node))
         }
         Work::Flows(courses, wanted) => {
             let device = wanted.devices.iter().position(|device| files::flow_out(device) == name)?;
-            if ailments.any_output_missing() {
+            if active_faults.any_output_missing() {
                 return None;
             }
-            if let Some(lost) = ailments.wrong_ranks() {
+            if let Some(lost) = active_faults.wrong_ranks() {
                 let is_client = over.course.nodes.get(lost) == Some(&wanted.client);
                 return (!is_client).then(|| flows::not_started(wanted).into_bytes());
             }
@@ -230,7 +230,7 @@ fn part(cluster: &Cluster, over: &Over, name: &str, started: bool) -> Option<Vec
             let stop_s = over.course.work_to_s.min(over.run_s) - over.course.work_from_s;
             let done = MARK_S + flow.from_s + flow.seconds <= stop_s + 1e-6;
             let text = if done { flows::text(cluster, wanted, flow, name) } else { String::new() };
-            (text, ailments.any_garbled())
+            (text, active_faults.any_garbled())
         }
         Work::Tables(_) | Work::Command { .. } => return None,
     };
@@ -245,7 +245,7 @@ fn stderr(epoch_s: f64, over: &Over) -> String {
     let name = |node: usize| course.nodes.get(node).map_or("", String::as_str);
     let step = format!("STEP {}.0", over.id);
     let ended_itself = matches!(over.how, How::Exit(_));
-    match course.ailments.ending {
+    match course.active_faults.ending {
         Some((Ending::RankDies, node)) if ended_itself => rank_dies(over, node),
         Some((Ending::DiskFull, node)) if ended_itself => {
             let node = name(node);

@@ -92,7 +92,7 @@ fn start(world: &mut World, folder: &str, node: &str, lease_s: u32) -> Result<An
             world.violations.push(format!("no such program in job {job} of `{case}`: `{program}`"));
         }
         let at = script.nodes.iter().position(|name| name == node);
-        let drops = at.is_some_and(|at| course.ailments.connection_drops(at));
+        let drops = at.is_some_and(|at| course.active_faults.connection_drops(at));
         world.ssh.start(folder, node, f64::from(lease_s), now_s, || course);
         // The worst moment for a connection to drop: it was started, and nobody is told.
         if drops {

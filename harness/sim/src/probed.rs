@@ -1,7 +1,7 @@
 //! What a pretend node tells of itself when it is probed, in the words of `probe.sh`. Whether that is good is not asked
 //! here.
 
-use super::ailments::Ailments;
+use super::active_faults::ActiveFaults;
 use super::clock::HostClock;
 use super::cluster::Cluster;
 use super::noise;
@@ -73,9 +73,9 @@ pub(crate) fn answer(cluster: &Cluster, ask: &Ask, true_s: f64) -> String {
 
 /// What the node's clock shows at a true moment, as `date` prints it.
 pub(crate) fn clock(cluster: &Cluster, node: &str, true_s: f64) -> String {
-    let ailments = Ailments::of(cluster, "", "", &[node.to_owned()]);
+    let active_faults = ActiveFaults::of(cluster, "", "", &[node.to_owned()]);
     let true_ns = (true_s * 1e9) as i64;
-    let shown = HostClock::of(cluster, &ailments, (0, node), true_ns).shows(true_ns);
+    let shown = HostClock::of(cluster, &active_faults, (0, node), true_ns).shows(true_ns);
     format!("{}.{:09}", shown.div_euclid(1_000_000_000), shown.rem_euclid(1_000_000_000))
 }
 

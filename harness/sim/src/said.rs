@@ -1,7 +1,7 @@
 //! What is said of a job that is reached by ssh, by mpirun and by the shells of its nodes, where srun would say it under
 //! Slurm. Only the lines that name what went wrong are pretended.
 
-use super::ailments::Ending;
+use super::active_faults::Ending;
 use super::course::Spread;
 use super::outputs::desync;
 use super::slurm::{How, Over};
@@ -26,7 +26,7 @@ pub(crate) fn by_mpirun(over: &Over) -> String {
         )
     };
     let ended_itself = matches!(over.how, How::Exit(_));
-    match (course.ailments.ending, &course.work) {
+    match (course.active_faults.ending, &course.work) {
         (Some((Ending::RankDies, node)), _) if ended_itself => {
             let rank = node as u32 * per_node + per_node / 2;
             let pid = 4000 + rank;
@@ -57,11 +57,11 @@ pub(crate) fn by_mpirun(over: &Over) -> String {
 /// What the process of one node wrote to its stderr, where each node runs its own.
 pub(crate) fn by_process(over: &Over, node: usize) -> String {
     let course = &over.course;
-    let ails = |how| course.ailments.fails_by(how) == Some(node) && matches!(over.how, How::Exit(_));
+    let ails = |how| course.active_faults.fails_by(how) == Some(node) && matches!(over.how, How::Exit(_));
     match &course.work {
         _ if ails(Ending::DiskFull) => "write error: No space left on device\n".to_owned(),
         Work::Gpus(_) if ails(Ending::RankDies) => "gpus.sh: line 14:  4711 Killed\n".to_owned(),
-        Work::Command { .. } if course.ailments.fails_by(Ending::Desync).is_some() => {
+        Work::Command { .. } if course.active_faults.fails_by(Ending::Desync).is_some() => {
             let ended_itself = matches!(over.how, How::Exit(_));
             let told = desync(over).filter(|_| ended_itself);
             told.map(|(training, rank)| waited(training, rank, Some(node))).unwrap_or_default()
@@ -75,7 +75,7 @@ pub(crate) fn by_process(over: &Over, node: usize) -> String {
 pub(crate) fn by_shell(over: &Over, node: usize) -> String {
     let course = &over.course;
     let is_own = matches!(over.how, How::Exit(_)) && !matches!(course.work, Work::Gpus(_));
-    match course.ailments.ending {
+    match course.active_faults.ending {
         Some((Ending::RankDies, at)) if at == node && is_own && course.spread == Spread::Each => {
             "job.sh: line 21:  4711 Killed\n".to_owned()
         }

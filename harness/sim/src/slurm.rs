@@ -1,7 +1,7 @@
 //! Slurm as a state machine: jobs wait, run on nodes that are theirs alone, end, and are forgotten. It advances only
 //! when asked, to the moment of the question. What it prints is in `programs`; what jobs leave, in `outputs`.
 
-use super::ailments::Ending;
+use super::active_faults::Ending;
 use super::course::{Course, Own};
 use super::drained::Drained;
 use super::nsys::Kept;
@@ -108,7 +108,7 @@ impl Slurm {
 
     pub fn submit(&mut self, now_s: f64, mut job: Submission) -> u64 {
         self.last_id = self.last_id.max(job.first_id) + 1;
-        let stuck = job.course.ailments.fails_by(Ending::QueueStuck).is_some();
+        let stuck = job.course.active_faults.fails_by(Ending::QueueStuck).is_some();
         if stuck {
             job.waits_s = f64::INFINITY;
         }
@@ -302,7 +302,7 @@ impl Slurm {
     /// Why a waiting job waits.
     pub fn reason(&self, job: &Job) -> String {
         let nodes = &job.course.nodes;
-        let stuck = job.course.ailments.fails_by(Ending::QueueStuck).and_then(|node| nodes.get(node));
+        let stuck = job.course.active_faults.fails_by(Ending::QueueStuck).and_then(|node| nodes.get(node));
         let down = || nodes.iter().find(|node| self.is_down(node) || self.drained.has(node));
         match stuck.or_else(down) {
             Some(node) => format!("ReqNodeNotAvail, UnavailableNodes:{node}"),
@@ -394,7 +394,7 @@ impl Slurm {
         if how == How::NodeFail
             && let Some(failing) = failing
             && let Some(node) =
-                failing.ailments.fails_by(Ending::NodeFails).and_then(|at| failing.nodes.get(at))
+                failing.active_faults.fails_by(Ending::NodeFails).and_then(|at| failing.nodes.get(at))
         {
             self.down.insert(node.clone(), end_s + DOWN_S);
         }

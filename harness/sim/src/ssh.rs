@@ -2,7 +2,7 @@
 //! the workload, by a signal, or when nobody has looked for the length of its lease. It advances only when asked, to
 //! the moment of the question. The commands that change it are in `over_ssh`; what jobs leave, in `outputs`.
 
-use super::ailments::Ending;
+use super::active_faults::Ending;
 use super::course::{Course, Own, Spread};
 use super::slurm::{How, Over};
 use super::work::{Table, Work};
@@ -147,7 +147,8 @@ impl Ssh {
             let at = job.course.nodes.iter().position(|name| name == node)?;
             let course = &job.course;
             let from_s = job.start_s? + (course.work_from_s + course.work_to_s) / 2.0;
-            (course.ailments.connection_drops(at) && from_s <= now_s && now_s < from_s + DROP_S).then_some(())
+            (course.active_faults.connection_drops(at) && from_s <= now_s && now_s < from_s + DROP_S)
+                .then_some(())
         };
         self.jobs.values().find_map(drops).map(|()| ("connection reset by peer", true))
     }
@@ -249,7 +250,7 @@ impl Job {
         }
         let ends_s = start_s + course.ends_s?;
         let told = End::Told { code: code(course, at), reason: "itself" };
-        match course.ailments.fails_by(Ending::NodeFails) {
+        match course.active_faults.fails_by(Ending::NodeFails) {
             None => Some((ends_s, at, told)),
             Some(lost) if lost == at => Some((start_s + course.work_to_s, at, End::Died)),
             // mpirun notices that it lost a node and ends; where it was lost itself, or where nobody gathers the
@@ -305,8 +306,8 @@ fn code(course: &Course, at: usize) -> i32 {
     };
     match (course.spread, &course.work) {
         (Spread::Mpirun, _) => of_job * i32::from(at == 0),
-        _ if course.ailments.ending.is_some() => {
-            of_job * i32::from(course.ailments.ending.is_some_and(|(_, node)| node == at))
+        _ if course.active_faults.ending.is_some() => {
+            of_job * i32::from(course.active_faults.ending.is_some_and(|(_, node)| node == at))
         }
         (_, Work::Gpus(nodes)) => {
             i32::from(nodes.get(at).is_some_and(|tables| tables.iter().any(Table::has_wrong)))

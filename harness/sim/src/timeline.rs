@@ -153,7 +153,8 @@ fn carried(
     let unit = steps.total as u64;
     let small = unit / 1000 * 7;
     let (sent, received) = crossing.units(of_group);
-    let split = |units: u64, bytes: u64| work::split(cluster, &over.course.ailments, node, units * bytes);
+    let split =
+        |units: u64, bytes: u64| work::split(cluster, &over.course.active_faults, node, units * bytes);
     let ways = [
         split(sent, unit - small),
         split(sent, small),

@@ -1,7 +1,7 @@
 //! What a job's workload does, second by second, with slow parts and noise in it: the times of every row, the rate of
 //! every flow. What it leaves as text is told in `nccl`, `flows` and `outputs`.
 
-use super::ailments::Ailments;
+use super::active_faults::ActiveFaults;
 use super::cluster::Cluster;
 use super::course::MARK_S;
 use super::model::{Group, NIC_EFFICIENCY};
@@ -100,7 +100,7 @@ impl Table {
 /// The table of one world of ranks, at the pace of the slowest NIC and GPU in it.
 pub fn table(
     cluster: &Cluster,
-    ailments: &Ailments,
+    active_faults: &ActiveFaults,
     options: &Options,
     world: World,
     names: &[String],
@@ -109,18 +109,18 @@ pub fn table(
     let (nodes, group) = (world.nodes.clone(), world.group);
     let crossing = Crossing::of(options.op, group, cluster.gpus);
     let left = match world.gpu {
-        Some(gpu) => ailments.gpu_left(nodes.start, gpu),
-        None => ailments.least_gpu_left(nodes.clone()),
+        Some(gpu) => active_faults.gpu_left(nodes.start, gpu),
+        None => active_faults.least_gpu_left(nodes.clone()),
     };
     let nic_us = match cluster.world.ofi_plugin {
-        true => slowest_nic(cluster, ailments, &crossing, nodes.clone()),
+        true => slowest_nic(cluster, active_faults, &crossing, nodes.clone()),
         false => over_sockets(&crossing, nodes.clone()),
     };
     let corrupt = match world.gpu {
-        Some(gpu) => ailments.is_corrupt(nodes.start, gpu),
-        None => ailments.any_corrupt(nodes.clone()),
+        Some(gpu) => active_faults.is_corrupt(nodes.start, gpu),
+        None => active_faults.any_corrupt(nodes.clone()),
     };
-    let late = late(ailments, &world);
+    let late = late(active_faults, &world);
     // Operations of one group wait once.
     let late_us = late.iter().map(|(_, us)| *us).fold(0.0, f64::max) / f64::from(options.aggregated);
     let mut variation = Variation::of(cluster, &world, names, noise);
@@ -203,7 +203,7 @@ fn node_factor(cluster: &Cluster, name: &str) -> f64 {
 }
 
 /// Ranks of a world that come late. One that is alone in its group keeps nobody waiting.
-fn late(ailments: &Ailments, world: &World) -> Vec<(u32, f64)> {
+fn late(active_faults: &ActiveFaults, world: &World) -> Vec<(u32, f64)> {
     let ranks = world.group.ranks * world.group.side_by_side.max(1);
     let of_world = |(node, rank, ms): &(usize, u32, f64)| {
         let of_job = (*rank < world.per_node).then_some(*node as u32 * world.per_node + rank)?;
@@ -211,26 +211,31 @@ fn late(ailments: &Ailments, world: &World) -> Vec<(u32, f64)> {
         Some((own, ms * 1e3))
     };
     let is_alone = world.gpu.is_some() || world.group.ranks < 2;
-    ailments.stragglers().iter().filter(|_| !is_alone).filter_map(of_world).collect()
+    active_faults.stragglers().iter().filter(|_| !is_alone).filter_map(of_world).collect()
 }
 
 /// The time that the slowest NIC needs for its share of a unit of one byte: the plugin fixes the shares, so all others
 /// wait for it.
-pub fn slowest_nic(cluster: &Cluster, ailments: &Ailments, crossing: &Crossing, nodes: Range<usize>) -> f64 {
+pub fn slowest_nic(
+    cluster: &Cluster,
+    active_faults: &ActiveFaults,
+    crossing: &Crossing,
+    nodes: Range<usize>,
+) -> f64 {
     let full = cluster.line_gb_s * NIC_EFFICIENCY * 1e3;
     let first = nodes.start;
     let mut slowest = 0.0f64;
     for node in nodes {
         let (sent, received) = crossing.units((node - first) as u32);
         let units = sent.max(received) as f64;
-        let carrying = carrying(cluster, ailments, node);
+        let carrying = carrying(cluster, active_faults, node);
         let sum: f64 = carrying.iter().sum();
         for (nic, weight) in carrying.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
-            let left = ailments.nic_left(node, nic).unwrap_or(1.0);
+            let left = active_faults.nic_left(node, nic).unwrap_or(1.0);
             slowest = slowest.max(units * weight / sum / (left * full));
         }
         // Nodes without an ailing NIC are all alike; the first two have every role that there is.
-        if !ailments.has_ailing_nics() && node > first {
+        if !active_faults.has_ailing_nics() && node > first {
             break;
         }
     }
@@ -250,14 +255,14 @@ fn over_sockets(crossing: &Crossing, nodes: Range<usize>) -> f64 {
 }
 
 /// The NICs' parts of a node's traffic, nothing for those that carry nothing.
-pub fn carrying(cluster: &Cluster, ailments: &Ailments, node: usize) -> Vec<f64> {
-    let part = |(nic, weight): (usize, &f64)| ailments.nic_left(node, nic).map_or(0.0, |_| *weight);
+pub fn carrying(cluster: &Cluster, active_faults: &ActiveFaults, node: usize) -> Vec<f64> {
+    let part = |(nic, weight): (usize, &f64)| active_faults.nic_left(node, nic).map_or(0.0, |_| *weight);
     cluster.weights.iter().enumerate().map(part).collect()
 }
 
 /// What a node's NICs moved, each way, of so many bytes.
-pub fn split(cluster: &Cluster, ailments: &Ailments, node: usize, bytes: u64) -> Vec<u64> {
-    shares(bytes, &carrying(cluster, ailments, node))
+pub fn split(cluster: &Cluster, active_faults: &ActiveFaults, node: usize, bytes: u64) -> Vec<u64> {
+    shares(bytes, &carrying(cluster, active_faults, node))
 }
 
 /// The size as the program shows it, and its count: per-rank parts are whole and aligned to 16 bytes.
@@ -277,7 +282,7 @@ fn sized(options: &Options, asked: u64, ranks: u32) -> (u64, u64) {
 
 pub fn flows(
     cluster: &Cluster,
-    ailments: &Ailments,
+    active_faults: &ActiveFaults,
     flows: &Flows,
     names: &[String],
     noise: &mut Noise,
@@ -297,7 +302,7 @@ pub fn flows(
         let factor = noise.between(0.995, 1.005) * of_nodes * of_run / outlier;
         let nic = cluster.nics.iter().position(|nic| nic == device)?;
         // A flow is as fast as the slower of its ends; one dead end is no flow.
-        let left = ailments.nic_left(0, nic)?.min(ailments.nic_left(1, nic)?);
+        let left = active_faults.nic_left(0, nic)?.min(active_faults.nic_left(1, nic)?);
         let rate = full * left;
         let shared = cluster.host_link_gb_s.filter(|_| matches!(path, FlowPath::Host { .. }));
         let together = together(cluster, flows, &paths, (nic, path));

@@ -13,8 +13,8 @@ pub(super) struct CheckArgs {}
 pub(super) fn run(_: &CheckArgs) -> i32 {
     let Some(home) = home() else { return no_home() };
     let report = check::check(home.path());
-    for mistake in &report.mistakes {
-        println!("{mistake}");
+    for diagnostic in &report.diagnostics {
+        println!("{diagnostic}");
     }
     for (word, told) in [("warning", &report.warnings), ("note", &report.notes)] {
         told.iter().for_each(|told| println!("{word}: {told}"));
@@ -26,7 +26,7 @@ pub(super) fn run(_: &CheckArgs) -> i32 {
     };
     let (warnings, notes) = (count(report.warnings.len(), "warning"), count(report.notes.len(), "note"));
     let files = report.files.len();
-    let mistakes = report.mistakes.len();
-    println!("{files} files, {mistakes} mistakes{warnings}{notes}");
-    if mistakes == 0 { exit_code::PASSED } else { exit_code::USAGE }
+    let diagnostics = report.diagnostics.len();
+    println!("{files} files, {diagnostics} errors{warnings}{notes}");
+    if diagnostics == 0 { exit_code::PASSED } else { exit_code::USAGE }
 }

@@ -112,8 +112,8 @@ pub(super) fn run(args: &FieldKitArgs) -> i32 {
 }
 
 fn chosen(home: &Home, args: &FieldKitArgs) -> Result<(Inventory, Vec<String>), i32> {
-    let loaded = load::load(home, &[], &args.inventory, None).map_err(|mistakes| {
-        mistakes.iter().for_each(|mistake| eprintln!("error: {mistake}"));
+    let loaded = load::load(home, &[], &args.inventory, None).map_err(|diagnostics| {
+        diagnostics.iter().for_each(|diagnostic| eprintln!("error: {diagnostic}"));
         exit_code::USAGE
     })?;
     let nodes = loaded.inventory.select(args.nodes.as_deref(), None).map_err(|why| usage(&why))?;

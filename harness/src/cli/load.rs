@@ -26,7 +26,7 @@ pub(super) fn load(
     inventory: &str,
     from: Option<&Path>,
 ) -> Result<Loaded, Vec<String>> {
-    let mut mistakes = Vec::new();
+    let mut diagnostics = Vec::new();
     let mut sources = Vec::new();
     let mut read_suites: Vec<Suite> = Vec::new();
     for name in suites {
@@ -34,28 +34,28 @@ pub(super) fn load(
             let base = suite::base_of(&text).and_then(|base| read(home, "suites", &base, &mut sources).ok());
             let base = base.map(|(path, text)| (home.shown(&path), text));
             let find = |_: &str| base.clone();
-            Suite::read_with(&text, &home.shown(&path), &find).map_err(|mistakes| lines(&mistakes))
+            Suite::read_with(&text, &home.shown(&path), &find).map_err(|diagnostics| lines(&diagnostics))
         });
         match read {
             Ok(suite) if read_suites.iter().any(|other| other.name == suite.name) => {
-                mistakes.push(format!("--suite: given twice: `{}`", suite.name));
+                diagnostics.push(format!("--suite: given twice: `{}`", suite.name));
             }
             Ok(suite) => read_suites.push(suite),
-            Err(more) => mistakes.extend(more),
+            Err(more) => diagnostics.extend(more),
         }
     }
-    let instances = Instances::load(home.path()).map_err(|mistakes| lines(&mistakes))?;
+    let instances = Instances::load(home.path()).map_err(|diagnostics| lines(&diagnostics))?;
     let inventory = read(home, "inventory", inventory, &mut sources).and_then(|(path, text)| {
-        Inventory::read(&text, &home.shown(&path), &instances).map_err(|mistakes| lines(&mistakes))
+        Inventory::read(&text, &home.shown(&path), &instances).map_err(|diagnostics| lines(&diagnostics))
     });
     let inventory = match inventory {
         Ok(inventory) => inventory,
         Err(more) => {
-            mistakes.extend(more);
-            return Err(mistakes);
+            diagnostics.extend(more);
+            return Err(diagnostics);
         }
     };
-    mistakes.extend(read_suites.iter().filter_map(|suite| unfit(home, suite, &inventory, &instances)));
+    diagnostics.extend(read_suites.iter().filter_map(|suite| unfit(home, suite, &inventory, &instances)));
     let name = &inventory.instance.name;
     // The profile, and the one that it is like: what stands in either decides what is run.
     for profile in [Some(name), inventory.instance.like.as_ref()].into_iter().flatten() {
@@ -71,12 +71,12 @@ pub(super) fn load(
             sources.push(source);
             read_baselines = Some(read);
         }
-        Err(more) => mistakes.extend(more),
+        Err(more) => diagnostics.extend(more),
     }
-    if mistakes.is_empty() {
+    if diagnostics.is_empty() {
         Ok(Loaded { suites: read_suites, inventory, baselines: read_baselines, sources })
     } else {
-        Err(mistakes)
+        Err(diagnostics)
     }
 }
 
@@ -106,7 +106,7 @@ fn unfit(home: &Home, suite: &Suite, inventory: &Inventory, instances: &Instance
 }
 
 /// The baselines of an instance. No file in the project, no baselines: the assertions that need one will say so. A file
-/// that cannot be read is a mistake, and so is a folder that was named and has none.
+/// that cannot be read is an error, and so is a folder that was named and has none.
 pub(super) fn baselines(
     home: &Home,
     from: Option<&Path>,
@@ -122,7 +122,7 @@ pub(super) fn baselines(
     }
     let shown = home.shown(&path);
     let text = file::read(&path).map_err(|error| vec![format!("{shown}: {error}")])?;
-    let read = Baselines::read(&text, &shown).map_err(|mistakes| lines(&mistakes))?;
+    let read = Baselines::read(&text, &shown).map_err(|diagnostics| lines(&diagnostics))?;
     Ok(Some((read, source(home, &path, &text))))
 }
 
@@ -173,6 +173,6 @@ fn source(home: &Home, path: &Path, text: &str) -> Source {
     Source { file: home.shown(path), sha256: sha256(text.as_bytes()) }
 }
 
-fn lines(mistakes: &config::mistake::Mistakes) -> Vec<String> {
-    mistakes.0.iter().map(ToString::to_string).collect()
+fn lines(diagnostics: &config::diagnostic::Diagnostics) -> Vec<String> {
+    diagnostics.0.iter().map(ToString::to_string).collect()
 }

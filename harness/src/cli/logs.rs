@@ -54,7 +54,7 @@ fn nccl(mut args: logs::nccl::Asked) -> i32 {
         let Some(home) = home() else { return no_home() };
         let instances = match Instances::load(home.path()) {
             Ok(instances) => instances,
-            Err(mistakes) => return usage(&mistakes.to_string()),
+            Err(diagnostics) => return usage(&diagnostics.to_string()),
         };
         let Some(instance) = instances.get(name) else {
             let known: Vec<&str> = instances.names().collect();

@@ -92,7 +92,7 @@ pub(super) fn without(
                 RunArgs { nodes: Some(nodeset::fold(&rest)), exclude_nodes: None, ..again.args.clone() };
             // It was planned once: what is wrong now is wrong with fewer nodes only.
             let planned = make_plan_as(home, &fewer, Some(&plan.run_id));
-            let (rest, _) = planned.map_err(|mistakes| Stopped::Machinery(mistakes.join("; ")))?;
+            let (rest, _) = planned.map_err(|diagnostics| Stopped::Machinery(diagnostics.join("; ")))?;
             Some((again.choose)(rest))
         }
     };

@@ -111,9 +111,9 @@ pub(super) struct RecipeArgs {
 
 pub(super) fn run(args: &RecipeArgs) -> i32 {
     let home = super::home();
-    if let Err(mistakes) = recipe::own::load(home.as_ref().map(Home::path), args.recipe_path.as_deref()) {
-        for mistake in mistakes {
-            eprintln!("error: {mistake}");
+    if let Err(diagnostics) = recipe::own::load(home.as_ref().map(Home::path), args.recipe_path.as_deref()) {
+        for diagnostic in diagnostics {
+            eprintln!("error: {diagnostic}");
         }
         return exit_code::USAGE;
     }
@@ -155,8 +155,8 @@ pub(super) fn run(args: &RecipeArgs) -> i32 {
 /// All that is wrong, at once.
 fn order(args: &RecipeArgs, name: &str, home: Option<&Home>) -> Result<Order, Vec<String>> {
     let mut wrong = Vec::new();
-    let asked = recipe::asked(&[name.to_owned()], &args.sets).unwrap_or_else(|mistakes| {
-        wrong.extend(mistakes);
+    let asked = recipe::asked(&[name.to_owned()], &args.sets).unwrap_or_else(|diagnostics| {
+        wrong.extend(diagnostics);
         Asked::default()
     });
     let mut filter = None;
@@ -224,7 +224,7 @@ fn order(args: &RecipeArgs, name: &str, home: Option<&Home>) -> Result<Order, Ve
                 let jobs = args.jobs.map(NonZeroUsize::get);
                 Cluster::of(&loaded.inventory, jobs).map_err(|why| vec![why])
             })
-            .map_err(|mistakes| wrong.extend(mistakes))
+            .map_err(|diagnostics| wrong.extend(diagnostics))
             .ok(),
     };
     if !wrong.is_empty() {

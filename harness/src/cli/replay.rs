@@ -72,7 +72,7 @@ pub(super) fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
 
 /// Those of the run, as they were then: files of today are not looked at.
 pub(super) fn own_recipes(plan: &Plan) -> Result<(), String> {
-    own::from_plan(&plan.recipes).map_err(|mistakes| told(&mistakes).join("; "))
+    own::from_plan(&plan.recipes).map_err(|diagnostics| told(&diagnostics).join("; "))
 }
 
 /// The cluster whose nodes read the reports, where a person wants it so: any that sees the run's folder.
@@ -83,7 +83,8 @@ fn analyze_on(home: &Home, from: From, args: &RunArgs) -> Result<Option<Cluster>
             "--analyze-on {place}: reports are read by `--from analyze`, not by later stages"
         ));
     }
-    let loaded = load::load(home, &[], &args.inventory, None).map_err(|mistakes| mistakes.join("; "))?;
+    let loaded =
+        load::load(home, &[], &args.inventory, None).map_err(|diagnostics| diagnostics.join("; "))?;
     Cluster::of(&loaded.inventory, None).map(Some)
 }
 
@@ -114,7 +115,7 @@ fn look_up(home: &Home, plan: &mut Plan, from: From, args: &RunArgs) -> Result<(
         return Ok(());
     }
     let found = load::baselines(home, args.baselines.as_deref(), &plan.instance.name);
-    let Some((baselines, source)) = found.map_err(|mistakes| mistakes.join("; "))? else {
+    let Some((baselines, source)) = found.map_err(|diagnostics| diagnostics.join("; "))? else {
         let name = &plan.instance.name;
         eprintln!("no `baselines/{name}.toml` here: judged by the numbers that the run's plan holds");
         return Ok(());

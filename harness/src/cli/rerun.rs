@@ -32,9 +32,9 @@ pub(super) fn rerun(home: &Home, id: &str, args: &RunArgs) -> i32 {
     }
     let (mut plan, inventory) = match make_plan(home, &like) {
         Ok(made) => made,
-        Err(mistakes) => {
-            for mistake in &mistakes {
-                eprintln!("error: {mistake}");
+        Err(diagnostics) => {
+            for diagnostic in &diagnostics {
+                eprintln!("error: {diagnostic}");
             }
             return exit_code::USAGE;
         }
@@ -121,7 +121,7 @@ fn recipes_gone(home: &Home, parent: &Plan) -> Result<(), String> {
     for recipe in &gone {
         eprintln!("not where it was, taken as the run's plan holds it: {}", recipe.file);
     }
-    own::from_plan(&gone).map_err(|mistakes| told(&mistakes).join("; "))
+    own::from_plan(&gone).map_err(|diagnostics| told(&diagnostics).join("; "))
 }
 
 /// What was read is not always what the parent read.

@@ -28,9 +28,9 @@ pub(super) fn resume(home: &Home, id: &str, args: &RunArgs) -> i32 {
     };
     let store = match run_suites::secrets(&plan) {
         Ok(secrets) => store.hiding(secrets),
-        Err(mistakes) => {
-            for mistake in &mistakes {
-                eprintln!("error: --resume: {mistake}");
+        Err(diagnostics) => {
+            for diagnostic in &diagnostics {
+                eprintln!("error: --resume: {diagnostic}");
             }
             return exit_code::USAGE;
         }
@@ -131,7 +131,7 @@ pub(super) fn inventory(home: &Home, plan: &Plan, named: &str) -> Result<Invento
     let path = inside.map(|source| home.path().join(&source.file)).filter(|path| path.exists());
     // One from outside the project is known by its bare name alone: it is given again.
     let name = path.map_or_else(|| named.to_owned(), |path| path.display().to_string());
-    let loaded = load::load(home, &[], &name, None).map_err(|mistakes| mistakes.join("; "))?;
+    let loaded = load::load(home, &[], &name, None).map_err(|diagnostics| diagnostics.join("; "))?;
     if loaded.inventory.name != plan.inventory {
         return Err(format!(
             "the run was planned for another inventory, give it by --inventory: {}",

@@ -14,9 +14,9 @@ use base::redact::Secrets;
 use cluster::interrupt;
 use cluster::reach::shared_folder;
 use cluster::run::{Clock, History};
+use config::diagnostic::Diagnostic;
 use config::envlint;
 use config::inventory::Kind;
-use config::mistake::Mistake;
 use config::physics;
 use config::suite::{Case, OnFailure};
 use libtest_mimic::{ColorSetting, FormatSetting};
@@ -48,9 +48,9 @@ pub(super) fn run(args: RunArgs) -> i32 {
     }
     let (plan, inventory) = match make_plan(&home, &args) {
         Ok(made) => made,
-        Err(mistakes) => {
-            for mistake in &mistakes {
-                eprintln!("error: {mistake}");
+        Err(diagnostics) => {
+            for diagnostic in &diagnostics {
+                eprintln!("error: {diagnostic}");
             }
             return exit_code::USAGE;
         }
@@ -109,9 +109,9 @@ pub(super) fn go(
     }
     let secrets = match secrets(&plan) {
         Ok(secrets) => secrets,
-        Err(mistakes) => {
-            for mistake in &mistakes {
-                eprintln!("error: {mistake}");
+        Err(diagnostics) => {
+            for diagnostic in &diagnostics {
+                eprintln!("error: {diagnostic}");
             }
             return exit_code::USAGE;
         }
@@ -225,7 +225,7 @@ pub(super) fn make_plan(
     home: &Home,
     args: &RunArgs,
 ) -> Result<(Plan, config::inventory::Inventory), Vec<String>> {
-    own::load(Some(home.path()), args.recipe_path.as_deref()).map_err(|mistakes| told(&mistakes))?;
+    own::load(Some(home.path()), args.recipe_path.as_deref()).map_err(|diagnostics| told(&diagnostics))?;
     make_plan_as(home, args, None)
 }
 
@@ -236,25 +236,25 @@ pub(super) fn make_plan_as(
     run_id: Option<&str>,
 ) -> Result<(Plan, config::inventory::Inventory), Vec<String>> {
     let mut loaded = load::load(home, &args.suites, &args.inventory, args.baselines.as_deref())?;
-    let mut mistakes = Vec::new();
+    let mut diagnostics = Vec::new();
     let settings = settings(&args.settings);
     if let Err(more) = plan::apply_settings(&mut loaded.suites, &settings) {
-        mistakes.extend(more);
+        diagnostics.extend(more);
     }
     if let Some(name) = &args.reservation
         && let Err(why) = loaded.inventory.reserve(name)
     {
-        mistakes.push(format!("--reservation: {why}"));
+        diagnostics.push(format!("--reservation: {why}"));
     }
     let nodes = loaded.inventory.select(args.nodes.as_deref(), args.exclude_nodes.as_deref());
     let nodes = nodes.unwrap_or_else(|why| {
-        mistakes.push(why);
+        diagnostics.push(why);
         Vec::new()
     });
     for suite in &loaded.suites {
         if loaded.inventory.instance.fits(&suite.instance) {
             let found = physics::lint(suite, &loaded.inventory.instance, loaded.baselines.as_ref());
-            mistakes.extend(found.iter().map(ToString::to_string));
+            diagnostics.extend(found.iter().map(ToString::to_string));
         }
     }
     for suite in &mut loaded.suites {
@@ -265,25 +265,25 @@ pub(super) fn make_plan_as(
             (Some("nothing"), _) => suite.on_failure = OnFailure::Nothing,
             _ => {}
         }
-        mistakes.extend(isolate::round::lint(suite).map(|mistake| mistake.to_string()));
+        diagnostics.extend(isolate::round::lint(suite).map(|diagnostic| diagnostic.to_string()));
     }
     for text in &args.sim_faults {
         let checked = NodeFault::parse(text).and_then(|fault| check_fault(&loaded.inventory, fault));
         if let Err(why) = checked {
-            mistakes.push(format!("--sim-fault: {why}"));
+            diagnostics.push(format!("--sim-fault: {why}"));
         }
     }
     for suite in &loaded.suites {
         for case in &suite.cases {
             for fault in &case.sim_faults {
                 if let Err(why) = check_fault(&loaded.inventory, fault.clone()) {
-                    mistakes.push(format!("{}:{}: case `{}`: {why}", suite.file, case.line, case.name));
+                    diagnostics.push(format!("{}:{}: case `{}`: {why}", suite.file, case.line, case.name));
                 }
             }
         }
     }
-    if !mistakes.is_empty() {
-        return Err(mistakes);
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
     }
     let names: Vec<&str> = loaded.suites.iter().map(|suite| suite.name.as_str()).collect();
     let request = Request {
@@ -318,8 +318,8 @@ fn recipes_of(case: &Case) -> impl Iterator<Item = &str> {
     case.recipes.iter().map(String::as_str)
 }
 
-pub(super) fn told(mistakes: &[Mistake]) -> Vec<String> {
-    mistakes.iter().map(ToString::to_string).collect()
+pub(super) fn told(diagnostics: &[Diagnostic]) -> Vec<String> {
+    diagnostics.iter().map(ToString::to_string).collect()
 }
 
 /// Whether the pretend cluster has the node and the part that a fault names. A real cluster has no faults at all, which

@@ -92,7 +92,7 @@ pub(super) fn run(args: &StatsArgs) -> i32 {
                 let _ = io::stdout().write_all(texts.join("\n").as_bytes());
                 exit_code::PASSED
             }
-            Err(why) => mistakes(&[why]),
+            Err(why) => diagnostics(&[why]),
         };
     }
     match order(args) {
@@ -100,15 +100,15 @@ pub(super) fn run(args: &StatsArgs) -> i32 {
             memory::limit();
             stats::stats(&order, &mut io::stdout(), &mut io::stderr())
         }
-        Err(why) => mistakes(&why),
+        Err(why) => diagnostics(&why),
     }
 }
 
 /// All that is wrong, at once.
 fn order(args: &StatsArgs) -> Result<Order, Vec<String>> {
     let mut wrong = Vec::new();
-    let asked = stats::asked(&args.reports, &args.formats, &args.outputs).unwrap_or_else(|mistakes| {
-        wrong.extend(mistakes);
+    let asked = stats::asked(&args.reports, &args.formats, &args.outputs).unwrap_or_else(|diagnostics| {
+        wrong.extend(diagnostics);
         Vec::new()
     });
     let mut filter = None;
@@ -140,7 +140,7 @@ fn order(args: &StatsArgs) -> Result<Order, Vec<String>> {
     })
 }
 
-fn mistakes(why: &[String]) -> i32 {
+fn diagnostics(why: &[String]) -> i32 {
     for why in why {
         eprintln!("error: {why}");
     }

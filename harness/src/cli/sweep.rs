@@ -30,8 +30,8 @@ pub(super) fn run(args: &SweepArgs) -> i32 {
     let Some(home) = home() else { return no_home() };
     let instances = match Instances::load(home.path()) {
         Ok(instances) => instances,
-        Err(mistakes) => {
-            eprintln!("error: {mistakes}");
+        Err(diagnostics) => {
+            eprintln!("error: {diagnostics}");
             return exit_code::USAGE;
         }
     };

@@ -26,7 +26,7 @@ Verbs (the first argument; filters of assertion names come behind the flags):
   inventory probe       ask the nodes what they are and have; `diff`: which are unlike the others
   isolate --suite S     find the part that makes a suite red, with as few runs as it takes
   clean --run ID        end what is left of a run, and show that nothing is
-  lint script FILE...   mistakes in scripts and manifests that launch jobs; `lint function-trace`: in lists for nsys
+  lint script FILE...   errors in scripts and manifests that launch jobs; `lint function-trace`: in lists for nsys
   logs mpi FILE...      print what logs of MPI messages tell
   logs nccl FILE...     print the calls, communicators and networks that logs of NCCL tell of
   logs nccl-tests FILE  print what was read from the output of nccl-tests
@@ -69,7 +69,7 @@ const VERBS: &[(&str, Run)] = &[
 
 /// `harness lint`
 #[derive(Debug, Parser)]
-#[command(name = "harness lint", about = "Mistakes in files for other programs, with their places.")]
+#[command(name = "harness lint", about = "Errors in files for other programs, with their places.")]
 struct LintArgs {
     #[command(subcommand)]
     asked: lint::Asked,

@@ -2,8 +2,8 @@
 
 use super::json::{self, Kind, Place, Value};
 use base::suggest::nearest;
+use config::diagnostic::Diagnostic;
 use config::envlint::Linted;
-use config::mistake::Mistake;
 use std::collections::BTreeMap;
 
 /// A list of objects, each a module with functions, and how their ranges are shown.
@@ -22,7 +22,7 @@ pub fn function_trace(text: &str, file: &str) -> Linted {
         Ok(value) => lint.all(&value),
     }
     let mut linted = lint.linted;
-    linted.mistakes.sort();
+    linted.diagnostics.sort();
     linted.warnings.sort();
     linted
 }
@@ -35,18 +35,18 @@ struct Lint<'a> {
 }
 
 impl Lint<'_> {
-    fn at(&self, place: Place, message: String, advice: &str) -> Mistake {
-        Mistake::at(self.file, place.line, place.column, message).suggest(advice)
+    fn at(&self, place: Place, message: String, advice: &str) -> Diagnostic {
+        Diagnostic::at(self.file, place.line, place.column, message).suggest(advice)
     }
 
     fn wrong(&mut self, place: Place, message: impl Into<String>, advice: &str) {
-        let mistake = self.at(place, message.into(), advice);
-        self.linted.mistakes.push(mistake);
+        let diagnostic = self.at(place, message.into(), advice);
+        self.linted.diagnostics.push(diagnostic);
     }
 
     fn warn(&mut self, place: Place, message: impl Into<String>, advice: &str) {
-        let mistake = self.at(place, message.into(), advice);
-        self.linted.warnings.push(mistake);
+        let diagnostic = self.at(place, message.into(), advice);
+        self.linted.warnings.push(diagnostic);
     }
 
     fn all(&mut self, value: &Value) {
@@ -245,12 +245,12 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> Vec<String> {
-        let Linted { mistakes, warnings, notes } = function_trace(text, "f.json");
-        mistakes.iter().chain(&warnings).chain(&notes).map(Mistake::to_string).collect()
+        let Linted { diagnostics, warnings, notes } = function_trace(text, "f.json");
+        diagnostics.iter().chain(&warnings).chain(&notes).map(Diagnostic::to_string).collect()
     }
 
     #[test]
-    fn a_list_as_it_is_meant_has_no_mistake() {
+    fn a_list_as_it_is_meant_has_no_diagnostic() {
         let text = r#"[
   {"_comment": "optimizer", "domain": "PyTorch", "category": "optim", "color": "0x76B900",
    "module": "torch.optim", "functions": ["Adam.step", "SGD.step"]},
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_has_its_place_and_what_to_write() {
+    fn each_diagnostic_has_its_place_and_what_to_write() {
         let table = [
             (
                 r#"{"module": "a", "functions": ["b"]}"#,

@@ -1,4 +1,4 @@
-//! JSON with the place of each value, so that a mistake can be shown where it stands. What values mean is their reader's
+//! JSON with the place of each value, so that an error can be shown where it stands. What values mean is their reader's
 //! business.
 
 /// A place counts lines and characters from 1.

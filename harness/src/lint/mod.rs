@@ -1,4 +1,4 @@
-//! The verb `harness lint`: mistakes in files that people write for programs of others: scripts that launch jobs, and lists of
+//! The verb `harness lint`: errors in files that people write for programs of others: scripts that launch jobs, and lists of
 //! functions to trace. Files of our own are `harness check`'s business.
 
 mod function_trace;
@@ -9,8 +9,8 @@ pub use function_trace::function_trace;
 pub use script::{Source, scripts};
 
 use clap::{Args, Subcommand};
+use config::diagnostic::Diagnostic;
 use config::envlint::Linted;
-use config::mistake::Mistake;
 use model::exit_code;
 use std::io::Write;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub struct Files {
     files: Vec<PathBuf>,
 }
 
-/// Prints every mistake, warning and note. The exit code is 2 where a file cannot be read, then 1 where there is a mistake or a
+/// Prints every error, warning and note. The exit code is 2 where a file cannot be read, then 1 where there is an error or a
 /// warning.
 pub fn run(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let (Asked::Script(Files { files }) | Asked::FunctionTrace(Files { files })) = asked;
@@ -53,10 +53,10 @@ pub fn run(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
             all
         }
     };
-    let told = [("", &linted.mistakes), ("warning: ", &linted.warnings), ("note: ", &linted.notes)];
+    let told = [("", &linted.diagnostics), ("warning: ", &linted.warnings), ("note: ", &linted.notes)];
     for (word, all) in told {
-        for mistake in all {
-            let _ = writeln!(out, "{word}{}", visible(mistake));
+        for diagnostic in all {
+            let _ = writeln!(out, "{word}{}", visible(diagnostic));
         }
     }
     let count = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
@@ -64,28 +64,28 @@ pub fn run(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
         out,
         "{}: {}, {}, {}",
         count(sources.len(), "file"),
-        count(linted.mistakes.len(), "mistake"),
+        count(linted.diagnostics.len(), "error"),
         count(linted.warnings.len(), "warning"),
         count(linted.notes.len(), "note")
     );
     match () {
         () if sources.len() < files.len() => exit_code::USAGE,
-        () if !linted.mistakes.is_empty() || !linted.warnings.is_empty() => exit_code::FAILED,
+        () if !linted.diagnostics.is_empty() || !linted.warnings.is_empty() => exit_code::FAILED,
         () => exit_code::PASSED,
     }
 }
 
 /// Without what a terminal would obey: the words are those of a file.
-fn visible(mistake: &Mistake) -> String {
+fn visible(diagnostic: &Diagnostic) -> String {
     let shown = |c: char| match c.is_control() {
         true => format!("\\x{:02x}", u32::from(c)),
         false => c.to_string(),
     };
-    mistake.to_string().chars().map(shown).collect()
+    diagnostic.to_string().chars().map(shown).collect()
 }
 
 fn join(all: &mut Linted, more: Linted) {
-    all.mistakes.extend(more.mistakes);
+    all.diagnostics.extend(more.diagnostics);
     all.warnings.extend(more.warnings);
     all.notes.extend(more.notes);
 }
@@ -117,7 +117,7 @@ mod tests {
         let (code, out, err) = show(&[("a.sh", script)], Asked::Script);
         assert_eq!((code, err.as_str()), (1, ""));
         assert!(out.starts_with("warning: a.sh:2:8: `RDMAV_FORM_SAFE` is misspelt"), "{out}");
-        assert!(out.ends_with("1 file: 0 mistakes, 1 warning, 0 notes\n"), "{out}");
+        assert!(out.ends_with("1 file: 0 errors, 1 warning, 0 notes\n"), "{out}");
         assert_eq!(show(&[("a.sh", "hostname\n")], Asked::Script).0, 0);
         let (code, out, _) = show(&[("a.json", "{}")], Asked::FunctionTrace);
         assert!(code == 1 && out.starts_with("a.json:1:1: "), "{out}");
@@ -128,7 +128,7 @@ mod tests {
         let (code, out, err) = show(&[("a.sh", "hostname\n"), ("gone.sh", "")], Asked::Script);
         assert_eq!(code, 2);
         assert!(
-            err.starts_with("gone.sh: cannot be read: ") && out.starts_with("1 file: 0 mistakes"),
+            err.starts_with("gone.sh: cannot be read: ") && out.starts_with("1 file: 0 errors"),
             "{err}{out}"
         );
     }

@@ -152,8 +152,8 @@ fn inputs(order: &Order, told: &mut Told) -> (Vec<Input>, Vec<Chosen>) {
     let (mut inputs, mut exports) = (Vec::new(), Vec::new());
     for (side, named) in sides.into_iter().enumerate() {
         let found = report_file::find(named);
-        for mistake in &found.mistakes {
-            told.error(&format!("{}: {}", mistake.path.display(), mistake.why));
+        for diagnostic in &found.diagnostics {
+            told.error(&format!("{}: {}", diagnostic.path.display(), diagnostic.why));
         }
         for path in &found.foreign {
             told.note(&format!("{}: an SQLite file of another program, left out", path.display()));

@@ -10,7 +10,7 @@ pub use help::{formats as help_formats, reports as help_reports};
 pub use nsys::{Chosen, Exporting, choose};
 pub use request::{Asked, Output, asked};
 
-use ::nsys::report_file::{self, Mistake, ReportFile};
+use ::nsys::report_file::{self, Diagnostic, ReportFile};
 use ::nsys::trace::{Filter, Trace};
 use base::suggest::nearest;
 use model::exit_code;
@@ -47,8 +47,8 @@ pub fn stats(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     };
     let several = found.reports.len() > 1;
     let mut printer = Printer { order, out, err, several, shown: 0, tables: 0, is_bad: false };
-    for mistake in &found.mistakes {
-        printer.error(&mistake.path, &told(mistake));
+    for diagnostic in &found.diagnostics {
+        printer.error(&diagnostic.path, &told(diagnostic));
     }
     for path in &found.foreign {
         printer.note(path, "an SQLite file of another program, left out");
@@ -75,18 +75,18 @@ pub fn stats(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
 }
 
 /// Why an input is none, with what lies there under a name like it.
-fn told(mistake: &Mistake) -> String {
-    let (Some(folder), Some(name)) = (mistake.path.parent(), mistake.path.file_name()) else {
-        return mistake.why.clone();
+fn told(diagnostic: &Diagnostic) -> String {
+    let (Some(folder), Some(name)) = (diagnostic.path.parent(), diagnostic.path.file_name()) else {
+        return diagnostic.why.clone();
     };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort();
     let near = nearest(&name.to_string_lossy(), names.iter().map(String::as_str));
-    match near.filter(|near| !mistake.path.exists() && Some(*near) != name.to_str()) {
-        Some(near) => format!("{}, did you mean `{near}`?", mistake.why),
-        None => mistake.why.clone(),
+    match near.filter(|near| !diagnostic.path.exists() && Some(*near) != name.to_str()) {
+        Some(near) => format!("{}, did you mean `{near}`?", diagnostic.why),
+        None => diagnostic.why.clone(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reports, formats and outputs as they are asked for, matched up with each other. Every mistake is told in one go, with
+//! Reports, formats and outputs as they are asked for, matched up with each other. Every error is told in one go, with
 //! the nearest right word.
 
 use base::suggest::nearest;
@@ -31,12 +31,12 @@ pub enum Output {
 /// The first report takes the first format and the first output, and so on; a list that is too short repeats its last
 /// element. Each element may be a list itself, between commas.
 pub fn asked(reports: &[String], formats: &[String], outputs: &[String]) -> Result<Vec<Asked>, Vec<String>> {
-    let mut mistakes = Vec::new();
+    let mut diagnostics = Vec::new();
     let mut read_reports = Vec::new();
     for text in elements(reports) {
         match read_report(&text) {
             Ok(report) => read_reports.push(report),
-            Err(why) => mistakes.push(why),
+            Err(why) => diagnostics.push(why),
         }
     }
     if reports.is_empty() {
@@ -47,18 +47,18 @@ pub fn asked(reports: &[String], formats: &[String], outputs: &[String]) -> Resu
     for text in elements(formats) {
         match read_form(&text) {
             Ok(form) => read_forms.push(form),
-            Err(why) => mistakes.push(why),
+            Err(why) => diagnostics.push(why),
         }
     }
     let mut read_outputs = Vec::new();
     for text in elements(outputs) {
         match read_output(&text) {
             Ok(output) => read_outputs.push(output),
-            Err(why) => mistakes.push(why),
+            Err(why) => diagnostics.push(why),
         }
     }
-    if !mistakes.is_empty() {
-        return Err(mistakes);
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
     }
     let most = read_reports.len().max(read_forms.len()).max(read_outputs.len());
     let asked = (0..most).filter_map(|at| {
@@ -228,13 +228,13 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_told_with_the_nearest_right_word() {
+    fn every_diagnostic_is_told_with_the_nearest_right_word() {
         let told = read(
             &["cuda_api_smu", "cuda_gpu_kern_sum:bse", "nvtx_sum,", "cuda_gpu_kern_sum:base:mangled"],
             &["cvs", "csv:nohdrs", "hdoc:css=https://x"],
             &["@less,-q"],
         );
-        let told = told.expect_err("mistakes");
+        let told = told.expect_err("errors");
         for (line, part) in told.iter().zip([
             "--report: no report `cuda_api_smu`, did you mean `cuda_api_sum`?; `--help-reports`",
             "did you mean `base`?",

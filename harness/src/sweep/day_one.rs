@@ -34,16 +34,16 @@ impl DayOne {
         let text = |path: &str| {
             std::fs::read_to_string(project.join(path)).map_err(|error| format!("{path}: {error}"))
         };
-        let instances = Instances::load(project).map_err(|mistakes| mistakes.to_string())?;
+        let instances = Instances::load(project).map_err(|diagnostics| diagnostics.to_string())?;
         let file = format!("suites/{suite}.toml");
-        let suite = Suite::read(&text(&file)?, &file).map_err(|mistakes| mistakes.to_string())?;
+        let suite = Suite::read(&text(&file)?, &file).map_err(|diagnostics| diagnostics.to_string())?;
         let published = text("baselines/p5.toml")?.replacen(
             "instance = \"p5\"",
             "instance = \"sim-p5\"\nsimulated = true",
             1,
         );
         let baselines = Baselines::read(&published, "baselines/sim-p5.toml");
-        Ok(DayOne { instances, suite, baselines: baselines.map_err(|mistakes| mistakes.to_string())? })
+        Ok(DayOne { instances, suite, baselines: baselines.map_err(|diagnostics| diagnostics.to_string())? })
     }
 
     pub fn inventory(&self, nodes: usize) -> Result<Inventory, String> {
@@ -52,7 +52,7 @@ impl DayOne {
              [world]\n{WORLD}"
         );
         Inventory::read(&text, "inventory/day-one.toml", &self.instances)
-            .map_err(|mistakes| mistakes.to_string())
+            .map_err(|diagnostics| diagnostics.to_string())
     }
 
     /// One whole run in `folder`, which must be empty.
@@ -73,7 +73,7 @@ impl DayOne {
         };
         let suites = std::slice::from_ref(&self.suite);
         let plan = plan::plan(suites, &inventory, Some(&self.baselines), request)
-            .map_err(|mistakes| mistakes.join("; "))?;
+            .map_err(|diagnostics| diagnostics.join("; "))?;
         let faults: Vec<NodeFault> =
             faults.iter().map(|text| NodeFault::parse(text)).collect::<Result<_, String>>()?;
         let store =

@@ -46,9 +46,11 @@ pub fn sweep(
 ) -> Result<Swept, String> {
     let drawn = draw(seed);
     let suite = Suite::read(&drawn.suite, "suites/drawn.toml")
-        .map_err(|mistakes| format!("the drawn suite is refused: {mistakes}\n{}", drawn.suite))?;
-    let inventory = Inventory::read(&drawn.inventory, "inventory/drawn.toml", instances)
-        .map_err(|mistakes| format!("the drawn inventory is refused: {mistakes}\n{}", drawn.inventory))?;
+        .map_err(|diagnostics| format!("the drawn suite is refused: {diagnostics}\n{}", drawn.suite))?;
+    let inventory =
+        Inventory::read(&drawn.inventory, "inventory/drawn.toml", instances).map_err(|diagnostics| {
+            format!("the drawn inventory is refused: {diagnostics}\n{}", drawn.inventory)
+        })?;
     let faults: Vec<NodeFault> =
         drawn.faults.iter().map(|text| NodeFault::parse(text)).collect::<Result<_, String>>()?;
     let request = Request {
@@ -64,8 +66,9 @@ pub fn sweep(
         sources: Vec::new(),
         sets: BTreeMap::new(),
     };
-    let plan = plan::plan(&[suite], &inventory, None, request)
-        .map_err(|mistakes| format!("the drawn plan is refused: {}\n{}", mistakes.join("; "), drawn.suite))?;
+    let plan = plan::plan(&[suite], &inventory, None, request).map_err(|diagnostics| {
+        format!("the drawn plan is refused: {}\n{}", diagnostics.join("; "), drawn.suite)
+    })?;
     let store = Store::create_in(folder, &plan.run_id).map_err(|error| error.to_string())?.simulated(true);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -121,6 +121,6 @@ fn read(question: &[u8]) -> Result<Vec<u8>, String> {
     let Question { own, work, share } =
         serde_json::from_slice(question).map_err(|error| error.to_string())?;
     own::from_plan(&own)
-        .map_err(|mistakes| mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+        .map_err(|diagnostics| diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
     work.read(&share)
 }

@@ -34,8 +34,8 @@ fn work(path: &Path, task: usize) -> Result<(), String> {
     let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let order = Order::of_bytes(&bytes, path)?;
     program::check(&order.program)?;
-    own::from_plan(&order.own).map_err(|mistakes| {
-        let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+    own::from_plan(&order.own).map_err(|diagnostics| {
+        let told: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
         told.join("; ")
     })?;
     let share = task.checked_sub(1).and_then(|at| order.shares.get(at));

@@ -52,7 +52,7 @@ impl Life {
     ) -> Life {
         let script = Script { start: Start::Ssh, nodes, steps: vec![Step::Flows(flows)] };
         let mut course = course(&state.cluster, &script, case, job);
-        if let (Work::Flows(flows, _), None) = (&course.work, course.ailments.ending)
+        if let (Work::Flows(flows, _), None) = (&course.work, course.active_faults.ending)
             && let Some(flow) = flows.get(device)
         {
             course.work_to_s = course.work_from_s + MARK_S + flow.seconds;

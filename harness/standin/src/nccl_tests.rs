@@ -72,10 +72,10 @@ pub(crate) async fn answer(state: &State, op: Op, words: &[String]) -> Result<i3
         local: of_gpu.map_or((place.local, locals), |gpu| (gpu, state.cluster.gpus)),
         counters,
         text: &|at_s| text(at_s, false),
-        last: text(course.work_to_s, breaks_off(&course.ailments)),
+        last: text(course.work_to_s, breaks_off(&course.active_faults)),
     };
     let code = rank::live(&life, part).await?;
-    if let (Some(json), None) = (json, course.ailments.ending) {
+    if let (Some(json), None) = (json, course.active_faults.ending) {
         json.end()?;
     }
     Ok(code)

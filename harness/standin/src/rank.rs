@@ -8,7 +8,7 @@ use job::script::Step;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use sim::ailments::Ending;
+use sim::active_faults::Ending;
 use sim::course::{Course, Own};
 use sim::outputs::mangle;
 use std::io::Write;
@@ -38,8 +38,8 @@ pub(crate) async fn live(life: &Life, part: Part<'_>) -> Result<i32, String> {
     let course = life.course();
     let node = course.nodes.iter().position(|node| *node == place.node);
     let ails = |is: &dyn Fn(usize) -> bool| node.is_some_and(is);
-    let silent = ails(&|node| course.ailments.output_missing(node));
-    let garbled = ails(&|node| course.ailments.garbled(node));
+    let silent = ails(&|node| course.active_faults.output_missing(node));
+    let garbled = ails(&|node| course.active_faults.garbled(node));
     let record = Record::of_process(place, life, steps)?;
     if record.is_some() {
         // A profiler that is killed must not leave behind what it started.
@@ -87,7 +87,7 @@ fn say(text: &str, printed: usize) -> Result<usize, String> {
 }
 
 async fn end(course: &Course, node: Option<usize>, (local, locals): (u32, u32)) -> i32 {
-    match course.ailments.ending {
+    match course.active_faults.ending {
         // A stand-in does not wait until a watchdog gives up.
         Some((Ending::Hang | Ending::Desync, _)) => loop {
             // An interruption is heard and changes nothing.

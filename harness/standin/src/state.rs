@@ -158,12 +158,13 @@ const FILE: &str = "cluster.toml";
 
 impl Told {
     fn cluster(&self) -> Result<Cluster, String> {
-        let instances = Instances::load(&self.home).map_err(|mistakes| mistakes.to_string())?;
+        let instances = Instances::load(&self.home).map_err(|diagnostics| diagnostics.to_string())?;
         let mut text =
             format!("kind = \"pretend\"\ninstance = {:?}\nnodes = {:?}\n", self.instance, self.nodes);
         // The machines are real ones, and so are their interfaces.
         text.push_str(&format!("[world]\ndocker0 = false\n{}", self.world));
-        let inventory = Inventory::read(&text, FILE, &instances).map_err(|mistakes| mistakes.to_string())?;
+        let inventory =
+            Inventory::read(&text, FILE, &instances).map_err(|diagnostics| diagnostics.to_string())?;
         let faults = faults(&self.faults)?;
         let of_cases = self.case_faults.iter().map(|(case, list)| Ok((case.clone(), faults_of_case(list)?)));
         Cluster::new(&inventory, self.seed, faults, of_cases.collect::<Result<_, String>>()?)

@@ -43,14 +43,14 @@ impl Secrets {
         look_up: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Secrets, Vec<String>> {
         let mut secrets = Secrets::default();
-        let mut mistakes = Vec::new();
+        let mut diagnostics = Vec::new();
         for name in names.into_iter().collect::<BTreeSet<_>>() {
             match look_up(name) {
-                None => mistakes.push(format!("not set here, and the plan needs its value: `{MARK}{name}`")),
+                None => diagnostics.push(format!("not set here, and the plan needs its value: `{MARK}{name}`")),
                 Some(value) if value.contains('\0') => {
-                    mistakes.push(format!("a zero byte cannot be handed to a job: `{MARK}{name}`"));
+                    diagnostics.push(format!("a zero byte cannot be handed to a job: `{MARK}{name}`"));
                 }
-                Some(value) if value.len() < LEAST => mistakes.push(format!(
+                Some(value) if value.len() < LEAST => diagnostics.push(format!(
                     "shorter than {LEAST} characters, it cannot be told from other text and kept out of it: `{MARK}{name}`"
                 )),
                 Some(value) => {
@@ -58,7 +58,7 @@ impl Secrets {
                 }
             }
         }
-        if mistakes.is_empty() { Ok(secrets) } else { Err(mistakes) }
+        if diagnostics.is_empty() { Ok(secrets) } else { Err(diagnostics) }
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {

@@ -191,9 +191,9 @@ fn secrets_that_cannot_be_used_are_all_told_by_name_alone() {
         "ZERO" => Some("abcdef\0".to_owned()),
         _ => None,
     };
-    let mistakes = Secrets::resolve(["SHORT", "ZERO", "ABSENT"], &look_up).expect_err("refused");
-    assert_eq!(mistakes.len(), 3);
-    assert!(mistakes.iter().all(|why| !why.contains("abc")), "{mistakes:?}");
+    let diagnostics = Secrets::resolve(["SHORT", "ZERO", "ABSENT"], &look_up).expect_err("refused");
+    assert_eq!(diagnostics.len(), 3);
+    assert!(diagnostics.iter().all(|why| !why.contains("abc")), "{diagnostics:?}");
     assert_eq!(reference("env:A_1"), Reference::To("A_1"));
     for text in ["env:", "env:1A", "env:A B", "env:$A"] {
         assert_eq!(reference(text), Reference::Broken, "{text}");

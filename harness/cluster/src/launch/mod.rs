@@ -54,7 +54,7 @@ pub trait Launch {
     /// Asks the job to end by itself.
     fn interrupt<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()>;
 
-    /// Ends the job. Ending one that has ended already is no mistake.
+    /// Ends the job. Ending one that has ended already is no error.
     fn cancel<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()>;
 }
 

@@ -3,22 +3,22 @@
 
 use super::{Baselines, State};
 use crate::bounds::{self, DEVIATIONS_OF_MAD};
-use crate::mistake::Mistake;
+use crate::diagnostic::Diagnostic;
 use metric::unit::Better;
 
 /// Bounds nearer than so many deviations are left by healthy numbers every other day.
 const NEAREST: f64 = 2.0;
 
-pub fn lint(baselines: &Baselines) -> Vec<Mistake> {
-    let mut mistakes = Vec::new();
+pub fn lint(baselines: &Baselines) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
     // What the pretend cluster measures is known to the digit, and its bounds are the model's.
     if baselines.simulated {
-        return mistakes;
+        return diagnostics;
     }
     for entry in &baselines.entries {
         let mut told = |message: String, suggestion: &str| {
             let message = format!("{message}: `{} {}`", entry.metric, entry.key);
-            mistakes.push(Mistake::at(&baselines.file, entry.line, 1, message).suggest(suggestion));
+            diagnostics.push(Diagnostic::at(&baselines.file, entry.line, 1, message).suggest(suggestion));
         };
         let median = entry.median();
         if entry.state == State::Accepted && entry.spread.is_none() {
@@ -59,5 +59,5 @@ pub fn lint(baselines: &Baselines) -> Vec<Mistake> {
             );
         }
     }
-    mistakes
+    diagnostics
 }

@@ -8,7 +8,7 @@ mod render;
 pub mod review;
 
 use crate::bounds;
-use crate::mistake::Mistakes;
+use crate::diagnostic::Diagnostics;
 use base::size;
 use metric::op::Op;
 use metric::unit::{Better, Unit};
@@ -112,7 +112,7 @@ pub const FEWEST_ACCEPTED: usize = 5;
 
 impl Baselines {
     /// Reads baselines, or tells everything that is wrong in them.
-    pub fn read(text: &str, file: &str) -> Result<Baselines, Mistakes> {
+    pub fn read(text: &str, file: &str) -> Result<Baselines, Diagnostics> {
         read::baselines(text, file)
     }
 

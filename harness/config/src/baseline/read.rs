@@ -1,7 +1,7 @@
 //! Reads `baselines/*.toml`.
 
 use super::{Baseline, BaselineKey, Baselines, FEWEST_ACCEPTED, PENDING, SpreadSaid, State};
-use crate::mistake::Mistakes;
+use crate::diagnostic::Diagnostics;
 use crate::suite::PLACEMENTS;
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{self, Table, Value};
@@ -11,7 +11,7 @@ use metric::{Dim, MetricSpec};
 use recipes::recipe;
 use std::collections::BTreeMap;
 
-pub(super) fn baselines(text: &str, file: &str) -> Result<Baselines, Mistakes> {
+pub(super) fn baselines(text: &str, file: &str) -> Result<Baselines, Diagnostics> {
     toml_reader::read(text, file, |table| {
         let instance = table.need("instance").and_then(|value| value.words());
         let simulated_value = table.get("simulated");
@@ -24,8 +24,8 @@ pub(super) fn baselines(text: &str, file: &str) -> Result<Baselines, Mistakes> {
                 false => format!("baselines of a `sim-` instance must say `simulated = true`: `{instance}`"),
             };
             match &simulated_value {
-                Some(value) => value.mistake(message),
-                None => table.mistake(message),
+                Some(value) => value.diagnostic(message),
+                None => table.diagnostic(message),
             }
         }
         let between_sizes = table.get("between_sizes").map_or(Some(false), |value| value.boolean());
@@ -36,13 +36,13 @@ pub(super) fn baselines(text: &str, file: &str) -> Result<Baselines, Mistakes> {
         for entry in tables.iter().filter_map(|value| value.table()) {
             let Some(baseline) = read_one(&entry, simulated.unwrap_or(false)) else { continue };
             match seen.insert((baseline.metric.clone(), baseline.key.clone()), baseline.line) {
-                Some(line) => entry.mistake(format!(
+                Some(line) => entry.diagnostic(format!(
                     "a baseline for this stands in line {line} already: `{}`",
                     format!("{} {}", baseline.metric, baseline.key).trim_end()
                 )),
                 None => {
                     if baseline.rejected_by.is_some() && !file.ends_with(PENDING) {
-                        entry.mistake("only what is pending can be rejected: `rejected_by`");
+                        entry.diagnostic("only what is pending can be rejected: `rejected_by`");
                     }
                     entries.push(baseline);
                 }
@@ -62,7 +62,7 @@ fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
     let unit = table.need("unit").and_then(|value| {
         let unit = value.one_of(&units)?;
         if let Some(metric) = metric.filter(|metric| metric.unit != unit) {
-            value.mistake(format!("wrong unit, `{}` is in {}: `{unit}`", metric.name, metric.unit));
+            value.diagnostic(format!("wrong unit, `{}` is in {}: `{unit}`", metric.name, metric.unit));
             return None;
         }
         Some(unit)
@@ -71,7 +71,7 @@ fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
     let better = table.get("better").map_or(metric.map(|metric| metric.better), |value| {
         let better = value.one_of(&betters)?;
         if metric.is_some_and(|metric| metric.better != better) {
-            value.mistake("that is not the metric's own direction");
+            value.diagnostic("that is not the metric's own direction");
         }
         Some(better)
     });
@@ -102,7 +102,7 @@ fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
             "fewer than {FEWEST_ACCEPTED} samples make a provisional baseline at most, not an accepted one: {}",
             samples.len()
         );
-        value.mistake_with(message, "write `state = \"provisional\"`");
+        value.diagnostic_with(message, "write `state = \"provisional\"`");
     }
     let baseline = Baseline {
         metric: metric?.name.to_owned(),
@@ -135,7 +135,7 @@ fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
     if let (Some(lower), Some(value)) = (baseline.lower, &lower_value)
         && lower > median
     {
-        value.mistake(format!(
+        value.diagnostic(format!(
             "`lower` is above the median of the samples: {} > {}",
             show(lower),
             show(median)
@@ -144,7 +144,7 @@ fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
     if let (Some(upper), Some(value)) = (baseline.upper, &upper_value)
         && upper < median
     {
-        value.mistake(format!(
+        value.diagnostic(format!(
             "`upper` is below the median of the samples: {} < {}",
             show(upper),
             show(median)
@@ -156,19 +156,19 @@ fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
 /// A floor is of a published figure, below its bound, and its file says where it is from.
 fn floor_is_sound(baseline: &Baseline, value: &Value<'_>) {
     if baseline.state == State::Accepted {
-        value.mistake("an accepted baseline has bounds of its own and needs no published floor");
+        value.diagnostic("an accepted baseline has bounds of its own and needs no published floor");
     }
     if baseline.better != Better::Higher {
-        value.mistake("a floor is for what is better where it is higher");
+        value.diagnostic("a floor is for what is better where it is higher");
     }
     if baseline.floor_source.is_none() {
-        value.mistake("a floor without `floor_source`: which rule, and which figures");
+        value.diagnostic("a floor without `floor_source`: which rule, and which figures");
     }
     let least = baseline.lower.unwrap_or_else(|| baseline.median());
     if baseline.floor.is_some_and(|floor| floor > least) {
         let show = |value: f64| baseline.unit.show(value);
         let floor = show(baseline.floor.unwrap_or_default());
-        value.mistake(format!("`floor` is above the lower bound: {floor} > {}", show(least)));
+        value.diagnostic(format!("`floor` is above the lower bound: {floor} > {}", show(least)));
     }
 }
 
@@ -189,14 +189,14 @@ fn read_key(table: &Table<'_>, metric: Option<&MetricSpec>) -> BaselineKey {
     if let Some(metric) = metric.filter(|metric| metric.name.starts_with("train."))
         && training_value.is_none()
     {
-        table.mistake(format!("missing key, `{}` differs by the training: `training`", metric.name));
+        table.diagnostic(format!("missing key, `{}` differs by the training: `training`", metric.name));
     }
     let [dtype, algorithm, protocol, kernel] =
         ["type", "algorithm", "protocol", "kernel"].map(|key| table.get(key).and_then(|value| value.words()));
     if let Some(metric) = metric {
         let absent = [("op", Dim::Op, op_value.is_none()), ("size", Dim::SizeBytes, size_value.is_none())];
         for (key, _, _) in absent.iter().filter(|(_, dim, absent)| *absent && metric.dims.contains(dim)) {
-            table.mistake(format!("missing key, `{}` differs by it: `{key}`", metric.name));
+            table.diagnostic(format!("missing key, `{}` differs by it: `{key}`", metric.name));
         }
     }
     BaselineKey { op, size_bytes, nodes, ranks, placement, training, dtype, algorithm, protocol, kernel }
@@ -205,7 +205,7 @@ fn read_key(table: &Table<'_>, metric: Option<&MetricSpec>) -> BaselineKey {
 fn read_samples(value: &Value<'_>) -> Option<Vec<f64>> {
     let list = value.list()?;
     if list.is_empty() {
-        value.mistake("a baseline needs at least one sample");
+        value.diagnostic("a baseline needs at least one sample");
         return None;
     }
     list.iter().map(amount).collect()
@@ -221,7 +221,7 @@ fn read_spread(table: &Table<'_>) -> Option<SpreadSaid> {
             Some(SpreadSaid { relative: relative?, freedom: freedom?, judged: judged? })
         }
         _ => {
-            table.mistake("`spread`, `freedom` and `judged` stand together or not at all");
+            table.diagnostic("`spread`, `freedom` and `judged` stand together or not at all");
             None
         }
     }
@@ -232,7 +232,7 @@ fn read_quantiles(value: &Value<'_>) -> Option<[f64; 4]> {
     match <[f64; 4]>::try_from(list) {
         Ok(four) if four.is_sorted() => Some(four),
         _ => {
-            value.mistake("`quantiles` are four numbers that rise: of 5, 25, 75 and 95 %");
+            value.diagnostic("`quantiles` are four numbers that rise: of 5, 25, 75 and 95 %");
             None
         }
     }
@@ -248,7 +248,7 @@ fn read_fingerprint(value: &Value<'_>) -> BTreeMap<String, Vec<String>> {
             None => value.texts(),
         };
         if those.is_empty() {
-            value.mistake(format!("no version of it stands there: `{}`", name.escape_debug()));
+            value.diagnostic(format!("no version of it stands there: `{}`", name.escape_debug()));
         }
         parts.insert(name.to_owned(), those);
     }
@@ -258,7 +258,7 @@ fn read_fingerprint(value: &Value<'_>) -> BTreeMap<String, Vec<String>> {
 fn amount(value: &Value<'_>) -> Option<f64> {
     let number = value.number()?;
     if number < 0.0 {
-        value.mistake(format!("`{}` must be a number from 0, not: {number}", value.key()));
+        value.diagnostic(format!("`{}` must be a number from 0, not: {number}", value.key()));
         return None;
     }
     Some(number)

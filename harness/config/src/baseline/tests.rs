@@ -48,8 +48,8 @@ state = "provisional"
 samples = [-1]
 source = ""
 "#;
-    let mistakes = Baselines::read(text, "baselines/p5.toml").expect_err("bad");
-    insta::assert_snapshot!(mistakes.to_string());
+    let diagnostics = Baselines::read(text, "baselines/p5.toml").expect_err("bad");
+    insta::assert_snapshot!(diagnostics.to_string());
 }
 
 #[test]

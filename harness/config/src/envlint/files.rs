@@ -1,16 +1,16 @@
 //! The environments that suites and inventories set, each finding with its place in the file.
 
 use super::{Severity, Versions, lint};
-use crate::mistake::Mistake;
+use crate::diagnostic::Diagnostic;
 use crate::toml_reader::{self, Table};
 use std::ops::Range;
 
 /// What was found in a file: what keeps it from running, and what a person should know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Linted {
-    pub mistakes: Vec<Mistake>,
-    pub warnings: Vec<Mistake>,
-    pub notes: Vec<Mistake>,
+    pub diagnostics: Vec<Diagnostic>,
+    pub warnings: Vec<Diagnostic>,
+    pub notes: Vec<Diagnostic>,
 }
 
 /// `text` is a suite that could be read.
@@ -42,9 +42,9 @@ fn linted(
             visit(root, &mut |table| tell(table, versions, severity));
             Some(())
         });
-        told.err().map(|mistakes| mistakes.0).unwrap_or_default()
+        told.err().map(|diagnostics| diagnostics.0).unwrap_or_default()
     };
-    Linted { mistakes: of(Severity::Breaks), warnings: of(Severity::Warning), notes: of(Severity::Note) }
+    Linted { diagnostics: of(Severity::Breaks), warnings: of(Severity::Warning), notes: of(Severity::Note) }
 }
 
 fn tell(table: &Table<'_>, versions: &Versions, severity: Severity) {
@@ -58,8 +58,8 @@ fn tell(table: &Table<'_>, versions: &Versions, severity: Severity) {
     }
     for finding in lint(&env, versions).into_iter().filter(|finding| finding.severity == severity) {
         match places.get(finding.at) {
-            Some(place) => environment.source().mistake_with(place, finding.message, finding.advice),
-            None => environment.mistake_with(finding.message, finding.advice),
+            Some(place) => environment.source().diagnostic_with(place, finding.message, finding.advice),
+            None => environment.diagnostic_with(finding.message, finding.advice),
         }
     }
 }

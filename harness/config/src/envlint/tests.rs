@@ -1,7 +1,7 @@
 //! What the linter says of environments that were really used, and of each way to be wrong.
 
 use super::*;
-use crate::mistake::Mistake;
+use crate::diagnostic::Diagnostic;
 
 fn known(nccl: &str, libfabric: &str, plugin: &str) -> Versions {
     let version = |text: &str| Some(Version::parse(text).expect("a version"));
@@ -278,8 +278,8 @@ fn a_file_of_nccl_is_read_as_nccl_reads_it() {
     assert_eq!(lint_conf("", &current()), []);
 }
 
-fn lines(mistakes: &[Mistake]) -> Vec<String> {
-    mistakes.iter().map(ToString::to_string).collect()
+fn lines(diagnostics: &[Diagnostic]) -> Vec<String> {
+    diagnostics.iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn suites_and_inventories_are_told_by_file_line_and_column() {
         ["suites/x.toml:5:51: `NCCL_DEBGU` is misspelt: nobody reads it; did you mean `NCCL_DEBUG`?"]
     );
     assert_eq!(
-        lines(&linted.mistakes),
+        lines(&linted.diagnostics),
         [
             "suites/x.toml:5:89: `NCCL_NET=IB` and `NCCL_IB_DISABLE=1` ask for InfiniBand, and turn it off: no network is \
           left; take one of them out"
@@ -311,7 +311,7 @@ fn suites_and_inventories_are_told_by_file_line_and_column() {
             "inventory/x.toml:4:1: `nccl_net` is written in capitals: nobody reads it; did you mean `NCCL_NET`?"
         ]
     );
-    assert_eq!((linted.mistakes, linted.notes), (Vec::new(), Vec::new()));
+    assert_eq!((linted.diagnostics, linted.notes), (Vec::new(), Vec::new()));
 }
 
 #[test]

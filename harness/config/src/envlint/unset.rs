@@ -1,7 +1,7 @@
 //! The variables that every EFA recipe of AWS sets, and what happens on a p instance where one of them is unset.
 
+use crate::diagnostic::Diagnostic;
 use crate::inventory::{Instance, Inventory, ReachBy, SshStart};
-use crate::mistake::Mistake;
 use crate::toml_reader::line_of;
 
 struct Needed {
@@ -88,10 +88,10 @@ pub fn unset(inventory: &Inventory) -> Vec<Unset> {
 }
 
 /// The same, each at its place in the inventory's file.
-pub fn lint_unset(inventory: &Inventory, text: &str) -> Vec<Mistake> {
+pub fn lint_unset(inventory: &Inventory, text: &str) -> Vec<Diagnostic> {
     let at = |unset: Unset| {
-        let mistake = Mistake::at(&inventory.file, line_of(text, "environment"), 1, unset.message);
-        mistake.suggest(format!("add to `[environment]`: `{}`", unset.line))
+        let diagnostic = Diagnostic::at(&inventory.file, line_of(text, "environment"), 1, unset.message);
+        diagnostic.suggest(format!("add to `[environment]`: `{}`", unset.line))
     };
     unset(inventory).into_iter().map(at).collect()
 }

@@ -94,14 +94,14 @@ fn arguments(value: &Value<'_>, own: &[(&str, &str)]) -> Vec<String> {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
         };
         let Some(name) = name.filter(|name| is_name(name)) else {
-            value.mistake_with(
+            value.diagnostic_with(
                 format!("no argument of `{}`: `{shown}`", value.key()),
                 "write each as one text, `--option` or `--option=value`",
             );
             continue;
         };
         if argument.chars().any(char::is_control) {
-            value.mistake(format!("control characters in an argument of `{}`: `{shown}`", value.key()));
+            value.diagnostic(format!("control characters in an argument of `{}`: `{shown}`", value.key()));
             continue;
         }
         // Slurm takes the beginning of an option's name for the whole.
@@ -110,8 +110,8 @@ fn arguments(value: &Value<'_>, own: &[(&str, &str)]) -> Vec<String> {
         if let Some((option, key)) = set {
             let message = format!("`--{option}` is set by the harness: `{shown}`");
             match *key {
-                "" => value.mistake(message),
-                key => value.mistake_with(message, format!("write `{key} = ` instead")),
+                "" => value.diagnostic(message),
+                key => value.diagnostic_with(message, format!("write `{key} = ` instead")),
             }
         }
     }

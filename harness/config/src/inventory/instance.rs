@@ -1,7 +1,7 @@
 //! Instance types: GPUs, NICs, line rates, and which EFA counters carry the traffic. A profile may be `like` another
 //! and give only what differs; whether the figures are possible is `physics`'s business.
 
-use crate::mistake::{Mistake, Mistakes};
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::toml_reader::quantity::line_rate_of;
 use crate::toml_reader::{self, Table, Value};
 use base::nodeset;
@@ -99,23 +99,23 @@ impl Instance {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Instances {
     good: BTreeMap<String, Instance>,
-    /// Names of profiles that could not be read; naming one is no further mistake.
+    /// Names of profiles that could not be read; naming one is no further error.
     broken: BTreeSet<String>,
 }
 
 impl Instances {
     /// The profiles in `inventory/instances` under `home`.
-    pub fn load(home: &Path) -> Result<Instances, Mistakes> {
-        let (files, mut mistakes) = crate::toml_reader::folder::texts(home, "inventory/instances");
+    pub fn load(home: &Path) -> Result<Instances, Diagnostics> {
+        let (files, mut diagnostics) = crate::toml_reader::folder::texts(home, "inventory/instances");
         let (instances, wrong) = Instances::read(&files);
-        mistakes.extend(wrong);
-        if mistakes.is_empty() { Ok(instances) } else { Err(Mistakes(mistakes)) }
+        diagnostics.extend(wrong);
+        if diagnostics.is_empty() { Ok(instances) } else { Err(Diagnostics(diagnostics)) }
     }
 
     /// Reads profiles from pairs of file name and text; what one is like may stand in any of them.
-    pub fn read(files: &[(String, String)]) -> (Instances, Vec<Mistake>) {
+    pub fn read(files: &[(String, String)]) -> (Instances, Vec<Diagnostic>) {
         let mut instances = Instances::default();
-        let mut mistakes = Vec::new();
+        let mut diagnostics = Vec::new();
         let mut rest: Vec<&(String, String)> = files.iter().collect();
         // A profile is read once the one it is like has been; what then remains names nothing, or itself.
         rest.sort_by_key(|(_, text)| Reverse(like_of(text).is_none()));
@@ -124,7 +124,7 @@ impl Instances {
             rest.retain(|(file, text)| {
                 let ready = like_of(text).is_none_or(|like| instances.get(&like).is_some());
                 if ready {
-                    mistakes.extend(instances.add(file, text));
+                    diagnostics.extend(instances.add(file, text));
                 }
                 !ready
             });
@@ -132,12 +132,12 @@ impl Instances {
                 break;
             }
             if rest.len() == before {
-                rest.iter().for_each(|(file, text)| mistakes.extend(instances.add(file, text)));
+                rest.iter().for_each(|(file, text)| diagnostics.extend(instances.add(file, text)));
                 break;
             }
         }
-        mistakes.sort();
-        (instances, mistakes)
+        diagnostics.sort();
+        (instances, diagnostics)
     }
 
     pub fn get(&self, name: &str) -> Option<&Instance> {
@@ -161,16 +161,16 @@ impl Instances {
         self.broken.contains(name)
     }
 
-    fn add(&mut self, file: &str, text: &str) -> Vec<Mistake> {
+    fn add(&mut self, file: &str, text: &str) -> Vec<Diagnostic> {
         let name = stem(file).to_owned();
         match toml_reader::read(text, file, |table| profile(table, Some(name.clone()), self)) {
             Ok(instance) => {
                 self.good.insert(name, instance);
                 Vec::new()
             }
-            Err(mistakes) => {
+            Err(diagnostics) => {
                 self.broken.insert(name);
-                mistakes.0
+                diagnostics.0
             }
         }
     }
@@ -202,7 +202,7 @@ pub fn inline(table: &Table<'_>, instances: &Instances) -> Option<Instance> {
         let name = value.words()?;
         if instances.get(&name).is_some() {
             let message = format!("a profile of this name stands in `inventory/instances`: `{name}`");
-            value.mistake_with(message, "give it another, and write `like = ` if it differs in little");
+            value.diagnostic_with(message, "give it another, and write `like = ` if it differs in little");
         }
         Some(name)
     });
@@ -227,7 +227,7 @@ fn profile(table: &Table<'_>, name: Option<String>, instances: &Instances) -> Op
         && !instances.is_broken(like)
     {
         match name.as_ref() == Some(like) {
-            true => value.mistake(format!("a profile is not like itself: `{like}`")),
+            true => value.diagnostic(format!("a profile is not like itself: `{like}`")),
             false => value.unknown(like, instances.names()),
         }
     }
@@ -288,7 +288,7 @@ impl<'a> Fields<'_, 'a> {
 fn positive(value: &Value<'_>) -> Option<f64> {
     let number = value.number()?;
     if number <= 0.0 {
-        value.mistake(format!("`{}` must be above 0, not: {number}", value.key()));
+        value.diagnostic(format!("`{}` must be above 0, not: {number}", value.key()));
         return None;
     }
     Some(number)
@@ -298,7 +298,7 @@ fn nics_of(value: &Value<'_>) -> Option<Vec<String>> {
     let mut names = value.told(nodeset::expand(&value.text()?))?;
     nodeset::sort(&mut names);
     if names.len() > 1024 {
-        value.mistake(format!("a node has at most 1024 NICs, not: {}", names.len()));
+        value.diagnostic(format!("a node has at most 1024 NICs, not: {}", names.len()));
         return None;
     }
     Some(names)
@@ -310,11 +310,11 @@ fn counters_of(value: &Value<'_>) -> Option<Vec<String>> {
     let is_name =
         |name: &String| name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     if let Some(odd) = names.iter().find(|name| !is_name(name)) {
-        value.mistake(format!("not the name of a counter: {odd:?}"));
+        value.diagnostic(format!("not the name of a counter: {odd:?}"));
         return None;
     }
     if names.is_empty() {
-        value.mistake(format!("`{}` names no counter", value.key()));
+        value.diagnostic(format!("`{}` names no counter", value.key()));
         return None;
     }
     Some(names)

@@ -11,8 +11,8 @@ mod world;
 pub use instance::{FlowOp, Instance, Instances, Transport};
 pub use world::WorldSettings;
 
+use crate::diagnostic::Diagnostics;
 use crate::facts::Requirement;
-use crate::mistake::Mistakes;
 use job::profile::NsysVersion;
 use job::script::GpuRequest;
 use std::collections::BTreeMap;
@@ -183,7 +183,7 @@ fn is_word(text: &str) -> bool {
 
 impl Inventory {
     /// Reads an inventory, or tells everything that is wrong in it.
-    pub fn read(text: &str, file: &str, instances: &Instances) -> Result<Inventory, Mistakes> {
+    pub fn read(text: &str, file: &str, instances: &Instances) -> Result<Inventory, Diagnostics> {
         read::inventory(text, file, instances)
     }
 

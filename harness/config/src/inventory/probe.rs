@@ -19,7 +19,7 @@ pub(super) fn requirements(table: &Table<'_>) -> Vec<Requirement> {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("there are `{}`", names.collect::<Vec<_>>().join("`, `")),
                 };
-                table.source().mistake_with(&span, message, suggestion);
+                table.source().diagnostic_with(&span, message, suggestion);
                 continue;
             }
         };
@@ -45,7 +45,7 @@ pub(super) fn requirements(table: &Table<'_>) -> Vec<Requirement> {
         }
         bounds.close();
         if before == requirements.len() && bounds.is_empty() {
-            value.mistake(format!("`{name}` has no bound"));
+            value.diagnostic(format!("`{name}` has no bound"));
         }
     }
     requirements
@@ -68,7 +68,7 @@ impl Asked {
             Asked::Fact(Kind::Version) => {
                 let text = value.words()?;
                 if !text.starts_with(|c: char| c.is_ascii_digit()) {
-                    value.mistake_with(
+                    value.diagnostic_with(
                         format!("no version: `{}`", text.escape_debug()),
                         "write it as a text that begins with a number, such as `\"570.133\"`",
                     );

@@ -4,7 +4,7 @@ use super::{
     Container, Instance, Instances, Inventory, Kind, NicTool, Paths, ReachBy, SamplePaths, SlurmReach,
     SshReach, SshStart, extra, instance, is_word, probe, world,
 };
-use crate::mistake::Mistakes;
+use crate::diagnostic::Diagnostics;
 use crate::toml_reader::{self, Table, Value};
 use base::nodeset;
 use job::profile::NsysVersion;
@@ -31,7 +31,7 @@ const ALLOCATION_LIMITS_S: std::ops::RangeInclusive<u32> = 600..=30 * 24 * 3600;
 /// What the nodes of a pretend cluster have, unless told otherwise.
 const PRETEND_NSYS: NsysVersion = NsysVersion::new(2025, 3);
 
-pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result<Inventory, Mistakes> {
+pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result<Inventory, Diagnostics> {
     toml_reader::read(text, file, |table| {
         let kinds = [("pretend", Kind::Pretend), ("real", Kind::Real)];
         let kind = table.need("kind").and_then(|value| value.one_of(&kinds));
@@ -42,7 +42,7 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
         let reach = match (table.get("reach"), kind) {
             (Some(reach), _) => reach.table().and_then(|reach| read_reach(&reach)),
             (None, Some(Kind::Real)) => {
-                table.mistake_with("missing key: `reach`", "write `reach = { via = \"slurm\" }`");
+                table.diagnostic_with("missing key: `reach`", "write `reach = { via = \"slurm\" }`");
                 None
             }
             (None, _) => Some(ReachBy::Slurm(slurm())),
@@ -51,7 +51,7 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
             (Some(paths), _) => paths.table().and_then(|paths| read_paths(&paths, kind)),
             (None, Some(Kind::Real)) => {
                 let suggestion = "write `paths = { shared = \"/fsx/harness\" }`, a folder that all nodes see";
-                table.mistake_with("missing key: `paths`", suggestion);
+                table.diagnostic_with("missing key: `paths`", suggestion);
                 None
             }
             (None, _) => Some(default_paths("/fsx/harness".to_owned())),
@@ -67,7 +67,7 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
             let version = NsysVersion::parse(&text);
             if version.is_none() {
                 let message = format!("no version of nsys: `{}`", text.escape_debug());
-                value.mistake_with(message, "write it as `nsys --version` does: `2024.4.1`");
+                value.diagnostic_with(message, "write it as `nsys --version` does: `2024.4.1`");
             }
             version
         });
@@ -75,7 +75,7 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
         let requirements = requirements.map(|table| probe::requirements(&table)).unwrap_or_default();
         let world = match (table.get("world"), kind) {
             (Some(value), Some(Kind::Real)) => {
-                value.mistake("a real inventory has no `[world]`: it describes a simulated cluster");
+                value.diagnostic("a real inventory has no `[world]`: it describes a simulated cluster");
                 None
             }
             (value, _) => value.and_then(|value| value.table()).map(|table| world::read(&table)),
@@ -131,8 +131,8 @@ fn read_instance(value: &Value<'_>, kind: Option<Kind>, instances: &Instances) -
     };
     let message = format!("{message}: `{}`", instance.name);
     match other() {
-        Some(near) => value.mistake_with(message, format!("did you mean `{near}`?")),
-        None => value.mistake(message),
+        Some(near) => value.diagnostic_with(message, format!("did you mean `{near}`?")),
+        None => value.diagnostic(message),
     }
     None
 }
@@ -151,12 +151,12 @@ fn read_groups(table: &Table<'_>, nodes: Option<&[String]>) -> BTreeMap<String, 
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
         {
             let message = format!("a group's name has letters, digits, `-`, `_` and `.`: {name:?}");
-            table.source().mistake(&span, message);
+            table.source().diagnostic(&span, message);
         }
         let Some(members) = nodes_of(&value) else { continue };
         let stranger = |node: &&String| known.as_ref().is_some_and(|known| !known.contains(node));
         if let Some(stranger) = members.iter().find(stranger) {
-            value.mistake(format!("a group holds nodes of the inventory only: `{stranger}`"));
+            value.diagnostic(format!("a group holds nodes of the inventory only: `{stranger}`"));
         }
         groups.insert(name.to_owned(), members);
     }
@@ -218,7 +218,7 @@ fn read_share(table: &Table<'_>) -> Option<u64> {
     let longest = table.get("longest_allocation_s");
     if let Some(value) = longest.as_ref().filter(|_| !shares) {
         let message = "jobs share no allocation, and this says how long one may be: `longest_allocation_s`";
-        value.mistake_with(message, "write `share_allocations = true` beside it");
+        value.diagnostic_with(message, "write `share_allocations = true` beside it");
     }
     let longest = longest.and_then(|value| value.small(ALLOCATION_LIMITS_S)).map(u64::from);
     shares.then(|| longest.unwrap_or(ALLOCATION_S))
@@ -241,7 +241,7 @@ fn read_paths(table: &Table<'_>, kind: Option<Kind>) -> Option<Paths> {
     let path = |value: Value<'_>| {
         let path = line_of_text(&value)?;
         if !path.starts_with('/') {
-            value.mistake(format!("a path on the nodes begins with `/`: `{path}`"));
+            value.diagnostic(format!("a path on the nodes begins with `/`: `{path}`"));
             return None;
         }
         Some(path)
@@ -290,7 +290,7 @@ fn read_container(table: &Table<'_>) -> Option<Container> {
         if mount.contains([',', '\n']) || !mount.starts_with('/') {
             let shown = mount.escape_debug();
             if let Some(value) = &mounts {
-                value.mistake(format!("a mount is written `/here:/there`: `{shown}`"));
+                value.diagnostic(format!("a mount is written `/here:/there`: `{shown}`"));
             }
         }
     }
@@ -300,7 +300,7 @@ fn read_container(table: &Table<'_>) -> Option<Container> {
 fn word_of(value: &Value<'_>) -> Option<String> {
     let text = value.words()?;
     if !is_word(&text) {
-        value.mistake(format!("`{}` is one word: {text:?}", value.key()));
+        value.diagnostic(format!("`{}` is one word: {text:?}", value.key()));
         return None;
     }
     Some(text)
@@ -309,7 +309,7 @@ fn word_of(value: &Value<'_>) -> Option<String> {
 fn line_of_text(value: &Value<'_>) -> Option<String> {
     let text = value.words()?;
     if text.chars().any(char::is_control) {
-        value.mistake(format!("`{}` holds control characters: {text:?}", value.key()));
+        value.diagnostic(format!("`{}` holds control characters: {text:?}", value.key()));
         return None;
     }
     Some(text)

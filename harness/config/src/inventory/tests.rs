@@ -20,13 +20,13 @@ fn instances() -> Instances {
     let file = |name: &str, text: &str| (format!("inventory/instances/{name}.toml"), text.to_owned());
     let files =
         [file("a-p5", "like = \"p5\"\ngpu = \"H200\""), file("p5", P5), file("sim-p5", "like = \"p5\"")];
-    let (instances, mistakes) = Instances::read(&files);
-    assert_eq!(mistakes, []);
+    let (instances, diagnostics) = Instances::read(&files);
+    assert_eq!(diagnostics, []);
     instances
 }
 
 fn read(text: &str) -> Result<Inventory, String> {
-    Inventory::read(text, "inventory/x.toml", &instances()).map_err(|mistakes| mistakes.to_string())
+    Inventory::read(text, "inventory/x.toml", &instances()).map_err(|diagnostics| diagnostics.to_string())
 }
 
 #[test]
@@ -48,8 +48,8 @@ fn profiles_that_are_like_nothing_or_like_each_other_are_told() {
         file("p5", P5),
         file("d", "gpu = 8\n"),
     ];
-    let (_, mistakes) = Instances::read(&files);
-    let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+    let (_, diagnostics) = Instances::read(&files);
+    let told: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
     assert!(told.contains(&"a.toml:1:8: unknown like: `b`; there are `p5`".to_owned()), "{told:?}");
     assert!(told.contains(&"c.toml:1:8: unknown like: `p55`; did you mean `p5`?".to_owned()), "{told:?}");
     assert!(told.contains(&"d.toml:1:1: missing key: `nics`".to_owned()), "{told:?}");

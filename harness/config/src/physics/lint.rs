@@ -2,8 +2,8 @@
 
 use super::{LATENCY_BETWEEN_NODES_US, LATENCY_WITHIN_NODE_US, algbw_ceiling, busbw_ceiling, published};
 use crate::baseline::Baselines;
+use crate::diagnostic::Diagnostic;
 use crate::inventory::{Instance, Transport};
-use crate::mistake::Mistake;
 use crate::suite::{Algorithm, Assertion, Case, NcclTests, Placement, Suite, Workload};
 use base::size;
 use base::suggest::nearest;
@@ -12,27 +12,27 @@ use metric::unit::Unit;
 use std::collections::BTreeMap;
 
 /// What in a suite this instance makes impossible; and in `baselines`, where they are given.
-pub fn lint(suite: &Suite, instance: &Instance, baselines: Option<&Baselines>) -> Vec<Mistake> {
-    let mut mistakes = Vec::new();
+pub fn lint(suite: &Suite, instance: &Instance, baselines: Option<&Baselines>) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
     for case in &suite.cases {
         for assertion in &case.assertions {
             let told =
                 limits(case, assertion, instance).into_iter().chain(stillness(case, assertion, instance));
-            mistakes.extend(told.map(|(message, suggestion)| {
+            diagnostics.extend(told.map(|(message, suggestion)| {
                 let message = format!("case `{}`: {message}", case.name);
-                let mistake = Mistake::at(&suite.file, assertion.line, 1, message);
-                if suggestion.is_empty() { mistake } else { mistake.suggest(suggestion) }
+                let diagnostic = Diagnostic::at(&suite.file, assertion.line, 1, message);
+                if suggestion.is_empty() { diagnostic } else { diagnostic.suggest(suggestion) }
             }));
         }
     }
-    mistakes.extend(baselines.map(|baselines| lint_baselines(baselines, instance)).unwrap_or_default());
-    mistakes
+    diagnostics.extend(baselines.map(|baselines| lint_baselines(baselines, instance)).unwrap_or_default());
+    diagnostics
 }
 
 /// What in a profile contradicts what is published, or itself.
-pub fn lint_instance(instance: &Instance, file: &str) -> Vec<Mistake> {
-    let mut mistakes = Vec::new();
-    let mut told = |message: String| mistakes.push(Mistake::of_file(file, message));
+pub fn lint_instance(instance: &Instance, file: &str) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    let mut told = |message: String| diagnostics.push(Diagnostic::of_file(file, message));
     if let Some(published) = published(instance) {
         let gbit = instance.nic_line_rate_gb_s * 8.0;
         if gbit > published.nic_gbit_s {
@@ -62,15 +62,15 @@ pub fn lint_instance(instance: &Instance, file: &str) -> Vec<Mistake> {
             let near =
                 nearest(counter, other.iter().copied()).unwrap_or(other.first().copied().unwrap_or_default());
             let message = format!("`{key}` names a counter that does not move on this instance: `{counter}`");
-            mistakes.push(Mistake::of_file(file, message).suggest(format!("did you mean `{near}`?")));
+            diagnostics.push(Diagnostic::of_file(file, message).suggest(format!("did you mean `{near}`?")));
         }
     }
-    mistakes
+    diagnostics
 }
 
 /// What in a file of baselines this instance makes impossible.
-pub fn lint_baselines(baselines: &Baselines, instance: &Instance) -> Vec<Mistake> {
-    let mut mistakes = Vec::new();
+pub fn lint_baselines(baselines: &Baselines, instance: &Instance) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
     for entry in &baselines.entries {
         let nodes = entry.key.nodes;
         let ranks = entry.key.ranks.or(nodes.map(|nodes| nodes.saturating_mul(instance.gpus)));
@@ -92,8 +92,8 @@ pub fn lint_baselines(baselines: &Baselines, instance: &Instance) -> Vec<Mistake
         {
             let message =
                 format!("a bandwidth where a size is bound by latency: `{}` {}", entry.metric, entry.key);
-            let mistake = Mistake::at(&baselines.file, entry.line, 1, message);
-            mistakes.push(mistake.suggest("keep `nccl.time` there, or a larger size"));
+            let diagnostic = Diagnostic::at(&baselines.file, entry.line, 1, message);
+            diagnostics.push(diagnostic.suggest("keep `nccl.time` there, or a larger size"));
         }
         for value in entry.lower.iter().chain([&entry.median()]).filter(|value| **value > ceiling) {
             let message = format!(
@@ -104,10 +104,10 @@ pub fn lint_baselines(baselines: &Baselines, instance: &Instance) -> Vec<Mistake
                 entry.key,
                 entry.unit.show(*value)
             );
-            mistakes.push(Mistake::at(&baselines.file, entry.line, 1, message));
+            diagnostics.push(Diagnostic::at(&baselines.file, entry.line, 1, message));
         }
     }
-    mistakes
+    diagnostics
 }
 
 /// What is wrong, and what to do about it.

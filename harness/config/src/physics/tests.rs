@@ -57,7 +57,9 @@ fn home() -> &'static Path {
 }
 
 fn instances() -> Instances {
-    Instances::load(home()).map_err(|mistakes| mistakes.to_string()).expect("the shipped profiles are good")
+    Instances::load(home())
+        .map_err(|diagnostics| diagnostics.to_string())
+        .expect("the shipped profiles are good")
 }
 
 fn published_rows() -> Vec<Row> {
@@ -88,8 +90,9 @@ fn told(row: &Row) -> Vec<String> {
 }
 
 fn lint_text(text: &str) -> Vec<String> {
-    let suite =
-        Suite::read(text, "suites/x.toml").map_err(|mistakes| mistakes.to_string()).expect("a good suite");
+    let suite = Suite::read(text, "suites/x.toml")
+        .map_err(|diagnostics| diagnostics.to_string())
+        .expect("a good suite");
     let instances = instances();
     let instance = instances.get(&suite.instance).expect("a profile");
     lint(&suite, instance, None).iter().map(ToString::to_string).collect()

@@ -22,7 +22,7 @@ pub(super) fn read_all<'a>(
         let Some(assertion) = read(&table, case, known) else { continue };
         for key in keys(&assertion) {
             match seen.get(&key) {
-                Some(line) => table.mistake_with(
+                Some(line) => table.diagnostic_with(
                     format!("an assertion of this kind stands in line {line} already: {key}"),
                     "put both bounds into one, or give each a name",
                 ),
@@ -55,7 +55,7 @@ fn read(table: &Table<'_>, case: &Case, known: bool) -> Option<Assertion> {
     check_profile(metric_value.as_ref()?, metric, case);
     let sizes = sizes_of(size_value.as_ref(), metric, case, known);
     if let Some(value) = place_value.filter(|_| !metric.dims.contains(&Dim::Place)) {
-        value.mistake(format!("this metric knows no place: `{}`", metric.name));
+        value.diagnostic(format!("this metric knows no place: `{}`", metric.name));
     }
     if let (Some(per), Some(value), true) = (per, &per_value, known) {
         check_per(per, value, metric, case);
@@ -76,7 +76,9 @@ fn label(value: &Value<'_>) -> Option<String> {
     let text = value.words()?;
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
     if !text.chars().all(allowed) {
-        value.mistake(format!("an assertion's name has letters, digits, blanks, `-`, `_` and `.`: {text:?}"));
+        value.diagnostic(format!(
+            "an assertion's name has letters, digits, blanks, `-`, `_` and `.`: {text:?}"
+        ));
         return None;
     }
     Some(text)
@@ -96,7 +98,7 @@ fn metric_of(value: &Value<'_>, case: &Case) -> Option<&'static MetricSpec> {
     if lower.starts_with("nccl")
         && (lower.contains("avg") || lower.contains("average") || lower.contains("mean"))
     {
-        value.mistake_with(
+        value.diagnostic_with(
             format!(
                 "the average line of nccl-tests is no gate, it mostly tells of the smallest sizes: `{shown}`"
             ),
@@ -106,7 +108,7 @@ fn metric_of(value: &Value<'_>, case: &Case) -> Option<&'static MetricSpec> {
     }
     let giver = recipe::all().find(|spec| spec.metrics.iter().any(|metric| metric.name == name));
     if let Some(giver) = giver {
-        value.mistake_with(
+        value.diagnostic_with(
             format!("none of the case's recipes gives this metric: `{name}`"),
             format!("add `{}` to `recipes`", giver.name),
         );
@@ -116,27 +118,27 @@ fn metric_of(value: &Value<'_>, case: &Case) -> Option<&'static MetricSpec> {
     let all = recipe::all().flat_map(|spec| spec.metrics).map(|metric| metric.name);
     match nearest(&name, own.iter().copied()).or_else(|| nearest(&name, all)) {
         Some(near) => {
-            value.mistake_with(format!("unknown metric: `{shown}`"), format!("did you mean `{near}`?"))
+            value.diagnostic_with(format!("unknown metric: `{shown}`"), format!("did you mean `{near}`?"))
         }
         None => {
             let there = format!("the case's recipes give `{}`", own.join("`, `"));
-            value.mistake_with(format!("unknown metric: `{shown}`"), there);
+            value.diagnostic_with(format!("unknown metric: `{shown}`"), there);
         }
     }
     None
 }
 
-/// `None` where the sizes named are themselves mistakes.
+/// `None` where the sizes named are themselves errors.
 fn sizes_of(value: Option<&Value<'_>>, metric: &MetricSpec, case: &Case, known: bool) -> Option<Vec<u64>> {
     if !metric.dims.contains(&Dim::SizeBytes) {
         if let Some(value) = value {
-            value.mistake(format!("this metric knows no size: `{}`", metric.name));
+            value.diagnostic(format!("this metric knows no size: `{}`", metric.name));
         }
         return Some(Vec::new());
     }
     let (Workload::NcclTests(tests), true) = (&case.workload, known) else {
         if let Some(value) = value.filter(|_| known) {
-            value.mistake("this workload sweeps no sizes");
+            value.diagnostic("this workload sweeps no sizes");
         }
         return None;
     };
@@ -147,13 +149,13 @@ fn sizes_of(value: Option<&Value<'_>>, metric: &MetricSpec, case: &Case, known: 
         _ => vec![value.clone()],
     };
     if values.is_empty() {
-        value.mistake_with("`size` names no size", "leave it out for every size of the sweep");
+        value.diagnostic_with("`size` names no size", "leave it out for every size of the sweep");
     }
     let mut sizes = Vec::new();
     for value in &values {
         let Some(size) = size_of(value) else { continue };
         if sizes.contains(&size) {
-            value.mistake(format!("a size is named twice: {}", size::show(size)));
+            value.diagnostic(format!("a size is named twice: {}", size::show(size)));
         } else if !sweep.contains(&size) {
             not_swept(value, size, &sweep);
         } else {
@@ -168,12 +170,12 @@ fn not_swept(value: &Value<'_>, size: u64, sweep: &[u64]) {
     let shown = size::show(size);
     if size < first || size > last {
         let range = format!("it goes from {} to {}", size::show(first), size::show(last));
-        value.mistake_with(format!("the sweep does not reach this size: {shown}"), range);
+        value.diagnostic_with(format!("the sweep does not reach this size: {shown}"), range);
         return;
     }
     let near = sweep.iter().min_by_key(|swept| swept.abs_diff(size)).copied().unwrap_or(first);
     let suggestion = format!("the nearest that it visits is {}", size::show(near));
-    value.mistake_with(format!("the sweep does not visit this size: {shown}"), suggestion);
+    value.diagnostic_with(format!("the sweep does not visit this size: {shown}"), suggestion);
 }
 
 fn check_per(per: Per, value: &Value<'_>, metric: &MetricSpec, case: &Case) {
@@ -197,10 +199,10 @@ fn check_per(per: Per, value: &Value<'_>, metric: &MetricSpec, case: &Case) {
         .collect();
     match (per, may.as_slice()) {
         (Per::Node, []) if case.placement == Placement::Each => {
-            value.mistake_with(message, "each job is one node here, leave `per` out");
+            value.diagnostic_with(message, "each job is one node here, leave `per` out");
         }
-        (_, []) => value.mistake_with(message, "leave `per` out"),
-        (_, may) => value.mistake_with(message, format!("it is per `{}`", may.join("` and `"))),
+        (_, []) => value.diagnostic_with(message, "leave `per` out"),
+        (_, may) => value.diagnostic_with(message, format!("it is per `{}`", may.join("` and `"))),
     }
 }
 
@@ -225,11 +227,11 @@ fn subject(
             (true, None) => {
                 let key = dim.name();
                 let message = format!("`{}` is asked of one {key}", metric.name);
-                metric_value.mistake_with(message, format!("write `{key} = \"...\"`"));
+                metric_value.diagnostic_with(message, format!("write `{key} = \"...\"`"));
                 sound = false;
             }
             (false, Some(value)) => {
-                value.mistake(format!("this metric knows no {}: `{}`", dim.name(), metric.name));
+                value.diagnostic(format!("this metric knows no {}: `{}`", dim.name(), metric.name));
                 sound = false;
             }
             (false, None) => {}
@@ -245,7 +247,7 @@ fn check_profile(value: &Value<'_>, metric: &MetricSpec, case: &Case) {
         return;
     };
     let Some(profile) = &case.profile else {
-        value.mistake_with(
+        value.diagnostic_with(
             format!("`{}` is read from profiler reports, and the case has no `profile`", metric.name),
             "add `[case.profile]`",
         );
@@ -259,7 +261,7 @@ fn check_profile(value: &Value<'_>, metric: &MetricSpec, case: &Case) {
     };
     for trace in recipe.tables.iter().filter_map(|table| needs(table.name)) {
         if !profile.trace.iter().any(|traced| traced == trace) {
-            value.mistake_with(
+            value.diagnostic_with(
                 format!("`{}` needs what `{trace}` traces, and the profile leaves it out", metric.name),
                 format!("add \"{trace}\" to `trace`"),
             );
@@ -277,13 +279,13 @@ fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>, case: &Case) -> Op
     let count =
         values.iter().flatten().count() + usize::from(against.is_some()) + usize::from(peers.is_some());
     if let (0, Some(value), true) = (count, &spread_value, case.repeats < 2) {
-        value.mistake_with(
+        value.diagnostic_with(
             "a `spread` alone says how far repeats may lie apart, and this case has none",
             "write `repeats = 3` in the case, or give the assertion a bound",
         );
     }
     if count == 0 && spread_value.is_none() && !table.source().is_broken() {
-        table.mistake_with(
+        table.diagnostic_with(
             "an assertion needs a bound",
             "there are `at_least`, `at_most`, `equals`, `against`, `within_peers`",
         );
@@ -293,7 +295,7 @@ fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>, case: &Case) -> Op
     let spread = spread_value.as_ref().and_then(share_of);
     let metric = metric?;
     if let (Some(value), false) = (&spread_value, is_measured(metric)) {
-        value.mistake_with(
+        value.diagnostic_with(
             format!("what is counted has no spread: `{}`", metric.name),
             "leave `spread` out: each run is held against the bound by itself",
         );
@@ -303,10 +305,10 @@ fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>, case: &Case) -> Op
     if let (Some(low), Some(high), [_, Some(value), _]) = (at_least, at_most, &values)
         && low > high
     {
-        value.mistake(format!("`at_most` is below `at_least`: {high} < {low}"));
+        value.diagnostic(format!("`at_most` is below `at_least`: {high} < {low}"));
     }
     if let ([_, _, Some(value)], true) = (&values, count > 1) {
-        value.mistake("`equals` stands alone, without another bound");
+        value.diagnostic("`equals` stands alone, without another bound");
     }
     Some(Bound { at_least, at_most, equals, baseline, within_peers, spread, warn })
 }

@@ -1,7 +1,7 @@
 //! A suite that `extends` another: the same cases for another instance, with the bounds that differ there.
 
 use super::{Assertion, Suite, read};
-use crate::mistake::{Mistake, Mistakes};
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::toml_reader::quantity::quantity_of;
 use crate::toml_reader::{self, Table, Value, line_of};
 use base::suggest::nearest;
@@ -17,12 +17,12 @@ pub fn base_of(text: &str) -> Option<String> {
 }
 
 /// Reads a suite, with the one that it extends, if it does. Lines and file are those of the file that has the cases.
-pub(super) fn suite(text: &str, file: &str, find: Find<'_>) -> Result<Suite, Mistakes> {
+pub(super) fn suite(text: &str, file: &str, find: Find<'_>) -> Result<Suite, Diagnostics> {
     if let Some(why) = odd_name(read::stem(file)) {
-        return Err(Mistake::of_file(file, why).into());
+        return Err(Diagnostic::of_file(file, why).into());
     }
     let Some(base) = base_of(text) else { return read::suite(text, file) };
-    let refuse = |message: String| Err(Mistake::at(file, line_of(text, "extends"), 1, message).into());
+    let refuse = |message: String| Err(Diagnostic::at(file, line_of(text, "extends"), 1, message).into());
     let shown = base.escape_debug();
     let Some((base_file, base_text)) = find(&base) else {
         return refuse(format!("no such suite in `suites`: `{shown}`"));
@@ -75,19 +75,19 @@ fn apply(table: &Table<'_>, suite: &mut Suite) {
     let Some(found) = suite.cases.iter_mut().find(|found| found.name == case) else {
         let message = format!("no such case in the suite that it extends: `{}`", case.escape_debug());
         match nearest(&case, names.iter().map(String::as_str)) {
-            Some(near) => case_value.mistake_with(message, format!("did you mean `{near}`?")),
-            None => case_value.mistake(message),
+            Some(near) => case_value.diagnostic_with(message, format!("did you mean `{near}`?")),
+            None => case_value.diagnostic(message),
         }
         return;
     };
     let has_it = |assertion: &&mut Assertion| assertion.metric == metric;
     let mut assertions: Vec<&mut Assertion> = found.assertions.iter_mut().filter(has_it).collect();
     let Some((_, spec)) = recipe::metric(&metric).filter(|_| !assertions.is_empty()) else {
-        metric_value.mistake(format!("case `{case}` asserts nothing of it: `{}`", metric.escape_debug()));
+        metric_value.diagnostic(format!("case `{case}` asserts nothing of it: `{}`", metric.escape_debug()));
         return;
     };
     if bounds.iter().all(Option::is_none) {
-        table.mistake_with("a change needs a bound", "there are `at_least` and `at_most`");
+        table.diagnostic_with("a change needs a bound", "there are `at_least` and `at_most`");
     }
     let [at_least, at_most] =
         bounds.each_ref().map(|value| value.as_ref().and_then(|value| quantity_of(value, spec.unit)));
@@ -97,7 +97,7 @@ fn apply(table: &Table<'_>, suite: &mut Suite) {
         for (value, number, place) in given {
             let (Some(value), Some(number)) = (value, number) else { continue };
             if place.is_none() {
-                value.mistake(format!("case `{case}` has no `{}` of `{metric}` to change", value.key()));
+                value.diagnostic(format!("case `{case}` has no `{}` of `{metric}` to change", value.key()));
             }
             *place = Some(number);
         }
@@ -118,7 +118,7 @@ mod tests {
             "chain" => Some(("suites/chain.toml".to_owned(), "extends = \"base\"".to_owned())),
             _ => None,
         };
-        suite(text, "suites/other.toml", &find).map_err(|mistakes| mistakes.to_string())
+        suite(text, "suites/other.toml", &find).map_err(|diagnostics| diagnostics.to_string())
     }
 
     const HEAD: &str = "extends = \"base\"\ninstance = \"p5en\"\nabout = \"b\"\n";

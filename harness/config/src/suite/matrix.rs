@@ -30,18 +30,18 @@ impl<'a> Combination<'a> {
     }
 }
 
-/// Every combination, the last key varying fastest. A matrix with mistakes gives the first of each good key, so that
+/// Every combination, the last key varying fastest. A matrix with errors gives the first of each good key, so that
 /// the rest of the case is still looked at.
 pub(super) fn combinations<'a>(case: &Table<'a>) -> Vec<Combination<'a>> {
     let mut all = vec![Combination::default()];
     let Some(matrix) = case.get("matrix") else { return all };
     let Some(table) = matrix.table() else { return all };
     if table.is_empty() {
-        matrix.mistake("a matrix without keys sweeps nothing");
+        matrix.diagnostic("a matrix without keys sweeps nothing");
     }
     for (key, span, value) in table.entries() {
         if key == "kind" {
-            table.source().mistake(&span, "a matrix cannot vary the workload's `kind`");
+            table.source().diagnostic(&span, "a matrix cannot vary the workload's `kind`");
             continue;
         }
         let values = values_of(&value);
@@ -49,7 +49,7 @@ pub(super) fn combinations<'a>(case: &Table<'a>) -> Vec<Combination<'a>> {
             continue;
         }
         if all.len().saturating_mul(values.len()) > MOST {
-            matrix.mistake(format!("a matrix makes at most {MOST} cases"));
+            matrix.diagnostic(format!("a matrix makes at most {MOST} cases"));
             return all.into_iter().take(1).collect();
         }
         let extend = |combination: &Combination<'a>, (shown, raw): &(String, &'a Raw<'a>)| {
@@ -65,7 +65,7 @@ pub(super) fn combinations<'a>(case: &Table<'a>) -> Vec<Combination<'a>> {
 fn values_of<'a>(value: &Value<'a>) -> Vec<(String, &'a Raw<'a>)> {
     let Some(list) = value.list() else { return Vec::new() };
     if list.is_empty() {
-        value.mistake(format!("a matrix needs at least one value for `{}`", value.key()));
+        value.diagnostic(format!("a matrix needs at least one value for `{}`", value.key()));
     }
     let mut values: Vec<(String, &Raw<'_>)> = Vec::new();
     for item in list {
@@ -75,12 +75,12 @@ fn values_of<'a>(value: &Value<'a>) -> Vec<(String, &'a Raw<'a>)> {
             Some(Scalar::Boolean(boolean)) => boolean.to_string(),
             Some(Scalar::Float(float)) => float.to_string(),
             None => {
-                item.mistake("a matrix holds texts, numbers and booleans");
+                item.diagnostic("a matrix holds texts, numbers and booleans");
                 continue;
             }
         };
         if values.iter().any(|(other, _)| *other == shown) {
-            item.mistake(format!("a matrix names a value twice: `{}`", shown.escape_debug()));
+            item.diagnostic(format!("a matrix names a value twice: `{}`", shown.escape_debug()));
             continue;
         }
         values.push((shown, item.raw()));

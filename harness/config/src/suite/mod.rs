@@ -305,12 +305,16 @@ impl NcclTests {
 
 impl Suite {
     /// Reads a suite, or tells everything that is wrong in it.
-    pub fn read(text: &str, file: &str) -> Result<Suite, crate::mistake::Mistakes> {
+    pub fn read(text: &str, file: &str) -> Result<Suite, crate::diagnostic::Diagnostics> {
         read::suite(text, file)
     }
 
     /// Reads a suite that may extend another, which `find` gives by its name.
-    pub fn read_with(text: &str, file: &str, find: Find<'_>) -> Result<Suite, crate::mistake::Mistakes> {
+    pub fn read_with(
+        text: &str,
+        file: &str,
+        find: Find<'_>,
+    ) -> Result<Suite, crate::diagnostic::Diagnostics> {
         extend::suite(text, file, find)
     }
 }

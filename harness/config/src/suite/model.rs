@@ -44,7 +44,7 @@ pub fn read(table: &Table<'_>) -> Model {
     if let (Some(hidden), Some(heads)) = (model.hidden, model.heads)
         && hidden % heads != 0
     {
-        table.mistake(format!("`heads` must divide `hidden` evenly, and do not: {hidden} / {heads}"));
+        table.diagnostic(format!("`heads` must divide `hidden` evenly, and do not: {hidden} / {heads}"));
     }
     model
 }

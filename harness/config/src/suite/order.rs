@@ -14,7 +14,7 @@ pub(super) fn check(source: &Source<'_>, cases: &[(Case, Places)]) {
         match lines.get(&case.name.to_lowercase()) {
             Some(line) => {
                 let message = format!("a case of this name stands in line {line} already: `{}`", case.name);
-                source.mistake(&places.name, message);
+                source.diagnostic(&places.name, message);
             }
             None => {
                 lines.insert(case.name.to_lowercase(), case.line);
@@ -27,17 +27,21 @@ pub(super) fn check(source: &Source<'_>, cases: &[(Case, Places)]) {
             if names.contains(after.as_str()) {
                 continue;
             }
-            // A case that could not be read may be the one meant, but its own mistake is told too.
+            // A case that could not be read may be the one meant, but its own error is told too.
             let message = format!("`after` names no case of this suite: `{}`", after.escape_debug());
             match nearest(after, names.iter().copied()) {
-                Some(near) => source.mistake_with(&places.after, message, format!("did you mean `{near}`?")),
-                None => source.mistake(&places.after, message),
+                Some(near) => {
+                    source.diagnostic_with(&places.after, message, format!("did you mean `{near}`?"))
+                }
+                None => source.diagnostic(&places.after, message),
             }
         }
     }
     for (case, places) in on_a_circle(cases) {
-        source
-            .mistake(&places.after, format!("a case waits for itself, through its `after`: `{}`", case.name));
+        source.diagnostic(
+            &places.after,
+            format!("a case waits for itself, through its `after`: `{}`", case.name),
+        );
     }
 }
 

@@ -32,11 +32,11 @@ pub(super) fn read(
 ) -> Option<Profile> {
     match (workload, placement) {
         (Some(Workload::NicPairs(_)), _) => {
-            value.mistake("`nic-pairs` runs nothing on a GPU: there is nothing to profile");
+            value.diagnostic("`nic-pairs` runs nothing on a GPU: there is nothing to profile");
             return None;
         }
         (_, Some(Placement::EachGpu)) => {
-            value.mistake_with(
+            value.diagnostic_with(
                 "single-GPU runs side by side are not profiled: nsys has one session for a node's GPUs",
                 "profile a case that is placed on `each`",
             );
@@ -52,7 +52,7 @@ pub(super) fn read(
     if let (Some(Workload::NcclTests(_)), Some(Window::CudaProfilerApi), Some(value)) =
         (workload, &window, table.get("capture"))
     {
-        value.mistake_with(
+        value.diagnostic_with(
             "nccl-tests never call the profiler's API: the range would never open, and no report be made",
             "write `delay_s` and `duration_s`, or profile the whole of it",
         );
@@ -60,7 +60,7 @@ pub(super) fn read(
     if let (Some(Workload::NcclTests(_)), Some(Window::Steps(_)), Some(value)) =
         (workload, &window, table.get("steps"))
     {
-        value.mistake_with(
+        value.diagnostic_with(
             "nccl-tests have no steps, they have sizes",
             "write `delay_s` and `duration_s`, or profile the whole of it",
         );
@@ -74,8 +74,8 @@ pub(super) fn read(
         let Err(why) = nsys::check_extra(switch) else { continue };
         let item = extra_value.as_ref().and_then(|value| value.list()).unwrap_or_default();
         match (item.iter().find(|item| item.is_text(switch)), &extra_value) {
-            (Some(item), _) => item.mistake(why),
-            (None, Some(value)) => value.mistake(why),
+            (Some(item), _) => item.diagnostic(why),
+            (None, Some(value)) => value.diagnostic(why),
             (None, None) => {}
         }
     }
@@ -105,7 +105,7 @@ fn bare_twin(table: &Table<'_>) -> Option<Option<f64>> {
     let twin = table.get("bare_twin").map_or(Some(false), |value| value.boolean())?;
     let Some(value) = table.get("costs_at_most") else { return Some(twin.then_some(COSTS_AT_MOST)) };
     if !twin {
-        value.mistake_with(
+        value.diagnostic_with(
             "what the profiler costs is known by a run without it, and there is none",
             "write `bare_twin = true` beside it",
         );
@@ -119,7 +119,7 @@ fn ranks(value: &Value<'_>) -> Option<Ranks> {
     if let DeValue::Array(_) = value.raw().get_ref() {
         let list: Vec<u32> = value.list()?.iter().filter_map(|item| item.small(0..=1_000_000)).collect();
         if list.is_empty() {
-            value.mistake_with("no rank is profiled", "leave `profile` out, or name ranks");
+            value.diagnostic_with("no rank is profiled", "leave `profile` out, or name ranks");
             return None;
         }
         return Some(Ranks::list(list));
@@ -128,7 +128,7 @@ fn ranks(value: &Value<'_>) -> Option<Ranks> {
     if let Some(n) = text.strip_prefix("every ") {
         let n = n.trim().parse::<u32>().ok().filter(|n| *n > 0);
         if n.is_none() {
-            value.mistake(format!("`every` has a number from 1 behind it: `{}`", text.escape_debug()));
+            value.diagnostic(format!("`every` has a number from 1 behind it: `{}`", text.escape_debug()));
         }
         return n.map(Ranks::Every);
     }
@@ -156,13 +156,14 @@ const OF_STEPS: [&str; 5] = ["compat", "way", "options", "step_line", "first_ste
 
 fn steps(table: &Table<'_>, value: &Value<'_>) -> Option<Window> {
     if let Some(capture) = table.get("capture") {
-        capture.mistake("`steps` and `capture` both say when to collect: one of them");
+        capture.diagnostic("`steps` and `capture` both say when to collect: one of them");
     }
     let read = value.told(Steps::try_from(value.text()?));
     let compat = table.get("compat").and_then(|value| value.boolean()).unwrap_or(false);
     let steps = match read {
         Some(steps) if compat => steps.without_last().or_else(|| {
-            value.mistake("with `compat` a window stops where its last step begins, and this one is empty");
+            value
+                .diagnostic("with `compat` a window stops where its last step begins, and this one is empty");
             None
         }),
         read => read,
@@ -197,7 +198,7 @@ fn step_line(value: &Value<'_>) -> Option<String> {
     let text = value.words()?;
     let is_group = text.find('(').is_some_and(|at| text[at..].contains(')'));
     if !is_group || text.chars().any(char::is_control) {
-        value.mistake_with(
+        value.diagnostic_with(
             format!(
                 "`step_line` is an expression whose first group is the step's number: `{}`",
                 text.escape_debug()
@@ -215,7 +216,7 @@ fn window(table: &Table<'_>) -> Option<Window> {
     }
     for name in OF_STEPS {
         if let Some(value) = table.get(name) {
-            value.mistake(format!("`{name}` is about a window of `steps`, and there is none"));
+            value.diagnostic(format!("`{name}` is about a window of `steps`, and there is none"));
         }
     }
     let delay = table.get("delay_s");
@@ -231,7 +232,7 @@ fn window(table: &Table<'_>) -> Option<Window> {
     };
     for (value, name) in [(&delay, "delay_s"), (&duration, "duration_s")] {
         if let Some(value) = value {
-            value.mistake(format!("`{name}` and `capture` both say when to collect: one of them"));
+            value.diagnostic(format!("`{name}` and `capture` both say when to collect: one of them"));
         }
     }
     let text = capture.words()?;

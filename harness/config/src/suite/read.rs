@@ -4,12 +4,12 @@ use super::{
     Case, CaseEnd, Counters, OnFailure, Placement, Requires, Suite, Workload, assertion, matrix, order,
     profile, workload,
 };
-use crate::mistake::Mistakes;
+use crate::diagnostic::Diagnostics;
 use crate::toml_reader::{self, Table, Value};
 use job::profile::{Profile, Window};
 use model::fault::NodeFault;
 
-pub(super) fn suite(text: &str, file: &str) -> Result<Suite, Mistakes> {
+pub(super) fn suite(text: &str, file: &str) -> Result<Suite, Diagnostics> {
     toml_reader::read(text, file, |table| {
         let instance = table.need("instance").and_then(|value| value.words());
         let about = table.need("about").and_then(|value| value.words());
@@ -50,12 +50,12 @@ fn read_on_failure(table: &Table<'_>) -> OnFailure {
                 if hours.is_finite() && hours > 0.0 {
                     return Some(hours);
                 }
-                value.mistake(format!("`isolate_budget_node_h` must be above 0, not: {hours}"));
+                value.diagnostic(format!("`isolate_budget_node_h` must be above 0, not: {hours}"));
                 None
             }),
         },
         (Some(false) | None, Some(budget)) => {
-            budget.mistake_with(
+            budget.diagnostic_with(
                 "`isolate_budget_node_h` bounds an isolation, and this suite asks for none",
                 "write `on_failure = \"isolate\"` beside it",
             );
@@ -131,7 +131,7 @@ fn read_case(
     let runs = defaults.or_as_in(table);
     let is_flows = matches!(workload, Some(Workload::NicPairs(_)));
     if let (true, Some(value)) = (is_flows && runs.repeats > 1, table.get("repeats")) {
-        value.mistake_with(
+        value.diagnostic_with(
             "a NIC is judged by the best of its flows, with two partners each way: there is nothing to repeat",
             "leave `repeats` out",
         );
@@ -141,7 +141,7 @@ fn read_case(
     table.get("matrix");
     let assertions = table.get("assert").and_then(|value| value.list()).unwrap_or_default();
     table.close();
-    // What could not be read stands empty from here on: its mistake is told, and the rest of the case is looked at.
+    // What could not be read stands empty from here on: its error is told, and the rest of the case is looked at.
     let known = workload.is_some() && placement.is_some();
     let requires = requires.unwrap_or_default();
     let mut case = Case {
@@ -177,7 +177,7 @@ fn case_name(value: &Value<'_>, combination: &matrix::Combination<'_>) -> Option
     let pattern = value.words()?;
     for key in combination.keys() {
         if !pattern.contains(&format!("{{{key}}}")) {
-            value.mistake_with(
+            value.diagnostic_with(
                 format!("a case's name must hold every key of its matrix, `{key}` is missing: `{pattern}`"),
                 format!("write `{{{key}}}` in it"),
             );
@@ -189,13 +189,14 @@ fn case_name(value: &Value<'_>, combination: &matrix::Combination<'_>) -> Option
     if let Some(odd) = name.chars().find(|c| !allowed(*c)) {
         let message = format!("a case's name has letters, digits, `-`, `_` and `.`, not {odd:?}: {name:?}");
         match odd {
-            '{' | '}' => value.mistake_with(message, "a key in braces must be one of the case's matrix"),
-            _ => value.mistake(message),
+            '{' | '}' => value.diagnostic_with(message, "a key in braces must be one of the case's matrix"),
+            _ => value.diagnostic(message),
         }
         return None;
     }
     if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || name.len() > 100 {
-        value.mistake(format!("a case's name begins with a letter or digit and has at most 100: `{name}`"));
+        value
+            .diagnostic(format!("a case's name begins with a letter or digit and has at most 100: `{name}`"));
         return None;
     }
     Some(name)
@@ -215,21 +216,21 @@ fn read_placement(table: &Table<'_>, workload: Option<&Workload>) -> Option<Plac
     };
     match (workload, placement) {
         (Some(Workload::NicPairs(_)), other) if other != Placement::Pairs => {
-            value.mistake_with(
+            value.diagnostic_with(
                 "`nic-pairs` runs between two nodes at a time",
                 "write `placement = \"pairs\"`",
             );
             None
         }
         (Some(Workload::Command(_)), Placement::EachGpu) => {
-            value.mistake_with(
+            value.diagnostic_with(
                 "`command` is not bound to a GPU",
                 "write `placement = \"each\"` and `tasks_per_node`",
             );
             None
         }
         (Some(Workload::Training(_)), Placement::EachGpu) => {
-            value.mistake_with(
+            value.diagnostic_with(
                 "a training has the GPUs of whole nodes",
                 "write `placement = \"each\"` and `processes_per_node`",
             );
@@ -244,7 +245,7 @@ fn placement_of(value: &Value<'_>) -> Option<Placement> {
     if let Some(size) = text.strip_prefix("groups of ") {
         let size: Option<u32> = size.trim().parse().ok().filter(|size| *size >= 2);
         if size.is_none() {
-            value.mistake(format!("groups have a number of nodes from 2: `{}`", text.escape_debug()));
+            value.diagnostic(format!("groups have a number of nodes from 2: `{}`", text.escape_debug()));
         }
         return size.map(Placement::Groups);
     }
@@ -289,7 +290,7 @@ fn with_window(
     match (has_steps, is_named, table.get("recipes")) {
         (true, false, _) => recipes.push(name.to_owned()),
         (false, true, Some(value)) if table.get("profile").is_none_or(|_| profile.is_some()) => value
-            .mistake_with(
+            .diagnostic_with(
                 "recipe `window` verifies a window of steps, and this case asks for none",
                 "write `steps = \"FIRST..LAST\"` in its `profile`",
             ),
@@ -312,14 +313,14 @@ fn read_counters(table: &Table<'_>, workload: Option<&Workload>) -> Counters {
     table.close();
     counters.enabled = true;
     if let (Some(_), Some(between)) = (&interval, &between) {
-        between.mistake("`between` stands instead of `interval_s`, not beside it");
+        between.diagnostic("`between` stands instead of `interval_s`, not beside it");
     }
     if let Some(seconds) = interval.and_then(|value| value.number().map(|seconds| (value, seconds))) {
         let (value, seconds) = seconds;
         if (0.2..=3600.0).contains(&seconds) {
             counters.interval_s = seconds;
         } else {
-            value.mistake(format!("`interval_s` must lie between 0.2 and 3600, not: {seconds}"));
+            value.diagnostic(format!("`interval_s` must lie between 0.2 and 3600, not: {seconds}"));
         }
     }
     counters.between = between.and_then(|value| value.small(1..=10_000));
@@ -334,7 +335,7 @@ fn read_requires(table: &Table<'_>) -> Requires {
     if let (Some(min), Some(max)) = (min, max)
         && min > max
     {
-        table.mistake(format!("`min_nodes` is above `max_nodes`: {min} > {max}"));
+        table.diagnostic(format!("`min_nodes` is above `max_nodes`: {min} > {max}"));
     }
     Requires { min_nodes: min, max_nodes: max, ranks_power_of_two: power.unwrap_or(false) }
 }
@@ -343,7 +344,7 @@ fn read_reason(value: &Value<'_>) -> Option<String> {
     match value.raw().get_ref() {
         toml::de::DeValue::String(text) if !text.trim().is_empty() => Some(text.to_string()),
         _ => {
-            value.mistake_with("an expected failure needs a reason", "write why in words");
+            value.diagnostic_with("an expected failure needs a reason", "write why in words");
             None
         }
     }

@@ -50,8 +50,9 @@ at_least = "11 GB/s"
 
 #[test]
 fn a_suite_is_read_with_its_matrix_expanded_and_its_defaults_filled() {
-    let suite =
-        Suite::read(GOOD, "suites/nccl-p5.toml").map_err(|mistakes| mistakes.to_string()).expect("good");
+    let suite = Suite::read(GOOD, "suites/nccl-p5.toml")
+        .map_err(|diagnostics| diagnostics.to_string())
+        .expect("good");
     assert_eq!(suite.name, "nccl-p5");
     let names: Vec<&str> = suite.cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names, ["all_reduce-pairs", "all_gather-pairs", "gpu-each", "nics"]);
@@ -137,14 +138,14 @@ after = ["four"]
 
 #[test]
 fn everything_that_is_wrong_is_told_in_one_go() {
-    let mistakes = Suite::read(BAD, "suites/bad.toml").expect_err("bad");
-    insta::assert_snapshot!(mistakes.to_string());
+    let diagnostics = Suite::read(BAD, "suites/bad.toml").expect_err("bad");
+    insta::assert_snapshot!(diagnostics.to_string());
 }
 
 #[test]
 fn a_split_mask_says_how_many_communicators_there_are() {
     let text = GOOD.replace("factor = 2,", "split_mask = \"0x7\",");
-    let suite = Suite::read(&text, "x.toml").map_err(|mistakes| mistakes.to_string()).expect("good");
+    let suite = Suite::read(&text, "x.toml").map_err(|diagnostics| diagnostics.to_string()).expect("good");
     let Workload::NcclTests(tests) = &suite.cases[0].workload else { panic!("nccl-tests") };
     assert_eq!(tests.communicators(), 8);
 }

@@ -237,7 +237,7 @@ fn nemo(table: &Table<'_>, args: Vec<String>) -> Option<Nemo> {
         Some(NemoForm::Nemo2) => table.need("recipe").and_then(|value| argument(&value)).map(Some),
         Some(NemoForm::Nemo1 | NemoForm::Megatron) => script(table),
         None => {
-            // Whichever it should have been, none of its keys is a mistake.
+            // Whichever it should have been, none of its keys is an error.
             let _ = (table.get("recipe"), table.get("script"), table.get("nsys_callback"));
             None
         }

@@ -3,15 +3,15 @@
 //! start a job of their own.
 
 use super::{Case, Placement, Suite, Workload};
-use crate::mistake::Mistake;
+use crate::diagnostic::Diagnostic;
 use job::profile::{Ranks, Window};
 use job::window::{calls_on_rank_zero, last_step, own_start};
 
 /// What cannot be, and what is hardly meant.
 #[derive(Debug, Default)]
 pub struct Told {
-    pub mistakes: Vec<Mistake>,
-    pub warnings: Vec<Mistake>,
+    pub diagnostics: Vec<Diagnostic>,
+    pub warnings: Vec<Diagnostic>,
 }
 
 pub fn lint(suite: &Suite) -> Told {
@@ -20,9 +20,9 @@ pub fn lint(suite: &Suite) -> Told {
         let Some(argv) = argv(case) else { continue };
         let at = |message: String, suggestion: &str| {
             let message = format!("case `{}`: {message}", case.name);
-            Mistake::at(&suite.file, case.line, 1, message).suggest(suggestion)
+            Diagnostic::at(&suite.file, case.line, 1, message).suggest(suggestion)
         };
-        told.mistakes.extend(beyond(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
+        told.diagnostics.extend(beyond(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
         told.warnings.extend(unwatched(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
         told.warnings.extend(silent(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
         told.warnings.extend(own_jobs(case, &argv).map(|(message, suggestion)| at(message, suggestion)));

@@ -100,7 +100,7 @@ fn read_nccl_tests(table: &Table<'_>) -> Option<NcclTests> {
         let text = value.text()?;
         if mask(&text).is_none() {
             let message = format!("`split_mask` is a hexadecimal number, not: `{}`", text.escape_debug());
-            value.mistake_with(message, "write `\"0x7\"` for one communicator per GPU index");
+            value.diagnostic_with(message, "write `\"0x7\"` for one communicator per GPU index");
             return None;
         }
         Some(text)
@@ -108,7 +108,7 @@ fn read_nccl_tests(table: &Table<'_>) -> Option<NcclTests> {
     let algorithms = Algorithm::ALL.map(|algorithm| (algorithm.name(), algorithm));
     let algorithm = table.get("algorithm").map(|value| value.one_of(&algorithms));
     if let (Some(_), Some(step)) = (factor, &step_value) {
-        step.mistake("`step` stands instead of `factor`, not beside it");
+        step.diagnostic("`step` stands instead of `factor`, not beside it");
     }
     let step = match (step, factor) {
         (Some(bytes), _) => bytes.map(Step::Bytes),
@@ -117,13 +117,13 @@ fn read_nccl_tests(table: &Table<'_>) -> Option<NcclTests> {
     };
     if let (Some(from), Some(to), Some(value)) = (from, to, &from_value) {
         if from > to {
-            value.mistake(format!("a sweep runs upwards, `from` is above `to`: {from} > {to}"));
+            value.diagnostic(format!("a sweep runs upwards, `from` is above `to`: {from} > {to}"));
             return None;
         }
         if let (Some(Step::Bytes(bytes)), Some(step)) = (step, &step_value)
             && (to - from) / bytes >= MOST_SIZES as u64
         {
-            step.mistake(format!(
+            step.diagnostic(format!(
                 "a sweep has at most {MOST_SIZES} sizes, this one has: {}",
                 (to - from) / bytes + 1
             ));
@@ -151,7 +151,7 @@ fn read_nic_pairs(table: &Table<'_>) -> Option<NicPairs> {
     let seconds = table.get("seconds").map_or(Some(5.0), |value| {
         let seconds = value.number()?;
         if !(5.0..=3600.0).contains(&seconds) {
-            value.mistake(format!("a flow lasts between 5 and 3600 s at line rate, not: {seconds}"));
+            value.diagnostic(format!("a flow lasts between 5 and 3600 s at line rate, not: {seconds}"));
             return None;
         }
         Some(seconds)
@@ -183,11 +183,11 @@ pub(super) fn program_of(value: &Value<'_>) -> Option<String> {
     let text = value.words().filter(|_| argument(value).is_some())?;
     let is_path = text.contains('/');
     if text.starts_with('-') || (text.contains('=') && !is_path) {
-        value.mistake_with(format!("no name of a program: {text:?}"), "write its path");
+        value.diagnostic_with(format!("no name of a program: {text:?}"), "write its path");
         return None;
     }
     if !is_path && OF_SHELLS.contains(&text.as_str()) {
-        value.mistake_with(
+        value.diagnostic_with(
             format!("a word of the shell, and no program: `{text}`"),
             "write the path of a program",
         );
@@ -199,18 +199,18 @@ pub(super) fn program_of(value: &Value<'_>) -> Option<String> {
 pub(super) fn argument(value: &Value<'_>) -> Option<String> {
     let text = value.text().filter(|text| refers_well(value, text))?;
     if text.contains('\0') {
-        value.mistake(format!("no argument can hold a zero byte: {text:?}"));
+        value.diagnostic(format!("no argument can hold a zero byte: {text:?}"));
         return None;
     }
     Some(text)
 }
 
-/// A mistake where a value begins like the name of a variable, and is none.
+/// An error where a value begins like the name of a variable, and is none.
 fn refers_well(value: &Value<'_>, text: &str) -> bool {
     let is_broken = reference(text) == Reference::Broken;
     if is_broken {
         let message = format!("no name of a variable behind `env:`: `{}`", text.escape_debug());
-        value.mistake_with(message, "write `env:NAME`, the variable whose value is handed to the job");
+        value.diagnostic_with(message, "write `env:NAME`, the variable whose value is handed to the job");
     }
     !is_broken
 }
@@ -230,12 +230,12 @@ pub fn variables(table: &Table<'_>) -> BTreeMap<String, String> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || !name.chars().all(is_name) || name.starts_with(|c: char| c.is_ascii_digit()) {
             let message = format!("not a name of an environment variable: `{}`", name.escape_debug());
-            table.source().mistake(&span, message);
+            table.source().diagnostic(&span, message);
             continue;
         }
         let Some(text) = value.text() else { continue };
         if text.contains(['\0', '\n']) {
-            value.mistake(format!("an environment variable is one line: `{name}`"));
+            value.diagnostic(format!("an environment variable is one line: `{name}`"));
             continue;
         }
         if !refers_well(&value, &text) {

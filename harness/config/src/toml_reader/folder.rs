@@ -1,19 +1,19 @@
 //! All TOML files of a folder.
 
 use super::file;
-use crate::mistake::Mistake;
+use crate::diagnostic::Diagnostic;
 use std::path::Path;
 
 /// Name and text of every TOML file in a folder, by name; and what could not be read. A folder that is not there has
 /// no files.
-pub fn texts(home: &Path, folder: &str) -> (Vec<(String, String)>, Vec<Mistake>) {
-    let (mut texts, mut mistakes) = (Vec::new(), Vec::new());
+pub fn texts(home: &Path, folder: &str) -> (Vec<(String, String)>, Vec<Diagnostic>) {
+    let (mut texts, mut diagnostics) = (Vec::new(), Vec::new());
     let entries = match std::fs::read_dir(home.join(folder)) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return (texts, mistakes),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return (texts, diagnostics),
         Err(error) => {
-            mistakes.push(Mistake::of_file(folder, format!("cannot be read: {error}")));
-            return (texts, mistakes);
+            diagnostics.push(Diagnostic::of_file(folder, format!("cannot be read: {error}")));
+            return (texts, diagnostics);
         }
     };
     for entry in entries.flatten() {
@@ -24,9 +24,9 @@ pub fn texts(home: &Path, folder: &str) -> (Vec<(String, String)>, Vec<Mistake>)
         let file = format!("{folder}/{name}");
         match file::read(&entry.path()) {
             Ok(text) => texts.push((file, text)),
-            Err(error) => mistakes.push(Mistake::of_file(&file, format!("cannot be read: {error}"))),
+            Err(error) => diagnostics.push(Diagnostic::of_file(&file, format!("cannot be read: {error}"))),
         }
     }
     texts.sort();
-    (texts, mistakes)
+    (texts, diagnostics)
 }

@@ -1,5 +1,5 @@
 //! Where a place within a text stands in the file that writes it: between quotes of one kind or another, with escapes or
-//! without. For texts in a language of their own, whose mistakes have lines and columns.
+//! without. For texts in a language of their own, whose errors have lines and columns.
 
 /// How far behind the beginning of `written`, its quotes included, the given line and column of the text lie.
 pub(super) fn offset(written: &str, line: u64, column: u64) -> usize {

@@ -22,7 +22,7 @@ fn look(name: &str, raw: &Raw<'_>, source: &Source<'_>, redactor: &Redactor) {
             let what = by_name.or_else(|| redactor.first(text.as_bytes()).map(|(_, what)| what));
             if let Some(what) = what {
                 let message = format!("a secret stands here for all to read: `{}`", what.escape_debug());
-                source.mistake_with(&raw.span(), message, INSTEAD);
+                source.diagnostic_with(&raw.span(), message, INSTEAD);
             }
         }
         DeValue::Array(list) => {
@@ -49,7 +49,7 @@ mod tests {
     fn told(text: &str) -> Vec<String> {
         match super::super::read(text, "x.toml", |_| Some(())) {
             Ok(()) => Vec::new(),
-            Err(mistakes) => mistakes.0.iter().map(ToString::to_string).collect(),
+            Err(diagnostics) => diagnostics.0.iter().map(ToString::to_string).collect(),
         }
     }
 

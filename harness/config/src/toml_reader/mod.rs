@@ -1,4 +1,4 @@
-//! Walks a TOML file that a person wrote and collects every mistake in it, each with its place, instead of stopping
+//! Walks a TOML file that a person wrote and collects every error in it, each with its place, instead of stopping
 //! at the first. What the keys mean is told by the readers of suites, inventories and baselines.
 
 pub mod file;
@@ -14,31 +14,31 @@ pub use source::Source;
 pub use table::Table;
 pub use value::Value;
 
-use crate::mistake::Mistakes;
+use crate::diagnostic::Diagnostics;
 use serde_spanned::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Reads `text` with `body`. What `body` gives counts only if nothing at all was wrong.
 ///
-/// A syntax error leaves a tree with holes: its mistakes are told too, but for missing keys and for whatever stands
+/// A syntax error leaves a tree with holes: its errors are told too, but for missing keys and for whatever stands
 /// on the very line that could not be read.
-pub fn read<T>(text: &str, file: &str, body: impl FnOnce(&Table<'_>) -> Option<T>) -> Result<T, Mistakes> {
+pub fn read<T>(text: &str, file: &str, body: impl FnOnce(&Table<'_>) -> Option<T>) -> Result<T, Diagnostics> {
     let (document, errors) = DeTable::parse_recoverable(text);
     let source = Source::new(text, file, &errors);
     let table = Table::root(&source, document.get_ref(), document.span());
     let read = body(&table);
     literal::secrets(document.get_ref(), &source);
-    match (source.into_mistakes(), read) {
-        (mistakes, Some(read)) if mistakes.is_empty() => Ok(read),
-        (mistakes, _) if !mistakes.is_empty() => Err(Mistakes(mistakes)),
-        _ => Err(crate::mistake::Mistake::of_file(file, "cannot be understood").into()),
+    match (source.into_diagnostics(), read) {
+        (diagnostics, Some(read)) if diagnostics.is_empty() => Ok(read),
+        (diagnostics, _) if !diagnostics.is_empty() => Err(Diagnostics(diagnostics)),
+        _ => Err(crate::diagnostic::Diagnostic::of_file(file, "cannot be understood").into()),
     }
 }
 
 /// A value as it lies in toml's tree.
 pub type Raw<'a> = Spanned<DeValue<'a>>;
 
-/// The line of a top-level key, for mistakes that show only once other files are known.
+/// The line of a top-level key, for errors that show only once other files are known.
 pub fn line_of(text: &str, key: &str) -> usize {
     let (document, _) = DeTable::parse_recoverable(text);
     let start = document.get_ref().get_key_value(key).map(|(key, _)| key.span().start);
@@ -60,12 +60,12 @@ mod tests {
         });
         match read {
             Ok(_) => Vec::new(),
-            Err(mistakes) => mistakes.0.iter().map(ToString::to_string).collect(),
+            Err(diagnostics) => diagnostics.0.iter().map(ToString::to_string).collect(),
         }
     }
 
     #[test]
-    fn every_mistake_is_told_in_the_order_of_the_file() {
+    fn every_diagnostic_is_told_in_the_order_of_the_file() {
         let text = "abuot = \"x\"\nseconds = 61\n\ntags = [\"a\", 7]\n";
         assert_eq!(
             told(text),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_file_without_mistakes_is_read() {
+    fn a_whole_file_without_diagnostics_is_read() {
         assert_eq!(told("about = \"x\"\nseconds = 0x3c\ntags = []"), [] as [&str; 0]);
     }
 

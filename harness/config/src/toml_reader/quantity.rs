@@ -43,7 +43,7 @@ pub fn size_of(value: &Value<'_>) -> Option<u64> {
         _ => return value.wrong("a size such as `\"1GiB\"`"),
     };
     if size == 0 {
-        value.mistake(format!("`{}` must be more than nothing: 0", value.key()));
+        value.diagnostic(format!("`{}` must be more than nothing: 0", value.key()));
         return None;
     }
     Some(size)
@@ -62,13 +62,13 @@ pub fn quantity_of(value: &Value<'_>, unit: Unit) -> Option<f64> {
         (Some(Scalar::Integer(_) | Scalar::Float(_)), _) => {
             let number = value.number()?;
             let suggestion = format!("write `\"{number} {unit}\"`");
-            value.mistake_with(format!("`{}` needs its unit: `{number}`", value.key()), suggestion);
+            value.diagnostic_with(format!("`{}` needs its unit: `{number}`", value.key()), suggestion);
             return None;
         }
         _ => return value.wrong(&format!("a number in {unit}")),
     };
     if !number.is_finite() || number < 0.0 {
-        value.mistake(format!("`{}` must be a number from 0, not: {number}", value.key()));
+        value.diagnostic(format!("`{}` must be a number from 0, not: {number}", value.key()));
         return None;
     }
     Some(number)
@@ -78,7 +78,11 @@ pub fn quantity_of(value: &Value<'_>, unit: Unit) -> Option<f64> {
 pub fn share_of(value: &Value<'_>) -> Option<f64> {
     let share = quantity_of(value, Unit::Ratio)?;
     if share <= 0.0 || share >= 1.0 {
-        value.mistake(format!("`{}` must lie between 0 % and 100 %, not: {} %", value.key(), share * 100.0));
+        value.diagnostic(format!(
+            "`{}` must lie between 0 % and 100 %, not: {} %",
+            value.key(),
+            share * 100.0
+        ));
         return None;
     }
     Some(share)

@@ -1,6 +1,6 @@
-//! A file being read: turns places in its text into lines and columns, and gathers the mistakes.
+//! A file being read: turns places in its text into lines and columns, and gathers the errors.
 
-use crate::mistake::Mistake;
+use crate::diagnostic::Diagnostic;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,7 +10,7 @@ pub struct Source<'a> {
     file: &'a str,
     /// Where each line begins.
     starts: Vec<usize>,
-    mistakes: RefCell<Vec<Mistake>>,
+    diagnostics: RefCell<Vec<Diagnostic>>,
     /// The lines that could not be read as TOML.
     broken: BTreeSet<usize>,
 }
@@ -18,11 +18,12 @@ pub struct Source<'a> {
 impl<'a> Source<'a> {
     pub fn new(text: &'a str, file: &'a str, errors: &[toml::de::Error]) -> Source<'a> {
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        let mut source = Source { text, file, starts, mistakes: RefCell::default(), broken: BTreeSet::new() };
+        let mut source =
+            Source { text, file, starts, diagnostics: RefCell::default(), broken: BTreeSet::new() };
         for error in errors {
             let (line, column) = source.place(error.span().unwrap_or_default().start);
             let message = error.message().lines().collect::<Vec<_>>().join(", ");
-            source.mistakes.borrow_mut().push(Mistake::at(file, line, column, message));
+            source.diagnostics.borrow_mut().push(Diagnostic::at(file, line, column, message));
             source.broken.insert(line);
         }
         source
@@ -46,11 +47,11 @@ impl<'a> Source<'a> {
         !self.broken.is_empty()
     }
 
-    pub fn mistake(&self, span: &Range<usize>, message: impl Into<String>) {
+    pub fn diagnostic(&self, span: &Range<usize>, message: impl Into<String>) {
         self.push(span, message.into(), None);
     }
 
-    pub fn mistake_with(
+    pub fn diagnostic_with(
         &self,
         span: &Range<usize>,
         message: impl Into<String>,
@@ -60,11 +61,11 @@ impl<'a> Source<'a> {
     }
 
     /// In the order of the file, each once: a case of a matrix is read once for each of its values.
-    pub fn into_mistakes(self) -> Vec<Mistake> {
-        let mut mistakes = self.mistakes.into_inner();
-        mistakes.sort_by(|a, b| (a.line, a.column, &a.message).cmp(&(b.line, b.column, &b.message)));
-        mistakes.dedup();
-        mistakes
+    pub fn into_diagnostics(self) -> Vec<Diagnostic> {
+        let mut diagnostics = self.diagnostics.into_inner();
+        diagnostics.sort_by(|a, b| (a.line, a.column, &a.message).cmp(&(b.line, b.column, &b.message)));
+        diagnostics.dedup();
+        diagnostics
     }
 
     fn push(&self, span: &Range<usize>, message: String, suggestion: Option<String>) {
@@ -72,9 +73,9 @@ impl<'a> Source<'a> {
         if self.broken.contains(&line) {
             return;
         }
-        let mut mistake = Mistake::at(self.file, line, column, message);
-        mistake.suggestion = suggestion;
-        self.mistakes.borrow_mut().push(mistake);
+        let mut diagnostic = Diagnostic::at(self.file, line, column, message);
+        diagnostic.suggestion = suggestion;
+        self.diagnostics.borrow_mut().push(diagnostic);
     }
 
     /// Line and column from 1, the column counted in characters.

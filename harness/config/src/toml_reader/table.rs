@@ -1,4 +1,4 @@
-//! A table being read: remembers which keys were asked for, so that all others are mistakes.
+//! A table being read: remembers which keys were asked for, so that all others are errors.
 
 use super::{Raw, Source, Value};
 use base::suggest::nearest;
@@ -58,16 +58,16 @@ impl<'a> Table<'a> {
         Some(Value::new(self.source, key.to_owned(), raw, self.no_lists))
     }
 
-    /// As `get`, and a mistake where the key is absent.
+    /// As `get`, and an error where the key is absent.
     pub fn need(&self, key: &'static str) -> Option<Value<'a>> {
         let value = self.get(key);
         if value.is_none() && !self.source.is_broken() {
-            self.mistake(format!("missing key: `{key}`"));
+            self.diagnostic(format!("missing key: `{key}`"));
         }
         value
     }
 
-    /// Every key that was not asked for is a mistake. To be called once all keys were.
+    /// Every key that was not asked for is an error. To be called once all keys were.
     pub fn close(&self) {
         let asked = self.asked.borrow();
         let instead = self.instead.iter().map(|(name, raw)| (name.as_str(), raw.span()));
@@ -78,7 +78,7 @@ impl<'a> Table<'a> {
             }
             let message = format!("unknown key: `{}`", name.escape_debug());
             match nearest(name, asked.iter().copied()) {
-                Some(near) => self.source.mistake_with(&span, message, format!("did you mean `{near}`?")),
+                Some(near) => self.source.diagnostic_with(&span, message, format!("did you mean `{near}`?")),
                 None => {
                     // A key can be read twice; it is listed once, at its first place.
                     let mut keys: Vec<String> = Vec::new();
@@ -87,7 +87,7 @@ impl<'a> Table<'a> {
                             keys.push(key);
                         }
                     }
-                    self.source.mistake_with(&span, message, format!("there are {}", keys.join(", ")));
+                    self.source.diagnostic_with(&span, message, format!("there are {}", keys.join(", ")));
                 }
             }
         }
@@ -111,11 +111,11 @@ impl<'a> Table<'a> {
         self.raw.is_empty()
     }
 
-    pub fn mistake(&self, message: impl Into<String>) {
-        self.source.mistake(&self.span, message);
+    pub fn diagnostic(&self, message: impl Into<String>) {
+        self.source.diagnostic(&self.span, message);
     }
 
-    pub fn mistake_with(&self, message: impl Into<String>, suggestion: impl Into<String>) {
-        self.source.mistake_with(&self.span, message, suggestion);
+    pub fn diagnostic_with(&self, message: impl Into<String>, suggestion: impl Into<String>) {
+        self.source.diagnostic_with(&self.span, message, suggestion);
     }
 }

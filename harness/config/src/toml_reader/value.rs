@@ -35,28 +35,28 @@ impl<'a> Value<'a> {
         self.raw.span()
     }
 
-    pub fn mistake(&self, message: impl Into<String>) {
-        self.source.mistake(&self.span(), message);
+    pub fn diagnostic(&self, message: impl Into<String>) {
+        self.source.diagnostic(&self.span(), message);
     }
 
-    pub fn mistake_with(&self, message: impl Into<String>, suggestion: impl Into<String>) {
-        self.source.mistake_with(&self.span(), message, suggestion);
+    pub fn diagnostic_with(&self, message: impl Into<String>, suggestion: impl Into<String>) {
+        self.source.diagnostic_with(&self.span(), message, suggestion);
     }
 
-    /// A mistake within a text, by its place in what the text says: line and column from 1.
-    pub fn mistake_within(&self, (line, column): (u64, u64), message: String, suggestion: Option<String>) {
+    /// An error within a text, by its place in what the text says: line and column from 1.
+    pub fn diagnostic_within(&self, (line, column): (u64, u64), message: String, suggestion: Option<String>) {
         let span = self.span();
         let start = span.start + inner::offset(self.source.written(&span), line, column);
         let place = start.min(span.end)..span.end;
         match suggestion {
-            Some(suggestion) => self.source.mistake_with(&place, message, suggestion),
-            None => self.source.mistake(&place, message),
+            Some(suggestion) => self.source.diagnostic_with(&place, message, suggestion),
+            None => self.source.diagnostic(&place, message),
         }
     }
 
-    /// What a reader of this value's text makes of it, its complaint being the mistake.
+    /// What a reader of this value's text makes of it, its complaint being the error.
     pub fn told<T>(&self, read: Result<T, String>) -> Option<T> {
-        read.map_err(|why| self.mistake(why)).ok()
+        read.map_err(|why| self.diagnostic(why)).ok()
     }
 
     pub fn text(&self) -> Option<String> {
@@ -74,7 +74,7 @@ impl<'a> Value<'a> {
     pub fn words(&self) -> Option<String> {
         let text = self.text()?;
         if text.trim().is_empty() {
-            self.mistake(format!("`{}` is empty", self.key));
+            self.diagnostic(format!("`{}` is empty", self.key));
             return None;
         }
         Some(text)
@@ -84,7 +84,7 @@ impl<'a> Value<'a> {
         self.raw.get_ref().as_bool().or_else(|| self.wrong("`true` or `false`"))
     }
 
-    /// The text or number itself, with what it is; `None`, and no mistake, for anything else.
+    /// The text or number itself, with what it is; `None`, and no error, for anything else.
     pub fn scalar(&self) -> Option<Scalar> {
         match self.raw.get_ref() {
             DeValue::String(text) => Some(Scalar::Text(text.to_string())),
@@ -105,9 +105,12 @@ impl<'a> Value<'a> {
         if whole.is_none() {
             let (low, high) = range.into_inner();
             match high {
-                u64::MAX => self.mistake(format!("`{}` must be at least {low}, not: {integer}", self.key)),
+                u64::MAX => self.diagnostic(format!("`{}` must be at least {low}, not: {integer}", self.key)),
                 _ => {
-                    self.mistake(format!("`{}` must lie between {low} and {high}, not: {integer}", self.key));
+                    self.diagnostic(format!(
+                        "`{}` must lie between {low} and {high}, not: {integer}",
+                        self.key
+                    ));
                 }
             }
         }
@@ -128,7 +131,7 @@ impl<'a> Value<'a> {
             _ => return self.wrong("a number"),
         };
         if !number.is_finite() {
-            self.mistake(format!("`{}` must be a finite number, not: {number}", self.key));
+            self.diagnostic(format!("`{}` must be a finite number, not: {number}", self.key));
             return None;
         }
         Some(number)
@@ -149,14 +152,14 @@ impl<'a> Value<'a> {
         Some(array.iter().map(value).collect())
     }
 
-    /// The texts of a list; those that are none are mistakes and left out.
+    /// The texts of a list; those that are none are errors and left out.
     pub fn texts(&self) -> Vec<String> {
         let values = self.list().unwrap_or_default();
         let mut texts: Vec<String> = Vec::new();
         for value in values {
             let Some(text) = value.words() else { continue };
             if texts.contains(&text) {
-                value.mistake(format!("`{}` names one thing twice: `{text}`", self.key));
+                value.diagnostic(format!("`{}` names one thing twice: `{text}`", self.key));
                 continue;
             }
             texts.push(text);
@@ -164,7 +167,7 @@ impl<'a> Value<'a> {
         texts
     }
 
-    /// The thing of that name, or a mistake with the nearest name there is.
+    /// The thing of that name, or an error with the nearest name there is.
     pub fn one_of<T: Clone>(&self, choices: &[(&str, T)]) -> Option<T> {
         let text = self.text()?;
         let found = choices.iter().find(|(name, _)| *name == text).map(|(_, thing)| thing.clone());
@@ -174,7 +177,7 @@ impl<'a> Value<'a> {
         found
     }
 
-    /// A mistake: `text` is none of the names that there are.
+    /// An error: `text` is none of the names that there are.
     pub fn unknown<'n>(&self, text: &str, names: impl Iterator<Item = &'n str>) {
         let names: Vec<&str> = names.collect();
         let suggestion = match nearest(text, names.iter().copied()) {
@@ -182,10 +185,10 @@ impl<'a> Value<'a> {
             None if names.is_empty() => "there is none".to_owned(),
             None => format!("there are `{}`", names.join("`, `")),
         };
-        self.mistake_with(format!("unknown {}: `{}`", self.key, text.escape_debug()), suggestion);
+        self.diagnostic_with(format!("unknown {}: `{}`", self.key, text.escape_debug()), suggestion);
     }
 
-    /// A mistake of type; always nothing, so that it can stand where a value is wanted.
+    /// An error of type; always nothing, so that it can stand where a value is wanted.
     pub fn wrong<T>(&self, wanted: &str) -> Option<T> {
         let raw = self.raw.get_ref();
         let shown = match self.scalar() {
@@ -207,9 +210,9 @@ impl<'a> Value<'a> {
         let message = format!("`{}` needs {wanted}, not {found}{shown}", self.key);
         match (self.no_lists, raw) {
             (Some(suggestion), DeValue::Array(_)) => {
-                self.mistake_with(message, suggestion.replace("KEY", &self.key));
+                self.diagnostic_with(message, suggestion.replace("KEY", &self.key));
             }
-            _ => self.mistake(message),
+            _ => self.diagnostic(message),
         }
         None
     }

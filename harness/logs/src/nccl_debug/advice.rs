@@ -166,7 +166,7 @@ pub const KINDS: [Kind; 34] = [
         &[
             "illegal memory access|uncorrectable|ecc|unspecified launch failure|hardware|misaligned address|xid",
         ],
-        "a kernel failed on the GPU, by a mistake of the program or of the hardware",
+        "a kernel failed on the GPU, by an error of the program or of the hardware",
         "look for XID lines in `dmesg` of the node; run the single-GPU check on it",
     ),
     kind(

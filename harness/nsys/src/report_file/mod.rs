@@ -42,13 +42,13 @@ pub struct Found {
     /// In the order in which they were named, those of a folder in the order in which a person counts.
     pub reports: Vec<ReportFile>,
     /// Named and not there, or without a report.
-    pub mistakes: Vec<Mistake>,
+    pub diagnostics: Vec<Diagnostic>,
     /// Named a second time, under what name they are looked at already.
     pub again: Vec<(PathBuf, PathBuf)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mistake {
+pub struct Diagnostic {
     pub path: PathBuf,
     pub why: String,
 }
@@ -67,7 +67,7 @@ pub fn find(inputs: &[PathBuf]) -> Found {
     for input in inputs {
         match of_input(input, &mut found.foreign) {
             Ok(reports) => reports.into_iter().for_each(|report| found.add(report)),
-            Err(why) => found.mistakes.push(Mistake { path: input.clone(), why }),
+            Err(why) => found.diagnostics.push(Diagnostic { path: input.clone(), why }),
         }
     }
     found

@@ -60,7 +60,7 @@ fn a_folder_has_each_report_once_in_the_order_of_counting() {
     ]);
     let all = found(&folder, &[""]);
     assert_eq!(names(&all), ["rank1", "rank2", "rank10"]);
-    assert!(all.mistakes.is_empty() && all.again.is_empty());
+    assert!(all.diagnostics.is_empty() && all.again.is_empty());
     assert!(all.reports.iter().all(|report| !report.is_export));
     let input = format!("{}:2", folder.path().display());
     assert_eq!(names(&find(&[PathBuf::from(&input)])), ["rank1", "rank2"]);
@@ -118,7 +118,7 @@ fn what_is_not_there_is_told_and_hides_nothing_else() {
     let found =
         found(&folder, &["b.sqlite", "a.sqlite", "none", "a.sqlite:2", "none:0", "none:x", "3:2.sqlite"]);
     assert_eq!(names(&found), ["a", "3:2"]);
-    let why: Vec<&str> = found.mistakes.iter().map(|mistake| mistake.why.as_str()).collect();
+    let why: Vec<&str> = found.diagnostics.iter().map(|diagnostic| diagnostic.why.as_str()).collect();
     assert_eq!(
         why,
         [

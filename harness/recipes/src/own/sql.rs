@@ -1,4 +1,4 @@
-//! Queries as users write them: read once for what they name and for what they may not do, each mistake with its place in
+//! Queries as users write them: read once for what they name and for what they may not do, each error with its place in
 //! the text. That a query gives what it promises is seen by running it, in `engine`.
 
 use super::{Columns, Literal, Parameter, operands};
@@ -14,7 +14,7 @@ use sqlparser::tokenizer::{Location, Span, Token, Tokenizer};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-/// A mistake, and where in the text of the query it stands: line and column from 1.
+/// An error, and where in the text of the query it stands: line and column from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
     pub line: u64,

@@ -2,7 +2,7 @@
 
 use super::Wanted;
 use super::writers::{Place, Rank, Writers, handle};
-use crate::ailments::{Ailments, Ending};
+use crate::active_faults::{ActiveFaults, Ending};
 use crate::cluster::Cluster;
 use crate::course::Course;
 use crate::nccl;
@@ -14,7 +14,7 @@ use metric::op::Op;
 /// A program's job as its log needs it.
 struct Told<'a> {
     cluster: &'a Cluster,
-    ailments: &'a Ailments,
+    active_faults: &'a ActiveFaults,
     table: &'a Table,
     hosts: &'a [String],
     first_pid: u64,
@@ -36,7 +36,7 @@ pub fn added(
     let what = format!("pid{:?}{:?}", table.world.nodes, table.world.gpu);
     let told = Told {
         cluster,
-        ailments: &course.ailments,
+        active_faults: &course.active_faults,
         table,
         hosts: course.nodes.get(table.world.nodes.clone()).unwrap_or_default(),
         // The same draw as the head of the table makes.
@@ -49,8 +49,9 @@ pub fn added(
 
 /// The lines of the program with those of NCCL between them.
 fn woven(wanted: &Wanted, told: &Told, printed: &str) -> String {
-    let Told { cluster, ailments, first_pid, .. } = *told;
-    let log = Log { told, writers: Writers { wanted, cluster, ailments, first_pid, ranks: ranks(told) } };
+    let Told { cluster, active_faults, first_pid, .. } = *told;
+    let log =
+        Log { told, writers: Writers { wanted, cluster, active_faults, first_pid, ranks: ranks(told) } };
     let all = told.table.rounds();
     let last = all.iter().rposition(|round| round.from_s < told.stop_s);
     let mut rounds = all.iter().enumerate().map(|(at, round)| (Some(at) == last, round)).peekable();
@@ -145,7 +146,7 @@ impl Log<'_> {
         }
         let done = (self.told.stop_s - round.from_s) / (round.us.max(1e-3) * 1e-6);
         let iterations = round.iterations.min((done.max(0.0) as u32).saturating_add(1));
-        let stopped = match self.told.ailments.ending {
+        let stopped = match self.told.active_faults.ending {
             Some((Ending::Hang | Ending::RankDies, node)) if is_last && self.told.ended => Some(node),
             _ => None,
         };

@@ -21,7 +21,7 @@ pub fn between(cluster: &Cluster, course: &Course, node: Option<usize>, printed:
         Rank { host: host.to_owned(), node, pid: first_pid + rank as u64, device, bus }
     };
     let ranks = (0..training.ranks() as usize).map(one).collect();
-    let writers = Writers { wanted, cluster, ailments: &course.ailments, first_pid, ranks };
+    let writers = Writers { wanted, cluster, active_faults: &course.active_faults, first_pid, ranks };
     let log = Log { training, writers, node };
     let mut text = String::new();
     log.beginning(&mut text);

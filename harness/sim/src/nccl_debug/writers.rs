@@ -2,7 +2,7 @@
 //! joins with their wires.
 
 use super::Wanted;
-use crate::ailments::Ailments;
+use crate::active_faults::ActiveFaults;
 use crate::cluster::Cluster;
 use std::fmt::Write;
 
@@ -28,7 +28,7 @@ pub(super) struct Place {
 pub(super) struct Writers<'a> {
     pub wanted: &'a Wanted,
     pub cluster: &'a Cluster,
-    pub ailments: &'a Ailments,
+    pub active_faults: &'a ActiveFaults,
     pub first_pid: u64,
     pub ranks: Vec<Rank>,
 }
@@ -53,7 +53,7 @@ impl Writers<'_> {
             self.sockets(rank, it.node, text);
         } else if self.wanted.has("INIT") || self.wanted.has("NET") {
             let nics = self.cluster.nics.len();
-            let found = (0..nics).filter(|nic| !self.ailments.nic_is_missing(it.node, *nic)).count();
+            let found = (0..nics).filter(|nic| !self.active_faults.nic_is_missing(it.node, *nic)).count();
             self.line(rank, "NET/OFI Initializing aws-ofi-nccl 1.16.3", text);
             self.line(rank, "NET/OFI Using Libfabric version 2.1", text);
             let what = format!("NET/OFI Selected provider is efa, fabric is efa (found {found} nics)");
@@ -140,7 +140,7 @@ impl Writers<'_> {
             text,
         );
         // Each end says of its own card whether that reaches the GPU's memory.
-        let lacks = self.ranks.get(rank).is_some_and(|it| self.ailments.lacks_gdrdma(it.node));
+        let lacks = self.ranks.get(rank).is_some_and(|it| self.active_faults.lacks_gdrdma(it.node));
         let gdrdma = if lacks { "" } else { "/GDRDMA" };
         let net = match self.cluster.world.ofi_plugin {
             true => format!("NET/Libfabric/{device}{gdrdma}"),

@@ -1,5 +1,5 @@
 //! What nsys leaves of a profiled rank: its account, as `profile.sh` writes it, the report, and the tables that it was
-//! exported to. What they hold is told in `report`; how a report can go wrong is an ailment of its node.
+//! exported to. What they hold is told in `report`; how a report can go wrong is an active fault of its node.
 
 mod collective;
 mod events;
@@ -11,7 +11,7 @@ mod seen;
 mod training;
 mod window;
 
-use super::ailments::{Ending, Report};
+use super::active_faults::{Ending, Report};
 use super::cluster::Cluster;
 use super::slurm::{How, Over};
 use base::digest::sha256;
@@ -43,7 +43,7 @@ pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<
     let profile = over.course.profile.as_ref()?;
     let rank = rank_of(name)?;
     let one = Rank::of(cluster, over, profile, rank)?;
-    if over.course.ailments.output_missing(one.node) || !one.started() {
+    if over.course.active_faults.output_missing(one.node) || !one.started() {
         return None;
     }
     if name == file_name(rank) {
@@ -135,7 +135,7 @@ impl<'a> Rank<'a> {
     }
 
     fn ailing(&self) -> Option<Report> {
-        self.over.course.ailments.report(self.node)
+        self.over.course.active_faults.report(self.node)
     }
 
     fn started(&self) -> bool {
@@ -145,7 +145,7 @@ impl<'a> Rank<'a> {
     /// Whether the rank's command came to its end by itself, and so its report was made.
     fn ended_itself(&self) -> bool {
         let broken = matches!(
-            self.over.course.ailments.ending,
+            self.over.course.active_faults.ending,
             Some((
                 Ending::RankDies
                     | Ending::DiskFull

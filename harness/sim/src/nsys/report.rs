@@ -5,7 +5,7 @@ use super::Rank;
 use super::events::Range;
 use super::layouts::Layouts;
 use super::seen::Seen;
-use crate::ailments::Report as Ailing;
+use crate::active_faults::Report as Ailing;
 use crate::noise;
 use nsys::tables::write::{self, Columns};
 use nsys::tables::{self, TableSpec};

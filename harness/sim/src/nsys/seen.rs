@@ -46,7 +46,7 @@ impl Seen {
         let origin_ns = job_ns + ns(course.work_from_s) - ns(FIRST_KERNEL_S);
         let mut own = noise_of(rank.cluster, &course.case, &course.job, &format!("session{}", rank.rank));
         let started_ns = origin_ns - (own.fraction() * APART_NS) as i64;
-        let clock = HostClock::of(rank.cluster, &course.ailments, (rank.node, rank.host()), job_ns);
+        let clock = HostClock::of(rank.cluster, &course.active_faults, (rank.node, rank.host()), job_ns);
         let session_ns = clock.shows(started_ns);
         let own_clock = |at| clock.shows(origin_ns + at) - session_ns;
         let opening = rank.opening();
@@ -97,7 +97,7 @@ fn of_tables(rank: &Rank, tables: &[Table]) -> Option<Events> {
         devices,
         pid: nccl::first_pid(&mut pid) + u64::from((first - table.world.first) / gpus),
         communicators: &communicators,
-        by_graphs: course.ailments.launches_graphs(rank.node),
+        by_graphs: course.active_faults.launches_graphs(rank.node),
     };
     let (shared, own) = (draws(format!("kernels of world {world}")), draws(format!("kernels{}", rank.rank)));
     Some(nccl_tests::events(&process, shared, own))

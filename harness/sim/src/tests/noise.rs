@@ -1,7 +1,7 @@
 //! Noise as the world is set to have it: from run to run, from node to node, and a low value now and then.
 
 use super::inventory;
-use crate::ailments::Ailments;
+use crate::active_faults::ActiveFaults;
 use crate::cluster::Cluster;
 use crate::model::Group;
 use crate::options::Options;
@@ -21,9 +21,13 @@ fn times(cluster: &Cluster, job: &str, node: &str) -> Vec<f64> {
     let group = Group { nodes: 1, ranks: 8, side_by_side: 1 };
     let world = World { nodes: 0..1, gpu: None, group, first: 0, per_node: 8 };
     let names = [node.to_owned()];
-    let ailments = Ailments::of(cluster, "c", job, &names);
+    let active_faults = ActiveFaults::of(cluster, "c", job, &names);
     let mut noise = noise_of(cluster, "c", job, "work");
-    table(cluster, &ailments, &options, world, &names, &mut noise).rows.iter().map(|row| row.out_us).collect()
+    table(cluster, &active_faults, &options, world, &names, &mut noise)
+        .rows
+        .iter()
+        .map(|row| row.out_us)
+        .collect()
 }
 
 fn relative_deviation(values: &[f64]) -> f64 {

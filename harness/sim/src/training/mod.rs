@@ -13,7 +13,7 @@ pub use program::{Program, is_script};
 pub use schedule::{Collective, Compute, Doing, Placed, Who};
 pub use stopped::{WATCHDOG_S, waited};
 
-use super::ailments::Ailments;
+use super::active_faults::ActiveFaults;
 use super::cluster::Cluster;
 use super::commands::exits;
 use super::course::Spread;
@@ -111,16 +111,16 @@ const REDUCED: f64 = 4.0;
 /// The training that a command line asks for: nothing where it runs another program, an error as the program tells it.
 pub fn read(
     cluster: &Cluster,
-    ailments: &Ailments,
+    active_faults: &ActiveFaults,
     nodes: u32,
     run: &Run,
 ) -> Option<Result<Training, String>> {
     let asked = program::read(cluster.gpus, nodes, run)?;
-    Some(asked.map(|asked| Training::new(cluster, ailments, nodes, &asked)))
+    Some(asked.map(|asked| Training::new(cluster, active_faults, nodes, &asked)))
 }
 
 impl Training {
-    fn new(cluster: &Cluster, ailments: &Ailments, nodes: u32, asked: &Asked) -> Training {
+    fn new(cluster: &Cluster, active_faults: &ActiveFaults, nodes: u32, asked: &Asked) -> Training {
         let Asked { program, steps, layers, processes, ranks_per_node, model, watches } = asked;
         let (program, steps, layers) = (*program, *steps, *layers);
         let (processes, ranks_per_node, model) = (*processes, *ranks_per_node, *model);
@@ -134,7 +134,8 @@ impl Training {
         let all = nodes as usize;
         let time = |op: Op, bytes: u64, group: Group| {
             let crossing = Crossing::of(op, group, cluster.gpus);
-            let needed = slowest_nic(cluster, ailments, &crossing, 0..all) * crossing.unit_bytes(op, bytes);
+            let needed =
+                slowest_nic(cluster, active_faults, &crossing, 0..all) * crossing.unit_bytes(op, bytes);
             cluster.model.time_us(op, bytes, group).max(needed)
         };
         let shards = match ranks_per_node {
@@ -152,15 +153,16 @@ impl Training {
         };
         let ranks = || (0..nodes as usize).flat_map(|node| (0..ranks_per_node).map(move |rank| (node, rank)));
         let late = |(node, rank): (usize, u32)| {
-            let of_rank = ailments.stragglers().iter().filter(|(at, late, _)| (*at, *late) == (node, rank));
+            let of_rank =
+                active_faults.stragglers().iter().filter(|(at, late, _)| (*at, *late) == (node, rank));
             of_rank.map(|(.., ms)| ms * 1e3).fold(0.0, f64::max)
         };
         let loads = |(node, rank): (usize, u32)| {
-            let of_rank = ailments.loaders().iter().filter(|(at, late, _)| (*at, *late) == (node, rank));
+            let of_rank = active_faults.loaders().iter().filter(|(at, late, _)| (*at, *late) == (node, rank));
             of_rank.map(|(.., ms)| ms * 1e3).fold(0.0, f64::max)
         };
         let nan =
-            ailments.nans().iter().filter(|(_, rank, _)| *rank < ranks_per_node).min_by_key(|nan| nan.2);
+            active_faults.nans().iter().filter(|(_, rank, _)| *rank < ranks_per_node).min_by_key(|nan| nan.2);
         let nan =
             nan.map(|(node, rank, step)| Nan { step: *step, rank: *node as u32 * ranks_per_node + rank });
         // Who looks at its numbers goes no further than the step at which they are none.
@@ -179,14 +181,14 @@ impl Training {
             model,
             times,
             pace: model.map_or(PLAIN, |model| Pace::of(&model, cluster.peak_tflops, layers, of_ranks)),
-            exposed: ailments.any_comm_exposed(),
+            exposed: active_faults.any_comm_exposed(),
             late_us: ranks().map(late).collect(),
             loads_us: ranks().map(loads).collect(),
             nan,
             is_hopper: ["H100", "H200"].iter().any(|name| cluster.gpu_name.contains(name)),
-            left: ranks().map(|(node, rank)| ailments.gpu_left(node, rank)).collect(),
+            left: ranks().map(|(node, rank)| active_faults.gpu_left(node, rank)).collect(),
             watches: *watches,
-            by_graphs: ranks().map(|(node, _)| ailments.launches_graphs(node)).collect(),
+            by_graphs: ranks().map(|(node, _)| active_faults.launches_graphs(node)).collect(),
         }
     }
 

@@ -17,7 +17,7 @@ use base::nodeset;
 use clap::Parser;
 use cluster::interrupt;
 use cluster::reach::openssh;
-use config::mistake::Mistake;
+use config::diagnostic::Diagnostic;
 use config::physics;
 use delivery::{Asked, Delivery, Record, Stopped};
 use model::artefact::FORMAT;
@@ -87,8 +87,8 @@ pub(super) fn run(args: &AcceptArgs) -> i32 {
     let Some(home) = home() else { return no_home() };
     let mut accepting = match begin(&home, args) {
         Ok(accepting) => accepting,
-        Err(mistakes) => {
-            mistakes.iter().for_each(|mistake| eprintln!("error: {mistake}"));
+        Err(diagnostics) => {
+            diagnostics.iter().for_each(|diagnostic| eprintln!("error: {diagnostic}"));
             return exit_code::USAGE;
         }
     };
@@ -135,7 +135,7 @@ fn go(home: &Home, accepting: &mut Accepting) -> Result<i32, Stopped> {
 }
 
 fn begin(home: &Home, args: &AcceptArgs) -> Result<Accepting, Vec<String>> {
-    own::load(Some(home.path()), None).map_err(|mistakes| lines(&mistakes))?;
+    own::load(Some(home.path()), None).map_err(|diagnostics| lines(&diagnostics))?;
     match &args.resume {
         Some(folder) => resumed(home, args, folder),
         None => anew(home, args),
@@ -217,13 +217,13 @@ fn assemble(
     let loaded = load::load(home, &[suite.to_owned()], inventory, None)?;
     let inventory = loaded.inventory;
     let read = loaded.suites.first().ok_or_else(|| vec!["no suite".to_owned()])?;
-    let mut mistakes: Vec<String> = physics::lint(read, &inventory.instance, loaded.baselines.as_ref())
+    let mut diagnostics: Vec<String> = physics::lint(read, &inventory.instance, loaded.baselines.as_ref())
         .iter()
         .map(ToString::to_string)
         .collect();
-    let stages = divide(read).map_err(|more| mistakes.extend(more)).unwrap_or_default();
-    if !mistakes.is_empty() {
-        return Err(mistakes);
+    let stages = divide(read).map_err(|more| diagnostics.extend(more)).unwrap_or_default();
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
     }
     let record = record(&inventory)?;
     let probes = Probes::of(read, &inventory, None).ok();
@@ -239,8 +239,8 @@ fn assemble(
     Ok(accepting)
 }
 
-fn lines(mistakes: &[Mistake]) -> Vec<String> {
-    mistakes.iter().map(ToString::to_string).collect()
+fn lines(diagnostics: &[Diagnostic]) -> Vec<String> {
+    diagnostics.iter().map(ToString::to_string).collect()
 }
 
 /// Nodes as a person reads them, and how many.

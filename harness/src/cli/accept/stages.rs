@@ -169,7 +169,7 @@ impl Accepting {
             self.course.candidates.iter().chain(&self.course.partners).cloned().collect();
         let plan = self.plan(suite, &self.delivery.record.delivery, nodes, Sets::new());
         // Only its nodes are asked, and its faults are those of the cluster.
-        let plan = plan.map_err(|mistakes| Stopped::Machinery(mistakes.join("; ")))?;
+        let plan = plan.map_err(|diagnostics| Stopped::Machinery(diagnostics.join("; ")))?;
         let (inventory, args) = (&self.delivery.inventory, &self.delivery.args);
         let reached = run_suites::reached_by(inventory, plan.seed, args).map_err(Stopped::Machinery)?;
         let made = preflight::made(&plan, inventory, reached.as_ref(), args);
@@ -289,7 +289,7 @@ impl Accepting {
         for attempt in 1..=MOST_ATTEMPTS {
             let id = self.delivery.next_id(stage, attempt);
             let plan = self.plan(suite, &id, nodes.to_vec(), sets.clone());
-            let plan = plan.map_err(|mistakes| Stopped::Machinery(mistakes.join("; ")))?;
+            let plan = plan.map_err(|diagnostics| Stopped::Machinery(diagnostics.join("; ")))?;
             if self.delivery.make(stage, about, plan)? {
                 return Ok(());
             }

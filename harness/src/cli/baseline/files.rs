@@ -35,7 +35,7 @@ pub(super) fn read(home: &Home, path: &Path) -> Result<Option<Baselines>, String
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("{shown}: {error}")),
     };
-    Baselines::read(&text, &shown).map(Some).map_err(|mistakes| mistakes.to_string())
+    Baselines::read(&text, &shown).map(Some).map_err(|diagnostics| diagnostics.to_string())
 }
 
 /// A file without entries is removed where it held proposals: there is nothing to decide on.

@@ -94,11 +94,11 @@ pub(super) fn lint(home: &Home) -> i32 {
     let is_ours = |file: &str| file.starts_with("baselines/") || file.starts_with("suites/");
     // An inventory without baselines is allowed, until somebody asks whether baselines are in order.
     let without = report.warnings.iter().filter(|told| told.message.contains("baselines"));
-    let mistakes = report.mistakes.iter().filter(|mistake| is_ours(&mistake.file));
-    let told: Vec<_> = mistakes.chain(without).collect();
-    told.iter().for_each(|mistake| println!("{mistake}"));
+    let diagnostics = report.diagnostics.iter().filter(|diagnostic| is_ours(&diagnostic.file));
+    let told: Vec<_> = diagnostics.chain(without).collect();
+    told.iter().for_each(|diagnostic| println!("{diagnostic}"));
     let files = report.files.iter().filter(|file| is_ours(file)).count();
-    println!("{files} files, {} mistakes", told.len());
+    println!("{files} files, {} errors", told.len());
     if told.is_empty() { exit_code::PASSED } else { exit_code::USAGE }
 }
 

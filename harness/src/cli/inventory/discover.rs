@@ -49,7 +49,7 @@ pub(super) fn discover(home: &Home, args: &DiscoverArgs) -> i32 {
     }
     let instances = match Instances::load(home.path()) {
         Ok(instances) => instances,
-        Err(mistakes) => return usage(&mistakes.to_string()),
+        Err(diagnostics) => return usage(&diagnostics.to_string()),
     };
     let request = Request {
         partition: args.partition.clone(),
@@ -78,8 +78,8 @@ pub(super) fn discover(home: &Home, args: &DiscoverArgs) -> i32 {
     let text = found_by::render(&found, &request, &args.shared, &iso8601(wall_clock_s()));
     let shown = home.shown(&path);
     // What was written must be what is read.
-    if let Err(mistakes) = Inventory::read(&text, &shown, &instances) {
-        return usage(&format!("what was found makes no inventory: {mistakes}"));
+    if let Err(diagnostics) = Inventory::read(&text, &shown, &instances) {
+        return usage(&format!("what was found makes no inventory: {diagnostics}"));
     }
     if let Err(error) = write_whole(&path, text.as_bytes()) {
         return usage(&error.to_string());

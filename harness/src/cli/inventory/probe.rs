@@ -125,8 +125,8 @@ fn read_golden(path: &Path) -> Result<(Probe, String), String> {
 
 /// The probe, or the exit code of what went wrong before there was one.
 fn probed(home: &Home, args: &Asked) -> Result<Probe, i32> {
-    let loaded = load::load(home, &[], &args.inventory, None).map_err(|mistakes| {
-        mistakes.iter().for_each(|mistake| eprintln!("error: {mistake}"));
+    let loaded = load::load(home, &[], &args.inventory, None).map_err(|diagnostics| {
+        diagnostics.iter().for_each(|diagnostic| eprintln!("error: {diagnostic}"));
         exit_code::USAGE
     })?;
     let inventory = loaded.inventory;

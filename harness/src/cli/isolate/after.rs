@@ -85,7 +85,7 @@ fn expected(
         brought_about_by: None,
     };
     let isolation = Isolation::new(home, inventory.clone(), probes, fleet, asked, sources.to_vec(), 1);
-    let each_h = isolation.seconds_each().map_err(|mistakes| mistakes.join("; "))? / 3600.0;
+    let each_h = isolation.seconds_each().map_err(|diagnostics| diagnostics.join("; "))? / 3600.0;
     let cost = |played: &Played| IsolationCost {
         rounds: played.rounds as u64,
         runs: played.runs as u64,
@@ -165,7 +165,7 @@ fn one(
     }
     let suite = given(like, &planned.suite)?;
     let loaded = load::load(home, std::slice::from_ref(&suite), &like.inventory, None);
-    let loaded = loaded.map_err(|mistakes| mistakes.join("; "))?;
+    let loaded = loaded.map_err(|diagnostics| diagnostics.join("; "))?;
     // What is red itself is what is run again, where it can be.
     let cases = loaded.suites.iter().flat_map(|suite| &suite.cases);
     let own = cases.filter(|case| spans(case)).find(|case| case.name == red.name);
@@ -188,7 +188,7 @@ fn one(
         words.extend(["--reservation", name]);
     }
     let args = IsolateArgs::try_parse_from(words).map_err(|why| why.to_string())?;
-    chase(home, &args, voice, Some(&plan.run_id)).map_err(|mistakes| mistakes.join("; "))
+    chase(home, &args, voice, Some(&plan.run_id)).map_err(|diagnostics| diagnostics.join("; "))
 }
 
 /// How the suite was called.

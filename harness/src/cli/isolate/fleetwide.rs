@@ -32,7 +32,7 @@ fn held(isolation: &Isolation, trial: &Trial, baselines: Option<&Baselines>) -> 
     let planned = match isolation.baseline_of(trial, baselines) {
         Ok(Some(planned)) => planned,
         Ok(None) => return Held::Nothing("nothing is held against a baseline".to_owned()),
-        Err(mistakes) => return Held::Nothing(mistakes.join("; ")),
+        Err(diagnostics) => return Held::Nothing(diagnostics.join("; ")),
     };
     let numbers = match planned {
         PlannedBaseline::Accepted(numbers) => numbers,

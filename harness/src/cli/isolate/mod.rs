@@ -107,18 +107,18 @@ pub(super) fn run(args: &IsolateArgs) -> i32 {
                 interrupt::watch();
                 drained::resume(&inventory, &nodes, args)
             }
-            Err(mistakes) => wrong(&mistakes),
+            Err(diagnostics) => wrong(&diagnostics),
         };
     }
     match chase::chase(&home, args, Voice::Out, None) {
         Ok(chased) => chased.code,
-        Err(mistakes) => wrong(&mistakes),
+        Err(diagnostics) => wrong(&diagnostics),
     }
 }
 
-fn wrong(mistakes: &[String]) -> i32 {
-    for mistake in mistakes {
-        eprintln!("error: {mistake}");
+fn wrong(diagnostics: &[String]) -> i32 {
+    for diagnostic in diagnostics {
+        eprintln!("error: {diagnostic}");
     }
     exit_code::USAGE
 }

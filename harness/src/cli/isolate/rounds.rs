@@ -113,7 +113,7 @@ impl Isolation {
                 Next::Round(trials) => trials,
             };
             let (plan, tried) =
-                self.plan(&trials).map_err(|mistakes| Stopped::Machinery(mistakes.join("; ")))?;
+                self.plan(&trials).map_err(|diagnostics| Stopped::Machinery(diagnostics.join("; ")))?;
             let needed = estimate_s(&plan) / 3600.0;
             if self.asked.budget.is_some_and(|budget| self.node_hours() + needed > budget) {
                 return Err(Stopped::Budget(needed));
@@ -268,7 +268,7 @@ impl Isolation {
                 let mut args = self.args.clone();
                 args.inventory = self.asked.inventory.clone();
                 let (plan, _, past) = resume::read(&self.home, &store, &args)?;
-                let secrets = run_suites::secrets(&plan).map_err(|mistakes| mistakes.join("; "))?;
+                let secrets = run_suites::secrets(&plan).map_err(|diagnostics| diagnostics.join("; "))?;
                 interrupt::watch();
                 self.execute(&plan, &store.hiding(secrets), Some(&past)).map_err(told)?;
             }

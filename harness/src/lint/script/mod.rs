@@ -12,8 +12,8 @@ mod tests;
 mod variables;
 mod window;
 
+use config::diagnostic::Diagnostic;
 use config::envlint::Linted;
-use config::mistake::Mistake;
 use shell::{Script, Word};
 
 /// A file with its text.
@@ -54,7 +54,7 @@ pub fn scripts(sources: &[Source]) -> Linted {
         let mut told = Told { file: file.name, linted: Linted::default() };
         RULES.iter().for_each(|rule| rule(file, &all, &mut told));
         let mut of_file = told.linted;
-        for all in [&mut of_file.mistakes, &mut of_file.warnings, &mut of_file.notes] {
+        for all in [&mut of_file.diagnostics, &mut of_file.warnings, &mut of_file.notes] {
             all.sort();
             all.dedup();
         }
@@ -70,26 +70,26 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    fn at(&self, word: &Word, message: String, advice: &str) -> Mistake {
-        Mistake::at(self.file, word.line, word.column, message).suggest(advice)
+    fn at(&self, word: &Word, message: String, advice: &str) -> Diagnostic {
+        Diagnostic::at(self.file, word.line, word.column, message).suggest(advice)
     }
 
     /// What does not work.
     fn wrong(&mut self, word: &Word, message: impl Into<String>, advice: &str) {
-        let mistake = self.at(word, message.into(), advice);
-        self.linted.mistakes.push(mistake);
+        let diagnostic = self.at(word, message.into(), advice);
+        self.linted.diagnostics.push(diagnostic);
     }
 
     /// What is hardly meant.
     fn warn(&mut self, word: &Word, message: impl Into<String>, advice: &str) {
-        let mistake = self.at(word, message.into(), advice);
-        self.linted.warnings.push(mistake);
+        let diagnostic = self.at(word, message.into(), advice);
+        self.linted.warnings.push(diagnostic);
     }
 
     /// What may be meant.
     fn note(&mut self, word: &Word, message: impl Into<String>, advice: &str) {
-        let mistake = self.at(word, message.into(), advice);
-        self.linted.notes.push(mistake);
+        let diagnostic = self.at(word, message.into(), advice);
+        self.linted.notes.push(diagnostic);
     }
 }
 

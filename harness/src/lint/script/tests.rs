@@ -1,15 +1,16 @@
-//! Scripts written to show one mistake each, and such as show none.
+//! Scripts written to show one error each, and such as show none.
 
 use super::{Source, scripts};
-use config::mistake::Mistake;
+use config::diagnostic::Diagnostic;
 
 fn told(files: &[(&str, &str)]) -> Vec<String> {
     let source = |(name, text): &(&str, &str)| Source { name: (*name).to_owned(), text: (*text).to_owned() };
     let linted = scripts(&files.iter().map(source).collect::<Vec<_>>());
-    let with = |word: &'static str, all: &[Mistake]| -> Vec<String> {
+    let with = |word: &'static str, all: &[Diagnostic]| -> Vec<String> {
         all.iter().map(|it| format!("{word}{it}")).collect()
     };
-    [with("", &linted.mistakes), with("warning: ", &linted.warnings), with("note: ", &linted.notes)].concat()
+    [with("", &linted.diagnostics), with("warning: ", &linted.warnings), with("note: ", &linted.notes)]
+        .concat()
 }
 
 #[track_caller]

@@ -36,7 +36,7 @@ impl Results {
     }
 }
 
-/// The kind of a column, or a mistake where the result has no such column. Nothing is said of a result that could not be
+/// The kind of a column, or an error where the result has no such column. Nothing is said of a result that could not be
 /// read.
 fn column(value: &Value<'_>, results: &Results, of: &str) -> Option<(String, Option<Kind>)> {
     let name = value.words()?;
@@ -56,7 +56,7 @@ fn column(value: &Value<'_>, results: &Results, of: &str) -> Option<(String, Opt
                     format!("it has `{}`", names.join("`, `"))
                 }
             };
-            value.mistake_with(message, suggestion);
+            value.diagnostic_with(message, suggestion);
             None
         }
     }
@@ -79,12 +79,14 @@ pub(super) fn quantities(table: &Table<'_>, results: &Results) -> Vec<(String, Q
         if found.is_none() && whole {
             let message = format!("no result has such a column: `{}`", name.escape_debug());
             match nearest(name, known.iter().map(|(name, _)| name.as_str())) {
-                Some(near) => table.source().mistake_with(&span, message, format!("did you mean `{near}`?")),
-                None => table.source().mistake(&span, message),
+                Some(near) => {
+                    table.source().diagnostic_with(&span, message, format!("did you mean `{near}`?"))
+                }
+                None => table.source().diagnostic(&span, message),
             }
         }
         if let Some((_, Kind::Text)) = found {
-            value.mistake(format!("a column of texts has no unit: `{name}`"));
+            value.diagnostic(format!("a column of texts has no unit: `{name}`"));
         }
         all.extend(value.one_of(&units).map(|quantity| (name.to_owned(), quantity)));
     }
@@ -112,7 +114,7 @@ pub(super) fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results
         let name = name.and_then(|value| {
             let name = metric_name(&value, recipe_name)?;
             if all.iter().any(|known| known.name == name) {
-                value.mistake(format!("two metrics have this name: `{name}`"));
+                value.diagnostic(format!("two metrics have this name: `{name}`"));
                 return None;
             }
             Some(name)
@@ -120,7 +122,7 @@ pub(super) fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results
         let Some(of) = of else { continue };
         let value = value.and_then(|value| match column(&value, results, of)? {
             (name, Some(Kind::Text)) => {
-                value.mistake(format!("`value` of a metric needs a column of numbers: `{name}`"));
+                value.diagnostic(format!("`value` of a metric needs a column of numbers: `{name}`"));
                 None
             }
             (name, _) => Some(name),
@@ -144,7 +146,7 @@ fn metric_name(value: &Value<'_>, recipe_name: &str) -> Option<String> {
                 .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
     });
     if !sound {
-        value.mistake_with(
+        value.diagnostic_with(
             format!(
                 "a metric is called by its recipe, a point, and small letters, digits and `_`: `{}`",
                 name.escape_debug()
@@ -163,7 +165,7 @@ fn read_dims(table: &Table<'_>, results: &Results, of: &str) -> Option<Vec<(Dim,
         let Some(dim) = DIMS.into_iter().find(|dim| dim.name() == name) else {
             let message = format!("no dimension that a column can give: `{}`", name.escape_debug());
             let names = DIMS.map(Dim::name).join("`, `");
-            table.source().mistake_with(&span, message, format!("there are `{names}`"));
+            table.source().diagnostic_with(&span, message, format!("there are `{names}`"));
             sound = false;
             continue;
         };
@@ -172,7 +174,7 @@ fn read_dims(table: &Table<'_>, results: &Results, of: &str) -> Option<Vec<(Dim,
         match found {
             Some((column, Some(kind))) if kind != wanted => {
                 let wanted = if dim.is_number() { "whole numbers" } else { "texts" };
-                value.mistake(format!("the dimension `{name}` needs a column of {wanted}: `{column}`"));
+                value.diagnostic(format!("the dimension `{name}` needs a column of {wanted}: `{column}`"));
                 sound = false;
             }
             Some((column, _)) => dims.push((dim, column)),
@@ -213,7 +215,10 @@ pub(super) fn pictures(tables: &[Table<'_>], results: &Results) -> Vec<PictureSp
         };
         let (Some(of), Some(kind), Some(name), Some(title)) = (of, kind, name, title) else { continue };
         if all.iter().any(|known| known.name == name) {
-            table.mistake_with(format!("two pictures have this name: `{name}`"), "give it another by `name`");
+            table.diagnostic_with(
+                format!("two pictures have this name: `{name}`"),
+                "give it another by `name`",
+            );
             continue;
         }
         let labels = match &label {
@@ -235,7 +240,7 @@ pub(super) fn pictures(tables: &[Table<'_>], results: &Results) -> Vec<PictureSp
             };
             if !fits {
                 let needs = if wanted(at) == Kind::Integer { "whole numbers" } else { "numbers" };
-                value.mistake(format!(
+                value.diagnostic(format!(
                     "`{}` of a picture of {kind} needs a column of {needs}: `{name}`",
                     value.key()
                 ));
@@ -263,7 +268,7 @@ fn picture_name(value: &Value<'_>, name: String) -> Option<String> {
     let sound =
         name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
     if !sound {
-        value.mistake(format!(
+        value.diagnostic(format!(
             "a picture's name has small letters, digits and `_`: `{}`",
             name.escape_debug()
         ));

@@ -11,7 +11,7 @@ pub mod worker;
 pub use read::read;
 
 use base::digest::sha256;
-use config::mistake::Mistake;
+use config::diagnostic::Diagnostic;
 use config::toml_reader::folder;
 use model::artefact::PlannedRecipe;
 use recipes::own;
@@ -21,34 +21,34 @@ use std::path::Path;
 pub const FOLDER: &str = "suites/recipes";
 
 /// The files of the project and of a path beside it, read and made known; or all that is wrong in them.
-pub fn load(home: Option<&Path>, beside: Option<&Path>) -> Result<(), Vec<Mistake>> {
-    let (mut texts, mut mistakes) = (Vec::new(), Vec::new());
+pub fn load(home: Option<&Path>, beside: Option<&Path>) -> Result<(), Vec<Diagnostic>> {
+    let (mut texts, mut diagnostics) = (Vec::new(), Vec::new());
     if let Some(home) = home {
-        (texts, mistakes) = folder::texts(home, FOLDER);
+        (texts, diagnostics) = folder::texts(home, FOLDER);
     }
     if let Some(path) = beside {
         let (more, wrong) = texts_at(path);
         texts.extend(more);
-        mistakes.extend(wrong);
+        diagnostics.extend(wrong);
     }
     for (file, text) in texts {
-        mistakes.extend(make_known(&text, &file));
+        diagnostics.extend(make_known(&text, &file));
     }
-    if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
+    if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics) }
 }
 
 /// The recipes that a plan carries, made known as they were.
-pub fn from_plan(planned: &[PlannedRecipe]) -> Result<(), Vec<Mistake>> {
-    let mut mistakes = Vec::new();
+pub fn from_plan(planned: &[PlannedRecipe]) -> Result<(), Vec<Diagnostic>> {
+    let mut diagnostics = Vec::new();
     for recipe in planned {
         if sha256(recipe.text.as_bytes()) != recipe.sha256 {
             let message = "the plan's text of this recipe is not what was planned";
-            mistakes.push(Mistake::of_file(&recipe.file, message));
+            diagnostics.push(Diagnostic::of_file(&recipe.file, message));
             continue;
         }
-        mistakes.extend(make_known(&recipe.text, &recipe.file));
+        diagnostics.extend(make_known(&recipe.text, &recipe.file));
     }
-    if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
+    if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics) }
 }
 
 /// What a plan carries of the recipes of these names, as far as they are users' own.
@@ -66,30 +66,30 @@ pub fn planned<'a>(names: impl Iterator<Item = &'a str>) -> Vec<PlannedRecipe> {
         .collect()
 }
 
-fn make_known(text: &str, file: &str) -> Vec<Mistake> {
+fn make_known(text: &str, file: &str) -> Vec<Diagnostic> {
     match read(text, file) {
         Ok(declaration) => match own::register(declaration, worker::engine()) {
             Ok(()) => Vec::new(),
-            Err(why) => vec![Mistake::of_file(file, why).suggest("give the file another name")],
+            Err(why) => vec![Diagnostic::of_file(file, why).suggest("give the file another name")],
         },
-        Err(mistakes) => mistakes.0,
+        Err(diagnostics) => diagnostics.0,
     }
 }
 
 /// A file, or every TOML file of a folder.
-fn texts_at(path: &Path) -> (Vec<(String, String)>, Vec<Mistake>) {
+fn texts_at(path: &Path) -> (Vec<(String, String)>, Vec<Diagnostic>) {
     let shown = path.display().to_string();
     if path.is_dir() {
-        let (texts, mistakes) = folder::texts(path, ".");
+        let (texts, diagnostics) = folder::texts(path, ".");
         let named =
             |file: String| format!("{}/{}", shown.trim_end_matches('/'), file.trim_start_matches("./"));
         let texts = texts.into_iter().map(|(file, text)| (named(file), text)).collect();
-        return (texts, mistakes);
+        return (texts, diagnostics);
     }
     match std::fs::read_to_string(path) {
         Ok(text) => (vec![(shown, text)], Vec::new()),
         Err(error) => {
-            (Vec::new(), vec![Mistake::of_file(&shown, format!("--recipe-path: cannot be read: {error}"))])
+            (Vec::new(), vec![Diagnostic::of_file(&shown, format!("--recipe-path: cannot be read: {error}"))])
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Reads a query of a user's recipe, written whole or step by step, and holds it against the tables that it may read. Each
-//! mistake is told at its place in the query.
+//! error is told at its place in the query.
 
 use base::suggest::nearest;
 use config::toml_reader::{Table, Value};
@@ -24,7 +24,7 @@ pub(super) fn read(
     let steps = Written::of(table);
     match (whole, steps.first()) {
         (Some(_), Some(step)) => {
-            step.mistake(format!("`{}` and `sql` both say what is asked: one of them", step.key()));
+            step.diagnostic(format!("`{}` and `sql` both say what is asked: one of them", step.key()));
             (None, BTreeSet::new())
         }
         (Some(whole), None) => {
@@ -37,7 +37,7 @@ pub(super) fn read(
         (None, Some(_)) => steps.read(sight, over),
         (None, None) => {
             if !table.source().is_broken() {
-                table.mistake_with(
+                table.diagnostic_with(
                     "missing key: `sql`",
                     "or write steps: `from`, `derive`, `filter`, `group`, `aggregate`",
                 );
@@ -68,7 +68,7 @@ fn tell<T>(value: &Value<'_>, wrong: Vec<Wrong>) -> Option<T> {
         let all = one.instead.as_ref().filter(|(_, right)| (1..=24).contains(&right.len()));
         let all = all.map(|(_, right)| format!("there are `{}`", right.join("`, `")));
         let suggestion = near.or_else(|| one.hint.map(str::to_owned)).or(all);
-        value.mistake_within((one.line, one.column), one.message, suggestion);
+        value.diagnostic_within((one.line, one.column), one.message, suggestion);
     }
     None
 }
@@ -114,13 +114,13 @@ impl<'a> Written<'a> {
                 match own::check(query.taking(steps.taken.as_deref()), sight.tables, sight.parameters) {
                     Ok(checked) => (Some(checked), parameters),
                     Err(wrong) => {
-                        wrong.into_iter().for_each(|one| at.mistake(one.message));
+                        wrong.into_iter().for_each(|one| at.diagnostic(one.message));
                         (None, parameters)
                     }
                 }
             }
             Err(wrong) => {
-                wrong.into_iter().for_each(|one| at.mistake(one.message));
+                wrong.into_iter().for_each(|one| at.diagnostic(one.message));
                 (None, parameters)
             }
         }
@@ -147,7 +147,7 @@ impl<'a> Written<'a> {
             (None, Some(only), _) => only.to_owned(),
             (None, None, [only]) => (*only).to_owned(),
             (None, None, _) => {
-                at.mistake_with("missing key: `from`", "it names the table that the steps begin with");
+                at.diagnostic_with("missing key: `from`", "it names the table that the steps begin with");
                 return None;
             }
         };
@@ -168,7 +168,7 @@ impl<'a> Written<'a> {
         for (name, _, value) in self.derive.iter().filter_map(Value::table).flat_map(|table| table.entries())
         {
             if columns.iter().any(|column| column == name) {
-                value.mistake(format!("the table has this column already: `{name}`"));
+                value.diagnostic(format!("the table has this column already: `{name}`"));
                 sound = false;
             }
             match expression(&value, &columns) {
@@ -195,7 +195,7 @@ impl<'a> Written<'a> {
             self.aggregate.iter().filter_map(Value::table).flat_map(|table| table.entries())
         {
             if steps.group.iter().any(|group| group == name) {
-                value.mistake(format!("the rows are grouped by this column already: `{name}`"));
+                value.diagnostic(format!("the rows are grouped by this column already: `{name}`"));
                 sound = false;
             }
             match expression(&value, &columns) {
@@ -204,7 +204,7 @@ impl<'a> Written<'a> {
             }
         }
         if !steps.group.is_empty() && steps.aggregate.is_empty() {
-            at.mistake_with("`group` without `aggregate`", "say which figures of each group are wanted");
+            at.diagnostic_with("`group` without `aggregate`", "say which figures of each group are wanted");
             sound = false;
         }
         if !steps.aggregate.is_empty() {

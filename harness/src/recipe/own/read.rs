@@ -3,7 +3,7 @@
 
 use super::columns::{self, Results};
 use super::query::{self, Sight};
-use config::mistake::Mistakes;
+use config::diagnostic::Diagnostics;
 use config::toml_reader::quantity::size_of;
 use config::toml_reader::value::Scalar;
 use config::toml_reader::{self, Table, Value};
@@ -11,7 +11,7 @@ use recipes::own::{self, Columns, Declaration, HOST, Limits, Literal, Parameter,
 use recipes::recipe::{self, of_reports};
 use std::collections::BTreeSet;
 
-pub fn read(text: &str, file: &str) -> Result<Declaration, Mistakes> {
+pub fn read(text: &str, file: &str) -> Result<Declaration, Diagnostics> {
     toml_reader::read(text, file, |table| {
         let name = name(table, file);
         let about = table.need("about").and_then(|value| value.words());
@@ -91,7 +91,7 @@ fn name(table: &Table<'_>, file: &str) -> Option<String> {
     let first = name.chars().next().is_some_and(|letter| letter.is_ascii_lowercase());
     let rest =
         name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
-    let whole = |message: String, suggestion: &str| table.mistake_with(message, suggestion);
+    let whole = |message: String, suggestion: &str| table.diagnostic_with(message, suggestion);
     if !first || !rest || name.len() > 60 {
         whole(
             format!(
@@ -120,7 +120,7 @@ fn tables(table: &Table<'_>) -> (Vec<Source>, Vec<(String, Columns)>, bool) {
     let needed = table.need("tables");
     let mut whole = needed.is_some();
     if let Some(value) = needed.as_ref().filter(|value| value.list().is_some_and(|list| list.is_empty())) {
-        value.mistake_with("a recipe needs at least one table", "such as \"CUDA_KERNEL\"");
+        value.diagnostic_with("a recipe needs at least one table", "such as \"CUDA_KERNEL\"");
     }
     for (value, optional) in [(needed, false), (table.get("optional_tables"), true)] {
         for item in value.as_ref().and_then(Value::list).unwrap_or_default() {
@@ -129,7 +129,7 @@ fn tables(table: &Table<'_>) -> (Vec<Source>, Vec<(String, Columns)>, bool) {
                 continue;
             };
             if seen.iter().any(|(known, _)| *known == name) {
-                item.mistake(format!("this table is named twice: `{name}`"));
+                item.diagnostic(format!("this table is named twice: `{name}`"));
                 continue;
             }
             match own::columns_of(&name) {
@@ -157,7 +157,7 @@ fn parameters(table: &Table<'_>) -> (Vec<(Parameter, std::ops::Range<usize>)>, b
         if !sound || !name.starts_with(|letter: char| letter.is_ascii_lowercase()) {
             let message =
                 format!("a parameter's name has small letters, digits and `_`: `{}`", name.escape_debug());
-            table.source().mistake(&span, message);
+            table.source().diagnostic(&span, message);
             whole = false;
             continue;
         }
@@ -186,7 +186,7 @@ fn default(value: &Value<'_>) -> Option<Literal> {
         Some(Scalar::Text(_)) => value.words().map(Literal::Text),
         Some(Scalar::Boolean(false)) => Some(Literal::Flag(false)),
         Some(Scalar::Boolean(true)) => {
-            value.mistake_with(
+            value.diagnostic_with(
                 "a switch is off unless it is named",
                 "turn its meaning round, and write `false`",
             );
@@ -200,7 +200,7 @@ fn default(value: &Value<'_>) -> Option<Literal> {
 fn own_columns(table: &Table<'_>, results: &Results) {
     let taken = results.rows.iter().flatten().find(|(name, _)| [RANK, HOST].contains(&name.as_str()));
     if let Some((name, _)) = taken {
-        table.mistake_with(
+        table.diagnostic_with(
             format!("the rank and the host of a report stand before its rows already: `{name}`"),
             "give the column another name",
         );
@@ -222,13 +222,17 @@ fn unused(
                 .iter()
                 .find(|source| item.is_text(&source.name) && !read.contains(source.name.as_str()));
             if let Some(unread) = unread {
-                item.mistake(format!("the query does not read this table: `{}`", unread.name));
+                item.diagnostic(format!("the query does not read this table: `{}`", unread.name));
             }
         }
     }
     for (parameter, span) in parameters.iter().filter(|(parameter, _)| !named.contains(&parameter.name)) {
         let message = format!("no query names this parameter: `{}`", parameter.name);
-        table.source().mistake_with(span, message, format!("write `${}` where it is meant", parameter.name));
+        table.source().diagnostic_with(
+            span,
+            message,
+            format!("write `${}` where it is meant", parameter.name),
+        );
     }
 }
 
@@ -241,7 +245,10 @@ fn limits(table: &Table<'_>) -> Limits {
     let memory = table.get("memory").and_then(|value| {
         let memory = size_of(&value)?;
         if memory < LEAST_MEMORY {
-            value.mistake(format!("a query needs at least {} MiB, not: {memory} bytes", LEAST_MEMORY >> 20));
+            value.diagnostic(format!(
+                "a query needs at least {} MiB, not: {memory} bytes",
+                LEAST_MEMORY >> 20
+            ));
         }
         Some(memory)
     });

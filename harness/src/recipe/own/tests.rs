@@ -1,4 +1,4 @@
-//! One broken recipe for each kind of mistake, as it is told; and those that are shipped, which have none.
+//! One broken recipe for each kind of error, as it is told; and those that are shipped, which have none.
 
 use super::read;
 
@@ -53,7 +53,7 @@ fn told(file: &str, changes: &[(&str, &str)]) -> String {
     }
     match read(&text, file) {
         Ok(_) => "nothing".to_owned(),
-        Err(mistakes) => mistakes.to_string(),
+        Err(diagnostics) => diagnostics.to_string(),
     }
 }
 
@@ -61,7 +61,7 @@ fn told(file: &str, changes: &[(&str, &str)]) -> String {
 fn a_sound_recipe_is_read() {
     let declaration = match read(SOUND.trim_start(), "suites/recipes/mine.toml") {
         Ok(declaration) => declaration,
-        Err(mistakes) => panic!("{mistakes}"),
+        Err(diagnostics) => panic!("{diagnostics}"),
     };
     assert_eq!(declaration.name, "mine");
     assert_eq!(declaration.limits.memory, 1 << 30);
@@ -71,7 +71,7 @@ fn a_sound_recipe_is_read() {
 }
 
 #[test]
-fn every_kind_of_mistake_is_told_with_its_place_and_what_to_write() {
+fn every_kind_of_diagnostic_is_told_with_its_place_and_what_to_write() {
     let of = |what: &str, changes: &[(&str, &str)]| format!("# {what}\n{}\n", told("mine.toml", changes));
     let all = [
         of("an unknown key", &[("about = \"kernels by name\"", "abuot = \"kernels by name\"")]),
@@ -142,7 +142,7 @@ fn steps_are_held_against_the_table_one_by_one() {
         let text = format!("about = \"a\"\ntables = [\"CUDA_KERNEL\"]\n{body}");
         match read(&text, "mine.toml") {
             Ok(_) => "nothing\n".to_owned(),
-            Err(mistakes) => format!("{mistakes}\n"),
+            Err(diagnostics) => format!("{diagnostics}\n"),
         }
     };
     let all = [
@@ -179,27 +179,27 @@ fn names_of_others_are_not_taken() {
 }
 
 #[test]
-fn shipped_recipes_have_no_mistakes() {
+fn shipped_recipes_have_no_diagnostics() {
     let home = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root");
-    let (texts, mistakes) = config::toml_reader::folder::texts(home, super::FOLDER);
-    assert!(texts.len() >= 3 && mistakes.is_empty(), "{mistakes:?}");
+    let (texts, diagnostics) = config::toml_reader::folder::texts(home, super::FOLDER);
+    assert!(texts.len() >= 3 && diagnostics.is_empty(), "{diagnostics:?}");
     for (file, text) in texts {
-        if let Err(mistakes) = read(&text, &file) {
-            panic!("{mistakes}");
+        if let Err(diagnostics) = read(&text, &file) {
+            panic!("{diagnostics}");
         }
     }
 }
 
 /// The example that people begin with is one that runs.
 #[test]
-fn the_readme_shows_a_recipe_without_mistakes() {
+fn the_readme_shows_a_recipe_without_diagnostics() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root");
     let readme = std::fs::read_to_string(root.join("README.md")).expect("README.md");
     let section = readme.split("\n## Your own recipes\n").nth(1).expect("a section");
     let example =
         section.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
-    if let Err(mistakes) = read(example, "longest.toml") {
-        panic!("{mistakes}");
+    if let Err(diagnostics) = read(example, "longest.toml") {
+        panic!("{diagnostics}");
     }
 }
 

@@ -47,7 +47,7 @@ impl Stage {
 
 /// The suite of each stage that has one; or all that keeps this suite from accepting anything.
 pub fn divide(suite: &Suite) -> Result<BTreeMap<Stage, Suite>, Vec<String>> {
-    let mut mistakes = Vec::new();
+    let mut diagnostics = Vec::new();
     let mut stages: BTreeMap<Stage, Suite> = BTreeMap::new();
     for case in &suite.cases {
         let odd = match case {
@@ -59,7 +59,7 @@ pub fn divide(suite: &Suite) -> Result<BTreeMap<Stage, Suite>, Vec<String>> {
         };
         if let Some(odd) = odd {
             let (file, line) = (&suite.file, case.line);
-            mistakes.push(format!("{file}:{line}: no case to accept nodes by, {odd}: `{}`", case.name));
+            diagnostics.push(format!("{file}:{line}: no case to accept nodes by, {odd}: `{}`", case.name));
         }
         let of_stage =
             stages.entry(Stage::of(case)).or_insert_with(|| Suite { cases: Vec::new(), ..suite.clone() });
@@ -76,9 +76,9 @@ pub fn divide(suite: &Suite) -> Result<BTreeMap<Stage, Suite>, Vec<String>> {
         of_stage.cases.iter_mut().for_each(|case| case.after.retain(|name| names.contains(name)));
     }
     if suite.cases.is_empty() {
-        mistakes.push(format!("{}: it has no case", suite.file));
+        diagnostics.push(format!("{}: it has no case", suite.file));
     }
-    if mistakes.is_empty() { Ok(stages) } else { Err(mistakes) }
+    if diagnostics.is_empty() { Ok(stages) } else { Err(diagnostics) }
 }
 
 /// On how many nodes a case of `groups` is placed.

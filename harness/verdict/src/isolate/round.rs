@@ -2,8 +2,8 @@
 //! the stored run become answers. Which runs a round has is decided in `next`.
 
 use super::trial::{Answer, Fleet, Found, Shape, Trial};
+use config::diagnostic::Diagnostic;
 use config::inventory::Inventory;
-use config::mistake::Mistake;
 use config::suite::{
     Assertion, Bound, Case, NcclTests, NicPairs, OnFailure, Per, Place, Placement, Requires, Step, Suite,
     Workload,
@@ -194,11 +194,11 @@ pub fn spans(case: &Case) -> bool {
 }
 
 /// Why what a suite wants done where it is red cannot be.
-pub fn lint(suite: &Suite) -> Option<Mistake> {
+pub fn lint(suite: &Suite) -> Option<Diagnostic> {
     let wants = matches!(suite.on_failure, OnFailure::Isolate { .. });
     (wants && !suite.cases.iter().any(spans)).then(|| {
         let why = "`on_failure = \"isolate\"` runs a case of nccl-tests on sets of nodes, and there is none";
-        Mistake::of_file(&suite.file, why.to_owned())
+        Diagnostic::of_file(&suite.file, why.to_owned())
             .suggest("add one whose `placement` is several nodes, or leave `on_failure` out".to_owned())
     })
 }

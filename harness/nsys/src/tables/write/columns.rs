@@ -10,12 +10,12 @@ pub struct Columns {
     spec: &'static TableSpec,
     height: usize,
     columns: Vec<Column>,
-    mistake: Option<String>,
+    diagnostic: Option<String>,
 }
 
 impl Columns {
     pub fn of(spec: &'static TableSpec, height: usize) -> Columns {
-        Columns { spec, height, columns: Vec::new(), mistake: None }
+        Columns { spec, height, columns: Vec::new(), diagnostic: None }
     }
 
     /// A column of whole numbers, empty where a row has none.
@@ -58,8 +58,8 @@ impl Columns {
         let missing = self.spec.columns.iter().find(|column| {
             column.required && !self.columns.iter().any(|written| written.name() == column.name)
         });
-        match (self.mistake, missing) {
-            (Some(mistake), _) => Err(mistake),
+        match (self.diagnostic, missing) {
+            (Some(diagnostic), _) => Err(diagnostic),
             (None, Some(column)) => Err(format!(
                 "`{}` is written without a column that it must have: `{}`",
                 self.spec.name, column.name
@@ -72,7 +72,7 @@ impl Columns {
         let declared = self.spec.columns.iter().any(|column| column.name == name && column.kind == kind);
         if !declared {
             let table = self.spec.name;
-            self.mistake.get_or_insert(format!("`{table}` has no such column of this kind: `{name}`"));
+            self.diagnostic.get_or_insert(format!("`{table}` has no such column of this kind: `{name}`"));
         }
     }
 }

@@ -134,7 +134,7 @@ fn what_was_drawn_between_sizes_or_widened_says_so() {
 }
 
 fn shipped(text: &str) -> Baselines {
-    Baselines::read(text, "x.toml").map_err(|mistakes| mistakes.to_string()).expect("good")
+    Baselines::read(text, "x.toml").map_err(|diagnostics| diagnostics.to_string()).expect("good")
 }
 
 /// Every published figure is within the bounds of its own key, and passes as provisional.

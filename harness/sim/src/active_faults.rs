@@ -7,7 +7,7 @@ use model::fault::Fault;
 
 /// What ails the nodes of one job. Nodes, NICs and GPUs are counted in the order of the job and of the profile.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Ailments {
+pub struct ActiveFaults {
     /// The fault that keeps the job from ending well, and its node.
     pub ending: Option<(Ending, usize)>,
     nics: Vec<(usize, usize, Nic)>,
@@ -72,15 +72,15 @@ pub enum Nic {
     Missing,
 }
 
-impl Ailments {
+impl ActiveFaults {
     /// Some ail the first attempt of a job alone.
-    pub fn of(cluster: &Cluster, case: &str, job: &str, nodes: &[String]) -> Ailments {
+    pub fn of(cluster: &Cluster, case: &str, job: &str, nodes: &[String]) -> ActiveFaults {
         let is_first = !job.ends_with(AGAIN);
-        let mut ailments = Ailments::default();
+        let mut active_faults = ActiveFaults::default();
         for fault in cluster.faults_of(case, nodes) {
             let Some(node) = cluster.stands_for(fault, nodes) else { continue };
             let nic = |device: &String| cluster.nics.iter().position(|nic| nic == device).unwrap_or_default();
-            let mut report = |what| ailments.reports.push((node, what));
+            let mut report = |what| active_faults.reports.push((node, what));
             match &fault.fault {
                 Fault::ReportTruncated => report(Report::Truncated),
                 Fault::ReportMissing => report(Report::Missing),
@@ -93,47 +93,53 @@ impl Ailments {
             }
             let mut ending = |how| {
                 let this = (how, node);
-                ailments.ending = Some(ailments.ending.map_or(this, |other| other.min(this)));
+                active_faults.ending = Some(active_faults.ending.map_or(this, |other| other.min(this)));
             };
             match &fault.fault {
-                Fault::NicSlow { left, device } => ailments.nics.push((node, nic(device), Nic::Left(*left))),
-                Fault::NicDead { device } => ailments.nics.push((node, nic(device), Nic::Dead)),
-                Fault::NicMissing { device } => ailments.nics.push((node, nic(device), Nic::Missing)),
-                Fault::GpuSlow { left, gpu } => ailments.gpus.push((node, *gpu, *left)),
+                Fault::NicSlow { left, device } => {
+                    active_faults.nics.push((node, nic(device), Nic::Left(*left)))
+                }
+                Fault::NicDead { device } => active_faults.nics.push((node, nic(device), Nic::Dead)),
+                Fault::NicMissing { device } => active_faults.nics.push((node, nic(device), Nic::Missing)),
+                Fault::GpuSlow { left, gpu } => active_faults.gpus.push((node, *gpu, *left)),
                 Fault::NodeSlow { left } => {
-                    ailments.gpus.extend((0..cluster.gpus).map(|gpu| (node, gpu, *left)));
-                    ailments.nics.extend((0..cluster.nics.len()).map(|nic| (node, nic, Nic::Left(*left))));
+                    active_faults.gpus.extend((0..cluster.gpus).map(|gpu| (node, gpu, *left)));
+                    active_faults
+                        .nics
+                        .extend((0..cluster.nics.len()).map(|nic| (node, nic, Nic::Left(*left))));
                 }
-                Fault::NvlinkSlow { left } => ailments.nvlink.push((node, *left)),
+                Fault::NvlinkSlow { left } => active_faults.nvlink.push((node, *left)),
                 Fault::PortSlow { left } | Fault::LinkSlow { left, .. } => {
-                    ailments.nics.extend((0..cluster.nics.len()).map(|nic| (node, nic, Nic::Left(*left))));
+                    active_faults
+                        .nics
+                        .extend((0..cluster.nics.len()).map(|nic| (node, nic, Nic::Left(*left))));
                 }
-                Fault::Corrupt { gpu } => ailments.corrupt.push((node, *gpu)),
-                Fault::OutputMissing => ailments.missing.push(node),
-                Fault::Garbled => ailments.garbled.push(node),
-                Fault::WrongRanks => ailments.wrong_ranks.push(node),
-                Fault::ClockJump => ailments.clock_jump.push(node),
-                Fault::ConnectionDrops => ailments.connection_drops.push(node),
-                Fault::Straggler { ms, rank } => ailments.stragglers.push((node, *rank, *ms)),
-                Fault::SlowLoader { ms, rank } => ailments.loaders.push((node, *rank, *ms)),
-                Fault::NanLoss { step, rank } => ailments.nans.push((node, *rank, *step)),
+                Fault::Corrupt { gpu } => active_faults.corrupt.push((node, *gpu)),
+                Fault::OutputMissing => active_faults.missing.push(node),
+                Fault::Garbled => active_faults.garbled.push(node),
+                Fault::WrongRanks => active_faults.wrong_ranks.push(node),
+                Fault::ClockJump => active_faults.clock_jump.push(node),
+                Fault::ConnectionDrops => active_faults.connection_drops.push(node),
+                Fault::Straggler { ms, rank } => active_faults.stragglers.push((node, *rank, *ms)),
+                Fault::SlowLoader { ms, rank } => active_faults.loaders.push((node, *rank, *ms)),
+                Fault::NanLoss { step, rank } => active_faults.nans.push((node, *rank, *step)),
                 Fault::Desync { rank } => {
                     ending(Ending::Desync);
-                    ailments.desyncs.push((node, *rank));
+                    active_faults.desyncs.push((node, *rank));
                 }
-                Fault::CommExposed => ailments.comm_exposed.push(node),
+                Fault::CommExposed => active_faults.comm_exposed.push(node),
                 Fault::NoGdrdma => {
-                    ailments.no_gdrdma.push(node);
+                    active_faults.no_gdrdma.push(node);
                     // What goes through host memory crosses it twice.
-                    ailments.nics.extend((0..cluster.nics.len()).map(|nic| (node, nic, Nic::Left(0.5))));
+                    active_faults.nics.extend((0..cluster.nics.len()).map(|nic| (node, nic, Nic::Left(0.5))));
                 }
-                Fault::GraphLaunch => ailments.graph_launch.push(node),
+                Fault::GraphLaunch => active_faults.graph_launch.push(node),
                 Fault::NodeFailsOnce if is_first => ending(Ending::NodeFails),
                 Fault::PreemptedOnce if is_first => ending(Ending::Preempted),
                 Fault::NodeFailsOnce | Fault::PreemptedOnce => {}
-                Fault::ProfilerCosts { left } => ailments.profiler_costs.push(*left),
-                Fault::ClockOffset { ms } => ailments.clock_offset.push((node, *ms)),
-                Fault::ClockDrift { ppm } => ailments.clock_drift.push((node, *ppm)),
+                Fault::ProfilerCosts { left } => active_faults.profiler_costs.push(*left),
+                Fault::ClockOffset { ms } => active_faults.clock_offset.push((node, *ms)),
+                Fault::ClockDrift { ppm } => active_faults.clock_drift.push((node, *ppm)),
                 Fault::RankDies => ending(Ending::RankDies),
                 Fault::Hang => ending(Ending::Hang),
                 Fault::NodeFails => ending(Ending::NodeFails),
@@ -153,7 +159,7 @@ impl Ailments {
                 Fault::GpuMissing { .. } | Fault::GpuBusy { .. } | Fault::DriverDiffers => {}
             }
         }
-        ailments
+        active_faults
     }
 
     /// The fraction of its pace that is left to what is profiled.
