@@ -3,7 +3,7 @@
 //! Files of other kinds, such as scenarios, bring their own linters.
 
 use crate::lint;
-use crate::recipe::own;
+use crate::own_recipes;
 use base::suggest::nearest;
 use config::baseline::{self, Baselines, PENDING};
 use config::diagnostic::Diagnostic;
@@ -62,8 +62,8 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
         }
     }
     // Suites name them: they are known before suites are read.
-    report.take(home, own::FOLDER);
-    report.diagnostics.extend(own::load(Some(home), None).err().unwrap_or_default());
+    report.take(home, own_recipes::FOLDER);
+    report.diagnostics.extend(own_recipes::load(Some(home), None).err().unwrap_or_default());
     let mut asked: BTreeSet<String> = BTreeSet::new();
     let suites = report.take(home, "suites");
     let find = |name: &str| suites.iter().find(|(file, _)| *file == format!("suites/{name}.toml")).cloned();

@@ -9,6 +9,7 @@ mod limited;
 pub mod lint;
 pub mod logs;
 mod memory;
+mod own_recipes;
 pub mod page;
 pub mod panics;
 pub mod pipeline;

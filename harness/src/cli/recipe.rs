@@ -111,7 +111,9 @@ pub(super) struct RecipeArgs {
 
 pub(super) fn run(args: &RecipeArgs) -> i32 {
     let home = super::home();
-    if let Err(diagnostics) = recipe::own::load(home.as_ref().map(Home::path), args.recipe_path.as_deref()) {
+    if let Err(diagnostics) =
+        crate::own_recipes::load(home.as_ref().map(Home::path), args.recipe_path.as_deref())
+    {
         for diagnostic in diagnostics {
             eprintln!("error: {diagnostic}");
         }

@@ -3,7 +3,7 @@
 use super::reached::Reached;
 use super::run_suites::{close, machinery, told};
 use super::{RunArgs, load, stored, usage};
-use crate::recipe::own;
+use crate::own_recipes;
 use crate::replay::{self, From};
 use crate::tasks::Cluster;
 use cluster::reach::process::ProcessReach;
@@ -72,7 +72,7 @@ pub(super) fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
 
 /// Those of the run, as they were then: files of today are not looked at.
 pub(super) fn own_recipes(plan: &Plan) -> Result<(), String> {
-    own::from_plan(&plan.recipes).map_err(|diagnostics| told(&diagnostics).join("; "))
+    own_recipes::from_plan(&plan.recipes).map_err(|diagnostics| told(&diagnostics).join("; "))
 }
 
 /// The cluster whose nodes read the reports, where a person wants it so: any that sees the run's folder.

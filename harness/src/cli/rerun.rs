@@ -3,7 +3,7 @@
 use super::preflight::Again;
 use super::run_suites::{go, make_plan, told};
 use super::{RunArgs, stored, usage};
-use crate::recipe::own;
+use crate::own_recipes;
 use base::nodeset;
 use model::artefact::Plan;
 use model::exit_code;
@@ -121,7 +121,7 @@ fn recipes_gone(home: &Home, parent: &Plan) -> Result<(), String> {
     for recipe in &gone {
         eprintln!("not where it was, taken as the run's plan holds it: {}", recipe.file);
     }
-    own::from_plan(&gone).map_err(|diagnostics| told(&diagnostics).join("; "))
+    own_recipes::from_plan(&gone).map_err(|diagnostics| told(&diagnostics).join("; "))
 }
 
 /// What was read is not always what the parent read.

@@ -6,8 +6,8 @@ use super::preflight::{self, Again, Stopped};
 use super::reached::{Reached, simulated};
 use super::rehearsal;
 use super::{RunArgs, home, load, no_home, settings, usage};
+use crate::own_recipes;
 use crate::pipeline::{self, Finished, World};
-use crate::recipe::own;
 use crate::report::{self, ListFormat, Mode, Progress, Report, Unprinted};
 use crate::tasks::Cluster;
 use base::redact::Secrets;
@@ -225,7 +225,8 @@ pub(super) fn make_plan(
     home: &Home,
     args: &RunArgs,
 ) -> Result<(Plan, config::inventory::Inventory), Vec<String>> {
-    own::load(Some(home.path()), args.recipe_path.as_deref()).map_err(|diagnostics| told(&diagnostics))?;
+    own_recipes::load(Some(home.path()), args.recipe_path.as_deref())
+        .map_err(|diagnostics| told(&diagnostics))?;
     make_plan_as(home, args, None)
 }
 
@@ -296,7 +297,9 @@ pub(super) fn make_plan_as(
         max_fail: args.max_fail,
         reservation: args.reservation.clone(),
         sources: loaded.sources.clone(),
-        recipes: own::planned(loaded.suites.iter().flat_map(|suite| &suite.cases).flat_map(recipes_of)),
+        recipes: own_recipes::planned(
+            loaded.suites.iter().flat_map(|suite| &suite.cases).flat_map(recipes_of),
+        ),
         sets: BTreeMap::new(),
     };
     let plan = plan::plan(&loaded.suites, &loaded.inventory, loaded.baselines.as_ref(), request)?;

@@ -3,7 +3,7 @@
 use super::{accept, baseline, bundle, check, clean, compare, field_kit, history, inventory, isolate, logs};
 use super::{parse, provision, recipe, stats, sweep};
 use crate::lint;
-use crate::recipe::own::worker;
+use crate::own_recipes::worker;
 use crate::tasks::here;
 use crate::tasks::task;
 use base::suggest;

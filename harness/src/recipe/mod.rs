@@ -5,7 +5,6 @@ mod asked;
 pub mod docs;
 mod folder;
 mod manual;
-pub mod own;
 mod pages;
 mod progress;
 mod sets;

@@ -5,8 +5,8 @@ use super::of_jobs::OfJobs;
 use super::shares;
 use crate::limited::{self, Failed, Limits};
 use crate::memory;
+use crate::own_recipes;
 use crate::panics;
-use crate::recipe::own;
 use model::artefact::PlannedRecipe;
 use recipes::recipe::{self, FileRole, JobInput, Kept};
 use serde::{Deserialize, Serialize};
@@ -120,7 +120,7 @@ pub fn serve(words: &[String]) -> i32 {
 fn read(question: &[u8]) -> Result<Vec<u8>, String> {
     let Question { own, work, share } =
         serde_json::from_slice(question).map_err(|error| error.to_string())?;
-    own::from_plan(&own)
+    own_recipes::from_plan(&own)
         .map_err(|diagnostics| diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
     work.read(&share)
 }

@@ -11,7 +11,7 @@ mod part;
 mod program;
 pub mod task;
 
-use crate::recipe::own;
+use crate::own_recipes;
 use base::digest;
 use cluster::interrupt;
 use cluster::launch::QUERY_LIMIT;
@@ -119,7 +119,7 @@ pub fn survey(cluster: &Cluster, survey: &Survey, tell: &mut dyn FnMut(&str)) ->
     let order = Order {
         format: FORMAT,
         program: cluster.program.1.clone(),
-        own: own::planned(survey.asked.iter().map(|(recipe, _)| recipe.name)),
+        own: own_recipes::planned(survey.asked.iter().map(|(recipe, _)| recipe.name)),
         folder: folder_of(survey.inputs.iter().map(|input| input.path.as_path()))?,
         work: Work::Reports(OfReports::of(survey)),
         shares: shares(&of_reports::nodes(survey), cluster.together),

@@ -3,7 +3,7 @@
 
 use super::order::{Order, Work};
 use super::{PART, part, program};
-use crate::recipe::own;
+use crate::own_recipes;
 use base::digest::sha256;
 use model::exit_code;
 use std::num::NonZeroUsize;
@@ -34,7 +34,7 @@ fn work(path: &Path, task: usize) -> Result<(), String> {
     let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let order = Order::of_bytes(&bytes, path)?;
     program::check(&order.program)?;
-    own::from_plan(&order.own).map_err(|diagnostics| {
+    own_recipes::from_plan(&order.own).map_err(|diagnostics| {
         let told: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
         told.join("; ")
     })?;

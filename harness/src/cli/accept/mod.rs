@@ -12,7 +12,7 @@ mod told;
 mod vendor;
 
 use super::{home, load, no_home, run_suites};
-use crate::recipe::own;
+use crate::own_recipes;
 use base::nodeset;
 use clap::Parser;
 use cluster::interrupt;
@@ -135,7 +135,7 @@ fn go(home: &Home, accepting: &mut Accepting) -> Result<i32, Stopped> {
 }
 
 fn begin(home: &Home, args: &AcceptArgs) -> Result<Accepting, Vec<String>> {
-    own::load(Some(home.path()), None).map_err(|diagnostics| lines(&diagnostics))?;
+    own_recipes::load(Some(home.path()), None).map_err(|diagnostics| lines(&diagnostics))?;
     match &args.resume {
         Some(folder) => resumed(home, args, folder),
         None => anew(home, args),
@@ -228,7 +228,7 @@ fn assemble(
     let record = record(&inventory)?;
     let probes = Probes::of(read, &inventory, None).ok();
     let names = read.cases.iter().flat_map(|case| case.recipes.iter().map(String::as_str));
-    let recipes = own::planned(names);
+    let recipes = own_recipes::planned(names);
     let delivery = Delivery::new(folder, record, inventory, args.ssh_fanout);
     let accepting = Accepting::new(delivery, stages, probes, loaded.baselines, loaded.sources, recipes);
     // What speaks against a plan is told before anything is launched.

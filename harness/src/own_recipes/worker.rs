@@ -6,7 +6,7 @@ use recipes::own::{self, Engine, Limits};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// The verb by which the program starts itself; no person types it.
-pub const VERB: &str = "answer-query";
+pub(crate) const VERB: &str = "answer-query";
 
 /// So many queries run at once, whatever the number of reports that are open.
 const AT_ONCE: usize = 4;
@@ -21,7 +21,7 @@ struct Workers {
 static WORKERS: Workers = Workers { running: Mutex::new(0), ended: Condvar::new() };
 
 /// Who runs the queries of users. Tests of this package have no such program to start.
-pub fn engine() -> &'static dyn Engine {
+pub(crate) fn engine() -> &'static dyn Engine {
     if cfg!(test) { &own::Here } else { &WORKERS }
 }
 
@@ -55,6 +55,6 @@ fn ask(question: Vec<u8>, limits: &Limits) -> Result<Vec<u8>, String> {
     })
 }
 
-pub fn serve(words: &[String]) -> i32 {
+pub(crate) fn serve(words: &[String]) -> i32 {
     limited::serve(VERB, words, own::answer)
 }

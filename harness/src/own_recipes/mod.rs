@@ -6,9 +6,9 @@ mod query;
 mod read;
 #[cfg(test)]
 mod tests;
-pub mod worker;
+pub(crate) mod worker;
 
-pub use read::read;
+pub(crate) use read::read;
 
 use base::digest::sha256;
 use config::diagnostic::Diagnostic;
@@ -18,10 +18,10 @@ use recipes::own;
 use std::path::Path;
 
 /// Where a project keeps them.
-pub const FOLDER: &str = "suites/recipes";
+pub(crate) const FOLDER: &str = "suites/recipes";
 
 /// The files of the project and of a path beside it, read and made known; or all that is wrong in them.
-pub fn load(home: Option<&Path>, beside: Option<&Path>) -> Result<(), Vec<Diagnostic>> {
+pub(crate) fn load(home: Option<&Path>, beside: Option<&Path>) -> Result<(), Vec<Diagnostic>> {
     let (mut texts, mut diagnostics) = (Vec::new(), Vec::new());
     if let Some(home) = home {
         (texts, diagnostics) = folder::texts(home, FOLDER);
@@ -38,7 +38,7 @@ pub fn load(home: Option<&Path>, beside: Option<&Path>) -> Result<(), Vec<Diagno
 }
 
 /// The recipes that a plan carries, made known as they were.
-pub fn from_plan(planned: &[PlannedRecipe]) -> Result<(), Vec<Diagnostic>> {
+pub(crate) fn from_plan(planned: &[PlannedRecipe]) -> Result<(), Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
     for recipe in planned {
         if sha256(recipe.text.as_bytes()) != recipe.sha256 {
@@ -52,7 +52,7 @@ pub fn from_plan(planned: &[PlannedRecipe]) -> Result<(), Vec<Diagnostic>> {
 }
 
 /// What a plan carries of the recipes of these names, as far as they are users' own.
-pub fn planned<'a>(names: impl Iterator<Item = &'a str>) -> Vec<PlannedRecipe> {
+pub(crate) fn planned<'a>(names: impl Iterator<Item = &'a str>) -> Vec<PlannedRecipe> {
     let names: std::collections::BTreeSet<&str> = names.collect();
     names
         .into_iter()

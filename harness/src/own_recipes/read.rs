@@ -11,7 +11,7 @@ use recipes::own::{self, Columns, Declaration, HOST, Limits, Literal, Parameter,
 use recipes::recipe::{self, of_reports};
 use std::collections::BTreeSet;
 
-pub fn read(text: &str, file: &str) -> Result<Declaration, Diagnostics> {
+pub(crate) fn read(text: &str, file: &str) -> Result<Declaration, Diagnostics> {
     toml_reader::read(text, file, |table| {
         let name = name(table, file);
         let about = table.need("about").and_then(|value| value.words());
