@@ -82,7 +82,7 @@ impl Node {
     }
 
     fn sampler_of(&self, root: &str, interval_s: &str, limit_s: &str) -> Child {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/script/counters.sh");
+        let script = crate::project::root().join("harness/job/src/script/counters.sh");
         Command::new(bash())
             .arg(script)
             .args([root, "counters.{host}.txt", "ready.{host}", "stop", interval_s, limit_s])
