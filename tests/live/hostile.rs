@@ -58,7 +58,13 @@ const ATTACKS: &[(&str, &str, Verdict)] = &[
     ),
     ("process", "cp /bin/sleep $'./a\\nb'; $'./a\\nb' 10 > /dev/null 2>&1 &", Pass),
     ("job-folder-is-a-link", "d=$PWD; cd ..; mv $d $d.real; ln -s CANARY/job $d", Error),
-    ("case-folder-is-a-link", "d=$(dirname $PWD); cd /; mv $d $d.real; ln -s CANARY/case $d", Error),
+    (
+        "case-folder-is-a-link",
+        // The other node's job has begun by then: its scheduler opens its files by their path.
+        "d=$(dirname $PWD); for n in $(seq 500); do s=($d/*1/stdout*); [[ -s ${s[0]} ]] && break; sleep 0.02; done; \
+         cd /; mv $d $d.real; ln -s CANARY/case $d",
+        Error,
+    ),
 ];
 
 /// Stands in files of the user that no job is given.
