@@ -1,5 +1,5 @@
 //! A named observation that a reader or recipe makes beside its numbers: what is missing, odd or broken, and where.
-//! What a finding means for a verdict is decided elsewhere (`harness::judge`).
+//! What a finding means for a verdict is decided elsewhere (`verdict::judge`).
 
 use serde::{Deserialize, Serialize};
 

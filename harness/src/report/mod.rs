@@ -1,5 +1,5 @@
 //! The reports of a run: what a person, a CI server and a program are told of verdicts that are already known.
-//! All are pure but the two that speak to a terminal while they work; files are written elsewhere (`store.rs`).
+//! All are pure but the two that speak to a terminal while they work; files are written elsewhere (`store`).
 
 mod broken;
 mod dry_run;

@@ -1,5 +1,5 @@
 //! How a planned job is started, watched and ended: the trait, and the list of launchers.
-//! When a job may start and how long it may take is decided in `run.rs`; a launcher reads no TOML.
+//! When a job may start and how long it may take is decided in `run`; a launcher reads no TOML.
 
 pub mod chatter;
 pub mod folder;
