@@ -1,4 +1,4 @@
-//! `harness check`: reads every TOML file that people write, offline, and tells all errors, impossible limits
+//! `harness check`: reads every TOML file that people write, offline, and reports all errors, impossible limits
 //! and environments that do not do what they say.
 //! Files of other kinds, such as scenarios, bring their own linters.
 
@@ -27,7 +27,7 @@ pub struct CheckReport {
     pub notes: Vec<Diagnostic>,
 }
 
-/// A folder of files of a further kind, and what tells the errors in one of them.
+/// A folder of files of a further kind, and what finds the errors in one of them.
 pub struct Linter {
     pub folder: &'static str,
     pub lint: fn(text: &str, file: &str) -> Vec<Diagnostic>,

@@ -45,6 +45,134 @@ fn no_file_has_grown_a_second_idea() {
     }
 }
 
+/// Same bytes in, same bytes out.
+const READERS: &[&str] = &["std::net", "std::process", "std::time", "tokio"];
+
+/// What the code of a folder may not use, where no manifest can say so.
+const FORBIDDEN: &[(&str, &[&str])] = &[
+    ("harness/metric/src", READERS),
+    ("harness/logs/src", READERS),
+    ("harness/nsys/src", READERS),
+    ("harness/recipes/src", READERS),
+    ("harness/job/src/script", &["std::fs", "std::net", "tokio"]),
+    ("harness/plan/src", &["std::fs", "std::net", "tokio"]),
+    (
+        "harness/verdict/src/judge",
+        &["std::fs", "std::net", "tokio", "store", "config::suite", "config::inventory"],
+    ),
+    (
+        "harness/cluster/src/launch",
+        &["std::fs", "toml", "plan", "verdict", "config::suite", "config::inventory"],
+    ),
+    ("harness/cluster/src/reach", &["crate::launch", "crate::run", "plan"]),
+    ("harness/cluster/src/probe", &["std::fs", "store", "plan", "verdict", "crate::launch"]),
+    ("harness/sim/src", &["std::fs", "store", "plan", "verdict", "cluster::launch", "cluster::run"]),
+    (
+        "harness/src/report",
+        &[
+            "std::fs",
+            "std::env",
+            "tokio",
+            "store",
+            "plan",
+            "verdict::judge",
+            "config::suite",
+            "cluster::run",
+            "cluster::reach",
+        ],
+    ),
+];
+
+/// A file without its tests: a module of tests within it ends it.
+fn production(text: &str) -> &str {
+    text.find("#[cfg(test)]\nmod tests {").map_or(text, |at| &text[..at])
+}
+
+/// The lines of code, with each import of a group on a line of its own.
+fn lines(code: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut open: Option<String> = None;
+    for line in code.lines().map(str::trim).filter(|line| !line.starts_with("//")) {
+        let begins = line.starts_with("use ") || (line.starts_with("pub") && line.contains(" use "));
+        match open.take() {
+            None if !begins => lines.push(line.to_owned()),
+            before => {
+                let import = before.unwrap_or_default() + line;
+                match import.ends_with(';') {
+                    true => expand("", import.trim_end_matches(';'), &mut lines),
+                    false => open = Some(import),
+                }
+            }
+        }
+    }
+    lines
+}
+
+fn expand(before: &str, tree: &str, lines: &mut Vec<String>) {
+    let Some((head, rest)) = tree.split_once('{') else { return lines.push(format!("{before}{tree}")) };
+    let (inner, head) = (rest.strip_suffix('}').unwrap_or(rest), format!("{before}{head}"));
+    let (mut depth, mut from) = (0, 0);
+    for (at, c) in inner.char_indices().chain([(inner.len(), ',')]) {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                let item = inner[from..at].trim();
+                if !item.is_empty() {
+                    expand(&head, item, lines);
+                }
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a line names a path, and not only the end of a longer word.
+fn names(line: &str, path: &str) -> bool {
+    line.match_indices(path).any(|(at, _)| {
+        let before = line[..at].strip_suffix("crate::").unwrap_or(&line[..at]);
+        let after = &line[at + path.len()..];
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let is_path = after.starts_with("::") || path.contains("::") || line.starts_with("use ");
+        is_path && !after.starts_with(is_word) && !before.ends_with(|c: char| is_word(c) || c == ':')
+    })
+}
+
+#[test]
+fn what_is_pure_uses_no_clock_file_or_network() {
+    for (folder, forbidden) in FORBIDDEN {
+        for (name, text) in sources(folder) {
+            let is_test = name.ends_with("tests.rs") || name.contains("/tests/") || name.contains("/testing");
+            if is_test || name.ends_with("fixture.rs") {
+                continue;
+            }
+            for line in lines(production(&text)) {
+                for path in *forbidden {
+                    assert!(!names(&line, path), "{name} uses `{path}`: {line}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn imports_are_seen_in_groups_too_and_paths_by_whole_words() {
+    let code = "use std::{\n    fs::{self, File},\n    io,\n};\n// use std::net;\nlet x = plan::key(plan);\npub(crate) use a::b;";
+    let wanted = [
+        "use std::fs::self",
+        "use std::fs::File",
+        "use std::io",
+        "let x = plan::key(plan);",
+        "pub(crate) use a::b",
+    ];
+    assert_eq!(lines(code), wanted);
+    assert!(names("use std::fs::self", "std::fs") && names("let x = plan::key(plan);", "plan"));
+    assert!(!names("use std::fst", "std::fs") && !names("let x = fixture_plan::key(plan);", "plan"));
+    assert_eq!(production("a\n#[cfg(test)]\nmod tests;\nb"), "a\n#[cfg(test)]\nmod tests;\nb");
+    assert_eq!(production("a\n#[cfg(test)]\nmod tests {\nb"), "a\n");
+}
+
 /// The crates of the workspace that one is built with, itself among them, and all other packages that these name.
 fn built_with(package: &str) -> (BTreeSet<String>, BTreeSet<String>) {
     let (mut ours, mut others, mut open) = (BTreeSet::new(), BTreeSet::new(), vec![package.to_owned()]);

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Said of every pretend run, wherever its results are seen.
+/// Said of every simulated run, wherever its results are seen.
 pub const SIMULATED: &str = "SIMULATED: nothing in this run was measured on real hardware";
 
 /// One line of text that neither a terminal nor a CI obeys and every XML document may hold: control characters, and those that

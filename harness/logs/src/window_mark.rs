@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The name of the ranges by which a hook marks steps; the number stands behind it.
 pub const MARKS: &str = "harness step";
 
-/// What a hook or a watcher tells of its window.
+/// What a hook or a watcher reports of its window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     /// `hook` or `watch`.

@@ -12,7 +12,7 @@ pub struct NotComparable {
     pub why: String,
 }
 
-/// Some numbers of a job that cannot be held against anything, as long as two accounts of the same thing contradict each
+/// Some numbers of a job that cannot be compared with anything, as long as two accounts of the same thing contradict each
 /// other: its other numbers stand.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Doubt {

@@ -1,5 +1,5 @@
 //! The one shape of every number: a name, dimensions, a value and a unit; and the table that holds them.
-//! How the table lies on disk is told in `recipes::parquet`; what a number is held against, in the harness.
+//! How the table lies on disk: `recipes::parquet`; what a number is compared with, in the harness.
 
 use crate::unit::{Better, Unit};
 use serde::{Deserialize, Serialize};

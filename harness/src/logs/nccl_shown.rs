@@ -1,4 +1,4 @@
-//! What `harness logs nccl` prints for a person. What is read is told by `logs`, what is asked in `nccl`.
+//! What `harness logs nccl` prints for a person. How a log is read is up to `logs`, what is asked in `nccl`.
 
 use super::{shown, write_finding};
 use logs::nccl_debug::{NcclLog, Wrong, type_name};

@@ -1,5 +1,5 @@
 //! Reads a query of a user's recipe, written whole or step by step, and holds it against the tables that it may read. Each
-//! error is told at its place in the query.
+//! error is reported at its place in the query.
 
 use base::suggest::nearest;
 use config::toml_reader::{Table, Value};

@@ -1,4 +1,4 @@
-//! One broken recipe for each kind of error, as it is told; and those that are shipped, which have none.
+//! One broken recipe for each kind of error, as it is reported; and those that are shipped, which have none.
 
 use super::read;
 

@@ -1,4 +1,4 @@
-//! Reports, formats and outputs as they are asked for, matched up with each other. Every error is told in one go, with
+//! Reports, formats and outputs as they are asked for, matched up with each other. Every error is reported in one go, with
 //! the nearest right word.
 
 use base::suggest::nearest;

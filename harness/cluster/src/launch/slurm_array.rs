@@ -126,7 +126,7 @@ impl Arrays<'_> {
         Ok(known)
     }
 
-    /// Arrays or tasks, by what `scancel` is told. Ending what has ended already is no error.
+    /// Arrays or tasks, as `scancel` names them. Ending what has ended already is no error.
     pub async fn cancel(&self, which: &BTreeSet<String>) {
         for which in which {
             let _ = self.reach.exec(self.host, &Command::new(["scancel", which], QUERY_LIMIT)).await;

@@ -27,7 +27,7 @@ pub(super) fn check(source: &Source<'_>, cases: &[(Case, Places)]) {
             if names.contains(after.as_str()) {
                 continue;
             }
-            // A case that could not be read may be the one meant, but its own error is told too.
+            // A case that could not be read may be the one meant, but its own error is reported too.
             let message = format!("`after` names no case of this suite: `{}`", after.escape_debug());
             match nearest(after, names.iter().copied()) {
                 Some(near) => {

@@ -141,7 +141,7 @@ fn read_case(
     table.get("matrix");
     let assertions = table.get("assert").and_then(|value| value.list()).unwrap_or_default();
     table.close();
-    // What could not be read stands empty from here on: its error is told, and the rest of the case is looked at.
+    // What could not be read stands empty from here on: its error is reported, and the rest of the case is looked at.
     let known = workload.is_some() && placement.is_some();
     let requires = requires.unwrap_or_default();
     let mut case = Case {

@@ -20,7 +20,7 @@ use toml::de::{DeTable, DeValue};
 
 /// Reads `text` with `body`. What `body` gives counts only if nothing at all was wrong.
 ///
-/// A syntax error leaves a tree with holes: its errors are told too, but for missing keys and for whatever stands
+/// A syntax error leaves a tree with holes: its errors are reported too, but for missing keys and for whatever stands
 /// on the very line that could not be read.
 pub fn read<T>(text: &str, file: &str, body: impl FnOnce(&Table<'_>) -> Option<T>) -> Result<T, Diagnostics> {
     let (document, errors) = DeTable::parse_recoverable(text);

@@ -265,7 +265,7 @@ fn other_outputs_are_named_or_left_alone() {
     };
     let (_one, path) = run(Some("epoch 1, loss 0.3\n"), None);
     let outcome = of(&[], &inputs(vec![path]));
-    assert!(outcome.notes.is_empty(), "what another program printed is nobody's error: {:?}", outcome.notes);
+    assert!(outcome.notes.is_empty(), "what another program printed is no error here: {:?}", outcome.notes);
     nothing(&outcome);
     let (_two, path) = run(Some(&format!("{STDOUT}{STDOUT}")), None);
     let outcome = of(&[], &inputs(vec![path]));
