@@ -1,4 +1,4 @@
-//! What a run costs as nodes grow: `suites/scale.toml` on 64, 128, 256 and 512 pretend nodes, each in a process of its
+//! What a run costs as nodes grow: `suites/scale.toml` on 64, 128, 256 and 512 simulated nodes, each in a process of its
 //! own, so that the processor time and the memory are that run's alone.
 //!
 //!     cargo bench -p harness --bench scale

@@ -10,6 +10,7 @@ use config::diagnostic::Diagnostic;
 use config::envlint::{self, Linted, Versions};
 use config::inventory::{Instance, Instances, Inventory};
 use config::physics;
+use config::renamed;
 use config::suite::{Suite, Workload};
 use config::toml_reader::{file, folder, line_of};
 use std::collections::BTreeSet;
@@ -156,6 +157,7 @@ impl CheckReport {
         let (texts, diagnostics) = folder::texts(home, folder);
         self.files.extend(texts.iter().map(|(file, _)| file.clone()));
         self.diagnostics.extend(diagnostics);
+        self.warnings.extend(texts.iter().flat_map(|(file, text)| renamed::warnings(text, file)));
         texts
     }
 }

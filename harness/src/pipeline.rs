@@ -38,7 +38,7 @@ pub struct Finished {
 /// A plan of the same run on fewer nodes; nothing where there is none.
 pub type Replan<'a> = &'a dyn Fn(&[String]) -> Option<Plan>;
 
-/// Forgets what a job left on a pretend cluster once it is home, to bound memory.
+/// Forgets what a job left on a simulated cluster once it is home, to bound memory.
 pub type Release<'a> = &'a dyn Fn(&str);
 
 /// How a run gets at the world.
@@ -88,7 +88,7 @@ pub async fn run(
     let mut chatter = Chatter::default();
     let simulated = plan.simulated;
     let mut tell = |event: Option<&Event>, now: Duration| {
-        // Pretend hours pass in no time: a heartbeat for each would be noise, so time is told with events alone.
+        // Simulated hours pass in no time: a heartbeat for each would be noise, so time is told with events alone.
         if !simulated || event.is_some() {
             progress.tick(now);
         }

@@ -35,7 +35,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the root").to_owned()
 }
 
-/// A pretend cluster behind real processes.
+/// A simulated cluster behind real processes.
 pub(crate) struct StandIns {
     folder: TempDir,
 }

@@ -1,4 +1,4 @@
-//! `harness accept` on pretend clusters: who is accepted, who is rejected at which stage, and what the certificate holds.
+//! `harness accept` on simulated clusters: who is accepted, who is rejected at which stage, and what the certificate holds.
 //! The rules by themselves are tested beside them (`harness/verdict/src/accept/tests.rs`).
 
 use crate::project::{Project, Ran, ran};
@@ -263,7 +263,7 @@ fn a_delivery_whose_process_is_killed_goes_on_and_comes_to_the_same() {
     // Where files were changed meanwhile nothing of it fits together.
     project.write(
         "inventory/sim-64.toml",
-        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-064]\"\n\n[reach]\nvia = \"slurm\"\n",
+        "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-064]\"\n\n[reach]\nvia = \"slurm\"\n",
     );
     let changed = project.harness(&["accept", "--resume", "killed"]);
     assert!(changed.code == Some(3) && changed.stderr.contains("were changed since"), "{}", changed.all());
@@ -320,7 +320,7 @@ fn a_slow_way_between_nodes_rejects_none_of_them_and_accepts_none() {
 #[test]
 fn a_copy_for_the_vendor_names_nobody() {
     let project = Project::new();
-    let inventory = "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"ACME-east-h[001-012]\"\n\n[groups]\n\
+    let inventory = "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"ACME-east-h[001-012]\"\n\n[groups]\n\
                      hall-seven = \"ACME-east-h[001-006]\"\nhall-eight = \"ACME-east-h[007-012]\"\n\n[reach]\nvia = \"slurm\"\n\
                      partition = \"secret-queue\"\naccount = \"project-blue\"\n\n[paths]\nshared = \"/fsx/jdoe/harness\"\n";
     project.write("inventory/acme-prod.toml", inventory);

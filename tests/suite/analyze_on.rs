@@ -44,12 +44,12 @@ fn a_cluster_that_cannot_run_tasks_is_refused_with_what_to_do() {
     }
     let ran = on(&project, "default");
     assert_eq!(ran.code, Some(2), "{}", ran.all());
-    assert!(ran.stderr.contains("is a pretend cluster, whose nodes run no programs"), "{}", ran.all());
+    assert!(ran.stderr.contains("is a simulated cluster, whose nodes run no programs"), "{}", ran.all());
     let ran = project.harness(&["recipe", "breakdown", "reports", "--analyze-on", "clouds"]);
     assert_eq!(ran.code, Some(2), "{}", ran.all());
     let ran = project.harness(&["--suite", "evidence-p5", "--analyze-on", "slurm"]);
     assert_eq!((ran.code, project.runs()), (Some(2), 0), "{}", ran.all());
-    assert!(ran.stderr.contains("is a pretend cluster"), "{}", ran.all());
+    assert!(ran.stderr.contains("is a simulated cluster"), "{}", ran.all());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `harness baseline` from runs to decisions: proposed by pretend runs, decided in a real terminal, and linted against
+//! `harness baseline` from runs to decisions: proposed by simulated runs, decided in a real terminal, and linted against
 //! what others have shipped.
 
 use crate::little::pairs;
@@ -331,7 +331,7 @@ fn what_a_probe_told_is_part_of_the_fingerprint_and_a_run_that_does_not_tell_it_
         assert!(pending.entries.iter().all(|entry| entry.fingerprint.contains_key(part)), "{part}");
     }
     assert!(pending.entries.iter().all(|entry| entry.key.placement.as_deref() == Some("pairs")));
-    // One run gives no bounds; those of the pretend cluster's own are as good.
+    // One run gives no bounds; those of the simulated cluster's own are as good.
     for mut entry in pending.entries {
         let median = entry.median();
         entry.samples = vec![median; 5];

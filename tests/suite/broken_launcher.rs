@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 fn world(settings: &str) -> Project {
     let project = Project::new();
     let inventory = format!(
-        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n[reach]\nvia = \"slurm\"\n[world]\n{settings}\n"
+        "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n[reach]\nvia = \"slurm\"\n[world]\n{settings}\n"
     );
     project.write("inventory/broken.toml", &inventory);
     project

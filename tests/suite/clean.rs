@@ -166,7 +166,7 @@ fn what_was_given_and_not_read_and_files_that_are_not_whole_go() {
 }
 
 #[test]
-fn what_a_killed_harness_left_on_a_pretend_cluster_is_ended_there() {
+fn what_a_killed_harness_left_on_a_simulated_cluster_is_ended_there() {
     for inventory in ["default", "sim-ssh"] {
         let project = Project::new();
         project.write("suites/test.toml", &suite("sim-p5", "sleep", "\"500\""));
@@ -200,7 +200,7 @@ fn jobs_that_a_site_renames_and_moves_are_found_and_no_job_is_launched_twice() {
     project.write("suites/test.toml", &suite("sim-p5", "sleep", "\"500\""));
     project.write(
         "inventory/w.toml",
-        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n[reach]\nvia = \"slurm\"\n\
+        "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n[reach]\nvia = \"slurm\"\n\
          [world]\njob_name = \"mine\"\njob_folder = \"/home/somebody\"\n",
     );
     let mut found = 0;

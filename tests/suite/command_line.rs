@@ -160,7 +160,7 @@ fn no_more_jobs_are_in_the_queue_than_the_inventory_says() {
     let project = Project::new();
     project.write(
         "inventory/few.toml",
-        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n[reach]\nvia = \"slurm\"\nmost_jobs = 2\n",
+        "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n[reach]\nvia = \"slurm\"\nmost_jobs = 2\n",
     );
     // So many jobs were asked for and had not ended at the same time.
     let most = || {
@@ -181,15 +181,19 @@ fn no_more_jobs_are_in_the_queue_than_the_inventory_says() {
 }
 
 #[test]
-fn a_pretend_cluster_has_no_login_host() {
+fn a_simulated_cluster_has_no_login_host() {
     let project = Project::new();
     project.write(
         "inventory/login.toml",
-        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n[reach]\nvia = \"slurm\"\nlogin = \"l\"\n",
+        "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n[reach]\nvia = \"slurm\"\nlogin = \"l\"\n",
     );
     let ran = project.harness(&["--suite", "nccl-p5", "--inventory", "login", "--list"]);
     assert_eq!(ran.code, Some(2), "{}", ran.all());
-    assert!(ran.stderr.contains("a pretend cluster has no login host: leave `login` out"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("a simulated cluster has no login host: leave `login` out"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -235,7 +239,7 @@ fn a_reservation_that_is_given_is_the_one_that_jobs_run_in() {
     let project = Project::new();
     project.write(
         "inventory/mine.toml",
-        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-002]\"\n[reach]\nvia = \"slurm\"\nreservation = \"of-the-file\"\n",
+        "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-002]\"\n[reach]\nvia = \"slurm\"\nreservation = \"of-the-file\"\n",
     );
     let shown = |more: &[&str]| {
         let args = [&["--suite", "nccl-p5", "--inventory", "mine", "--dry-run"], more].concat();

@@ -48,7 +48,7 @@ fn an_unjudged_number_exits_3_where_strict_is_asked_for() {
     let project = Project::new();
     // No simulated baseline is of five nodes.
     let five =
-        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-005]\"\n\n[reach]\nvia = \"slurm\"\n";
+        "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-005]\"\n\n[reach]\nvia = \"slurm\"\n";
     project.write("inventory/five.toml", five);
     let run = |more: &[&str]| {
         let args = ["--suite", "nccl-p5", "--inventory", "five", "--no-probe"];

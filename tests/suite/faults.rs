@@ -1,4 +1,4 @@
-//! Each fault of the pretend cluster through the whole acceptance suite: exit code, and nobody blamed but the guilty.
+//! Each fault of the simulated cluster through the whole acceptance suite: exit code, and nobody blamed but the guilty.
 
 use crate::project::Project;
 

@@ -12,7 +12,7 @@ fn with_world(project: &Project, name: &str, reach: &str, world: &str) {
     project.write(
         &format!("inventory/{name}.toml"),
         &format!(
-            "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"acme-gpu-[1-4]\"\nreach = {{ via = \"{reach}\" }}\n\
+            "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"acme-gpu-[1-4]\"\nreach = {{ via = \"{reach}\" }}\n\
              [environment]\nNCCL_SOCKET_IFNAME = \"^docker,lo,veth\"\n\
              OMPI_MCA_btl_tcp_if_exclude = \"lo,docker0,veth_def_agent\"\n{world}"
         ),
@@ -97,7 +97,7 @@ fn an_inventory_that_does_not_exclude_docker0_differs() {
     let project = Project::new();
     project.write(
         "inventory/lab.toml",
-        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"n[1-2]\"\nreach = { via = \"slurm\" }\n\
+        "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"n[1-2]\"\nreach = { via = \"slurm\" }\n\
          environment = { OMPI_MCA_btl_tcp_if_exclude = \"lo\" }\n",
     );
     let ran = kit(&project, "lab", &[]);

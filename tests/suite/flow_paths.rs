@@ -4,7 +4,7 @@
 use crate::project::Project;
 
 fn inventory(project: &Project, more: &str, world: &str) {
-    let head = "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n";
+    let head = "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n";
     project.write("inventory/w.toml", &format!("{head}{more}\n[world]\n{world}\n"));
 }
 

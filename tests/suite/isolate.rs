@@ -1,4 +1,4 @@
-//! `harness isolate`: from a suite that went badly to the part that makes it, on pretend clusters of 32 nodes: by the
+//! `harness isolate`: from a suite that went badly to the part that makes it, on simulated clusters of 32 nodes: by the
 //! evidence at hand, or by few runs. What the strategy is worth by itself is tested beside it.
 
 use crate::project::{Project, Ran};
@@ -43,14 +43,14 @@ fn named_with(seeds: std::ops::Range<u64>) {
 }
 
 #[test]
-fn each_fault_of_a_pretend_cluster_is_named_with_its_part_and_nobody_else_is() {
+fn each_fault_of_a_simulated_cluster_is_named_with_its_part_and_nobody_else_is() {
     named_with(1..2);
 }
 
 /// The other four of five seeds take minutes: `cargo test -p harness --test suite isolate -- --ignored`.
 #[test]
 #[ignore = "takes minutes; the first seed of the five is always run"]
-fn each_fault_of_a_pretend_cluster_is_named_with_each_of_five_seeds() {
+fn each_fault_of_a_simulated_cluster_is_named_with_each_of_five_seeds() {
     named_with(2..6);
 }
 
@@ -197,7 +197,7 @@ fn nobody_is_drained_unasked_and_where_asked_it_is_told_of_each_culprit() {
     for (words, told) in [
         (&["--inventory", "sim-ssh", "--drain"][..], "--drain: only Slurm drains nodes"),
         (&["--inventory", "sim-ssh", "--resume-drained"][..], "--resume-drained: only Slurm drains nodes"),
-        (&["--resume-drained"][..], "--resume-drained: a pretend cluster forgets who was drained"),
+        (&["--resume-drained"][..], "--resume-drained: a simulated cluster forgets who was drained"),
         (&["--resume-drained", "--drain"][..], "cannot be used with"),
     ] {
         let refused = project.harness(&[&["isolate", "--suite", "nccl-p5"], words].concat());

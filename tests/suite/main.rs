@@ -1,4 +1,4 @@
-//! What holds of the whole: the command line, the pretend cluster's faults, the stages end to end, and the house rules.
+//! What holds of the whole: the command line, the simulated cluster's faults, the stages end to end, and the house rules.
 //! One file per subject; tests of one module stand beside it.
 
 // Tests wait for real processes by the machine's clock; what they test must not.
@@ -53,7 +53,6 @@ mod other_instances;
 mod own_recipes;
 mod planted_run;
 mod preflight;
-mod pretend_baselines;
 mod probe_script;
 mod profile_script;
 mod project;
@@ -71,6 +70,7 @@ mod scripts;
 mod secrets;
 mod shared_allocations;
 mod shipped_inventories;
+mod simulated_baselines;
 mod slurm_world;
 mod small_export;
 mod spread;

@@ -1,4 +1,4 @@
-//! NCCL's own log in suites: the plan sees to it that there is one, the pretend cluster writes it, and what ails a node is told of that
+//! NCCL's own log in suites: the plan sees to it that there is one, the simulated cluster writes it, and what ails a node is told of that
 //! node.
 
 use crate::project::Project;

@@ -13,7 +13,7 @@ fn project() -> Project {
     let project = Project::new();
     for (_, instance, _, _) in TABLE {
         let text = format!(
-            "kind = \"pretend\"\ninstance = {{ name = \"sim-{instance}\", like = \"{instance}\", source = \"a test\" }}\n\
+            "kind = \"simulated\"\ninstance = {{ name = \"sim-{instance}\", like = \"{instance}\", source = \"a test\" }}\n\
              nodes = \"n[1-2]\"\n"
         );
         project.write(&format!("inventory/sim-{instance}.toml"), &text);

@@ -206,7 +206,7 @@ fn a_probe_that_could_not_be_made_leaves_nobody_out() {
     let told = verdicts(&project, "each");
     assert!(
         !project.latest().join("probe.json").exists(),
-        "a pretend cluster is probed where that is asked for"
+        "a simulated cluster is probed where that is asked for"
     );
     let with = project.harness(&[args.as_slice(), &["--probe"]].concat());
     assert_eq!(with.code, without.code, "{}", with.all());

@@ -82,7 +82,7 @@ fn pages_stand_beside_their_tables_and_an_index_leads_to_them() {
     {
         assert!(page.contains(told), "no `{told}`");
     }
-    assert!(!page.contains("id=\"simulated\""), "these are no pretend reports");
+    assert!(!page.contains("id=\"simulated\""), "these are no simulated reports");
     // What is whole lies beside it, unasked.
     assert!(place.path("out/cuda_gpu_kern_sum/all_stats.parquet").is_file());
     let index = read("out/index.html");
@@ -97,7 +97,7 @@ fn pages_stand_beside_their_tables_and_an_index_leads_to_them() {
 }
 
 #[test]
-fn a_page_of_a_pretend_cluster_says_so_and_so_does_its_index() {
+fn a_page_of_a_simulated_cluster_says_so_and_so_does_its_index() {
     let project = crate::little::project();
     crate::little::ended(&project);
     let out = project.path().join("out");

@@ -178,7 +178,7 @@ fn of_run(project: &Project, args: &[&str]) -> (Value, Ran) {
 }
 
 #[test]
-fn the_reports_of_a_pretend_run_are_gone_through_by_all_recipes_and_those_of_users() {
+fn the_reports_of_a_simulated_run_are_gone_through_by_all_recipes_and_those_of_users() {
     let project = Project::new();
     project.harness(&["--suite", "nccl-p5", "kernels-all_reduce"]);
     let (summary, _) = of_run(&project, &[]);

@@ -209,7 +209,7 @@ fn a_run_that_was_killed_is_judged_by_what_is_there_and_the_rest_is_never_a_pass
     let whole = project();
     ended(&whole);
     let expected = verdicts(&whole);
-    let writes = ["events.jsonl", "pretend.jsonl"]
+    let writes = ["events.jsonl", "simulated.jsonl"]
         .map(|name| fs::read_to_string(whole.latest().join(name)).expect("lines").lines().count() as u64);
     let writes: u64 = writes.iter().sum();
     let mut incomplete = 0;
@@ -359,7 +359,7 @@ fn a_run_that_had_not_begun_or_was_stopped_says_so_again() {
         .expect("edited");
     replay(&project, &parent, "report", 130);
     let folder = project.path().join("runs").join(&parent);
-    for file in ["run.json", "events.jsonl", "pretend.jsonl"] {
+    for file in ["run.json", "events.jsonl", "simulated.jsonl"] {
         fs::remove_file(folder.join(file)).expect("removed");
     }
     let ran = replay(&project, &parent, "judge", 2);
@@ -403,7 +403,7 @@ fn flags_that_say_nothing_together_are_refused_with_what_to_do() {
         (&["--run", "latest", "--from", "judge", "--skip", "pair"], "--skip"),
         (&["--run", "latest", "--from", "judge", "--resume"], "--resume"),
         (&["--run", "latest", "--from", "judge", "--fetch"], "--from collect"),
-        (&["--run", "latest", "--from", "collect", "--fetch"], "pretend"),
+        (&["--run", "latest", "--from", "collect", "--fetch"], "simulated"),
         (&["--run", "latest", "--from", "report", "--baselines", "baselines"], "--from judge"),
         (&["--run", "latest", "--resume", "--suite", "little"], "--suite"),
         (&["--suite", "little", "--fetch"], "--fetch"),

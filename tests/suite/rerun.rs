@@ -171,7 +171,7 @@ fn what_cannot_be_run_again_is_told() {
     project.write("suites/little.toml", SUITE);
     project.write(
         "inventory/default.toml",
-        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"other-[1-2]\"\n",
+        "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"other-[1-2]\"\n",
     );
     let nodes = project.harness(&["-q", "--rerun", "latest"]);
     assert_eq!(nodes.code, Some(2), "{}", nodes.all());

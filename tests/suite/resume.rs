@@ -77,10 +77,10 @@ fn lines(project: &Project, name: &str) -> Vec<Value> {
         .collect()
 }
 
-/// How often each job was handed to the pretend cluster, by its folder without the run's id.
+/// How often each job was handed to the simulated cluster, by its folder without the run's id.
 fn launches(project: &Project) -> BTreeMap<String, u32> {
     let mut launches = BTreeMap::new();
-    for entry in lines(project, "pretend.jsonl") {
+    for entry in lines(project, "simulated.jsonl") {
         let argv: Vec<&str> =
             entry["argv"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         if let ["sbatch", "--parsable", path] = argv.as_slice() {
@@ -113,7 +113,7 @@ fn a_run_killed_at_any_write_goes_on_and_runs_nothing_twice() {
     assert_eq!(ended.code, Some(1), "{}", ended.all());
     let (expected, once) = (verdicts(&whole), launches(&whole));
     assert!(once.values().all(|times| *times == 1) && once.len() > 8, "{once:?}");
-    let writes = (lines(&whole, "events.jsonl").len() + lines(&whole, "pretend.jsonl").len()) as u64;
+    let writes = (lines(&whole, "events.jsonl").len() + lines(&whole, "simulated.jsonl").len()) as u64;
     assert!(writes > 50, "{writes}");
     let mut killed = 0;
     for point in 0..50 {
@@ -161,7 +161,7 @@ fn a_run_is_not_resumed_upon_another_cluster() {
     assert_eq!(start(&project, Some(20)).code, None);
     project.write(
         "inventory/default.toml",
-        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-009]\"\n",
+        "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-009]\"\n",
     );
     let other = project.harness(&["--run", "latest", "--resume"]);
     assert_eq!(other.code, Some(2), "{}", other.all());
@@ -194,7 +194,7 @@ fn a_run_over_ssh_whose_process_is_ended_goes_on_and_runs_nothing_twice() {
 
 /// Node and job of every script that was started, sorted.
 fn starts(project: &Project) -> Vec<String> {
-    let text = fs::read_to_string(project.latest().join("pretend.jsonl")).expect("a journal");
+    let text = fs::read_to_string(project.latest().join("simulated.jsonl")).expect("a journal");
     let mut starts: Vec<String> = text
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("whole lines"))

@@ -1,4 +1,4 @@
-//! What is sent to nodes is text, and is looked at as text; and the pretend cluster reads back exactly that text.
+//! What is sent to nodes is text, and is looked at as text; and the simulated cluster reads back exactly that text.
 
 use job::script::{
     Container, Directives, FlowMemory, Flows, GpuRequest, Gpus, Run, Sampler, Script, Start, Step, Turn,

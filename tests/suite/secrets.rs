@@ -54,7 +54,7 @@ fn jobs_see_nothing_of_the_harness_environment_but_what_is_listed() {
 }
 
 #[test]
-fn a_planted_token_is_found_nowhere_in_what_a_pretend_run_leaves() {
+fn a_planted_token_is_found_nowhere_in_what_a_simulated_run_leaves() {
     for inventory in ["default", "sim-ssh"] {
         let project = Project::new();
         let said = case("said", "echo", "\"env:PLANTED\", \"--token\", \"env:PLANTED\"", "");

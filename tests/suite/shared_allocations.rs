@@ -1,4 +1,4 @@
-//! Jobs that share an allocation of Slurm, upon the pretend cluster: the same verdicts as without, one submission for
+//! Jobs that share an allocation of Slurm, upon the simulated cluster: the same verdicts as without, one submission for
 //! many jobs, and each way for an allocation or a job in it to be lost.
 
 use crate::project::{Project, Ran, ran};
@@ -12,7 +12,7 @@ fn project(more: &str) -> Project {
     project.write(
         "inventory/shares.toml",
         &format!(
-            "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n[reach]\nvia = \"slurm\"\n\
+            "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n[reach]\nvia = \"slurm\"\n\
              share_allocations = true\n{more}\n"
         ),
     );
@@ -70,7 +70,7 @@ fn submitted(project: &Project) -> Vec<String> {
         let parts: Vec<&str> = path.rsplit('/').skip(1).take(2).collect();
         Some(format!("{}/{}", parts[1], parts[0]))
     };
-    lines(project, "pretend.jsonl").iter().filter_map(of).collect()
+    lines(project, "simulated.jsonl").iter().filter_map(of).collect()
 }
 
 /// How often each job was begun: by a submission of its own, or by a turn in an allocation.
@@ -80,7 +80,7 @@ fn begun(project: &Project) -> BTreeMap<String, u32> {
     for job in submitted(project).into_iter().filter(|job| !job.starts_with("+allocations/")) {
         *begun.entry(job).or_insert(0) += 1;
     }
-    for entry in lines(project, "pretend.jsonl") {
+    for entry in lines(project, "simulated.jsonl") {
         let Some(path) = entry["path"].as_str() else { continue };
         let Some((folder, _)) = path.split_once("/turn.") else { continue };
         let allocation = folder.rsplit('/').next().expect("a name");
@@ -108,7 +108,7 @@ fn assert_all_ended(project: &Project, ran: &Ran) {
     assert_eq!(asked, ended, "{}", ran.all());
     assert_eq!(cluster::run::shared_slots(&lines(project, "events.jsonl")), [] as [String; 0]);
     assert_eq!(events(project, "job-submitted").len(), events(project, "job-ended").len(), "{}", ran.all());
-    assert!(!ran.all().contains("pretend cluster:"), "{}", ran.all());
+    assert!(!ran.all().contains("simulated cluster:"), "{}", ran.all());
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn a_run_killed_at_any_write_goes_on_in_its_allocations_and_runs_nothing_twice()
     assert_eq!(ended.code, Some(1), "{}", ended.all());
     let (expected, once) = (verdicts(&whole), begun(&whole));
     assert!(once.len() == 9 && once.values().all(|times| *times == 1), "{once:?}");
-    let writes = (lines(&whole, "events.jsonl").len() + lines(&whole, "pretend.jsonl").len()) as u64;
+    let writes = (lines(&whole, "events.jsonl").len() + lines(&whole, "simulated.jsonl").len()) as u64;
     for point in 0..60 {
         let at = 1 + point * (writes - 1) / 59;
         let (project, first) = start(Some(at));

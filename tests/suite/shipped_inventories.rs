@@ -74,3 +74,26 @@ fn an_unset_variable_is_warned_of_with_the_line_to_add() {
         assert!(shown.stderr.contains(&format!("warning: `{variable}` is not set")), "{}", shown.all());
     }
 }
+
+#[test]
+fn an_inventory_with_an_older_spelling_is_used_with_a_warning() {
+    let project = Project::new();
+    let older = text("default").replace("kind = \"simulated\"", "kind = \"pretend\"");
+    assert!(older.contains("pretend"), "{older}");
+    project.write("inventory/older.toml", &older);
+    let warning = "`kind = \"pretend\"` is an older spelling; write `kind = \"simulated\"`";
+    let run = project.harness(&[
+        "--suite",
+        "nccl-p5",
+        "--inventory",
+        "older",
+        "--dry-run",
+        "--",
+        "pair-all_reduce",
+    ]);
+    assert_eq!(run.code, Some(0), "{}", run.all());
+    assert_eq!(run.stderr.matches(warning).count(), 1, "{}", run.all());
+    let check = project.harness(&["check"]);
+    assert_eq!(check.code, Some(0), "{}", check.all());
+    assert!(check.stdout.contains(warning), "{}", check.all());
+}

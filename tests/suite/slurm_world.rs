@@ -27,7 +27,7 @@ fn project(world: &str, reach: &str) -> Project {
     project.write(
         "inventory/w.toml",
         &format!(
-            "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n[reach]\nvia = \"slurm\"\n{reach}\n\
+            "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n[reach]\nvia = \"slurm\"\n{reach}\n\
              [world]\n{world}\n"
         ),
     );

@@ -1,5 +1,5 @@
 //! How times of collectives are spread beside the mean that nccl-tests printed of them, from the folder of a run on the
-//! pretend cluster.
+//! simulated cluster.
 
 use crate::project::Project;
 
@@ -39,7 +39,7 @@ fn the_times_of_a_run_are_spread_by_size_and_placement_beside_what_it_printed() 
     assert_eq!(timed.len(), 8, "four sizes in two placements");
     for row in timed {
         let number = |name: &str| row[name].parse::<f64>().unwrap_or_else(|_| panic!("{name}: {row:?}"));
-        // The printed mean holds the launches too, and no kernel is far from it on a pretend cluster that is well.
+        // The printed mean holds the launches too, and no kernel is far from it on a simulated cluster that is well.
         assert!((0.5..=1.1).contains(&(number("P50 of Printed (%)") / 100.0)), "{row:?}");
         for name in
             ["Min (ns)", "P1 (ns)", "P5 (ns)", "P50 (ns)", "P95 (ns)", "P99 (ns)", "Max (ns)", "CV (%)"]

@@ -1,4 +1,4 @@
-//! Nodes that are reached by ssh, from the command line to the verdict, on the pretend cluster: the same verdicts as
+//! Nodes that are reached by ssh, from the command line to the verdict, on the simulated cluster: the same verdicts as
 //! under Slurm, and what can go wrong over ssh alone.
 
 use crate::project::Project;

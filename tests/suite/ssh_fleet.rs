@@ -9,7 +9,7 @@ fn run(many: usize, world: &str, program: &str, more: &[&str]) -> (Project, Ran)
     project.write(
         "inventory/fleet.toml",
         &format!(
-            "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-{many:03}]\"\n\
+            "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-{many:03}]\"\n\
              [reach]\nvia = \"ssh\"\nlease_s = 30\n[world]\n{world}\n"
         ),
     );

@@ -1,4 +1,4 @@
-//! Stand-ins as real processes, without a server: what they print is what the pretend cluster prints, what they count is
+//! Stand-ins as real processes, without a server: what they print is what the simulated cluster prints, what they count is
 //! conserved, what they leave is read, and what is cut off is not taken for whole.
 
 use crate::bed::{StandIns, codes};
@@ -23,15 +23,15 @@ fn unmarked(text: &str) -> &str {
 }
 
 #[test]
-fn ranks_print_what_the_pretend_cluster_prints_and_their_hosts_count_what_crossed() {
+fn ranks_print_what_the_simulated_cluster_prints_and_their_hosts_count_what_crossed() {
     let project = Project::new();
     project.write("suites/test.toml", SUITE);
-    project.write("inventory/two.toml", "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"n[1-2]\"\n");
+    project.write("inventory/two.toml", "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"n[1-2]\"\n");
     let ran = project.harness(&["--suite", "test", "--inventory", "two", "--seed", "7"]);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     let plan = project.json("plan.json");
     let job = plan["cases"][0]["jobs"][0]["name"].as_str().expect("a job");
-    let pretended = text(&project.latest().join(format!("cases/together/raw/{job}/stdout")));
+    let simulated = text(&project.latest().join(format!("cases/together/raw/{job}/stdout")));
     let script = plan["cases"][0]["jobs"][0]["files"].to_string();
     let line =
         script.split("all_gather_perf ").nth(1).and_then(|rest| rest.split(" > ").next()).expect("a line");
@@ -42,7 +42,7 @@ fn ranks_print_what_the_pretend_cluster_prints_and_their_hosts_count_what_crosse
     let before = (sum("tx_bytes"), sum("rx_bytes"));
     let argv: Vec<&str> = std::iter::once("all_gather_perf").chain(line.split(' ')).collect();
     assert_eq!(codes(bed.srun(&folder, &["n1", "n2"], 8, &argv)), [0; 16]);
-    assert_eq!(unmarked(&text(&folder.join("out.0"))), pretended);
+    assert_eq!(unmarked(&text(&folder.join("out.0"))), simulated);
     for rank in 1..16 {
         assert_eq!(text(&folder.join(format!("out.{rank}"))), "", "{rank}");
     }
@@ -50,7 +50,7 @@ fn ranks_print_what_the_pretend_cluster_prints_and_their_hosts_count_what_crosse
     assert!(moved.0 > 0 && moved.0 == moved.1, "what is sent arrives: {moved:?}");
     // The same start again is another start.
     assert_eq!(codes(bed.srun(&folder, &["n1", "n2"], 8, &argv)), [0; 16]);
-    assert_eq!(unmarked(&text(&folder.join("out.0"))), pretended);
+    assert_eq!(unmarked(&text(&folder.join("out.0"))), simulated);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_run_upon_stand_ins_says_so_everywhere_though_its_inventory_is_real() {
     project.write("inventory/here.toml", &inventory);
     let ran = project.harness(&["--suite", "test", "--inventory", "here"]);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
-    assert!(ran.stdout.contains("SIMULATED") && !ran.stdout.contains("pretend time"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("SIMULATED") && !ran.stdout.contains("simulated time"), "{}", ran.stdout);
     assert_eq!(project.json("plan.json")["simulated"], false);
     assert_eq!(project.json("summary.json")["simulated"], true);
     assert_eq!(project.json("cases/together/verdict.json")["simulated"], true);

@@ -1,4 +1,4 @@
-//! Ranks of the pretend cluster that keep the others waiting are named by what their reports hold, whatever their clocks
+//! Ranks of the simulated cluster that keep the others waiting are named by what their reports hold, whatever their clocks
 //! tell; and where all is well nobody is.
 
 use crate::project::{Project, Ran};

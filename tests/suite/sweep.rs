@@ -1,4 +1,4 @@
-//! Drawn suites with drawn faults on pretend clusters: no seed breaks what must hold in any run, and a bug that is
+//! Drawn suites with drawn faults on simulated clusters: no seed breaks what must hold in any run, and a bug that is
 //! planted is found.
 
 use crate::project::Project;

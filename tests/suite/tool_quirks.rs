@@ -10,7 +10,7 @@ fn in_world(project: &Project, world: &str) {
 
 fn reached_by(project: &Project, via: &str, world: &str) {
     let text = format!(
-        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n\n[reach]\nvia = \"{via}\"\n\n[world]\n{world}\n"
+        "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n\n[reach]\nvia = \"{via}\"\n\n[world]\n{world}\n"
     );
     project.write("inventory/quirk.toml", &text);
 }

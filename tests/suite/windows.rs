@@ -1,4 +1,4 @@
-//! Windows of steps from the suite to the verdict on the pretend cluster: each way of opening one, what is told of one that
+//! Windows of steps from the suite to the verdict on the simulated cluster: each way of opening one, what is told of one that
 //! never opened or is another one, and what `check` tells beforehand.
 
 use crate::project::{Project, Ran};

@@ -7,5 +7,6 @@ pub mod envlint;
 pub mod facts;
 pub mod inventory;
 pub mod physics;
+pub mod renamed;
 pub mod suite;
 pub mod toml_reader;

@@ -71,7 +71,7 @@ pub struct Plan {
     pub left_out: Vec<LeftOut>,
     /// `--set`, as given.
     pub settings: BTreeMap<String, String>,
-    /// Faults of the pretend cluster, for the whole run.
+    /// Faults of the simulated cluster, for the whole run.
     pub sim_faults: Vec<String>,
     pub limit_s: Option<u64>,
     pub max_fail: Option<u32>,

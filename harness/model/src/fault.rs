@@ -1,5 +1,5 @@
-//! The faults that a pretend cluster can have, and how a person writes them: `NODE:FAULT`.
-//! What each does to a job is told in the files of the pretend cluster that apply it.
+//! The faults that a simulated cluster can have, and how a person writes them: `NODE:FAULT`.
+//! What each does to a job is told in the files of the simulated cluster that apply it.
 
 use std::fmt;
 

@@ -65,18 +65,20 @@ pub fn plan(
 ) -> Result<Plan, Vec<String>> {
     let mut diagnostics = Vec::new();
     let launcher = match &inventory.reach {
-        ReachBy::Slurm(slurm) if slurm.login.is_some() && inventory.kind == Kind::Pretend => {
-            diagnostics
-                .push(format!("{}: a pretend cluster has no login host: leave `login` out", inventory.file));
+        ReachBy::Slurm(slurm) if slurm.login.is_some() && inventory.kind == Kind::Simulated => {
+            diagnostics.push(format!(
+                "{}: a simulated cluster has no login host: leave `login` out",
+                inventory.file
+            ));
             Launcher::Slurm
         }
         ReachBy::Slurm(_) => Launcher::Slurm,
         ReachBy::Local => Launcher::Local,
         ReachBy::Ssh(_) => Launcher::Ssh,
     };
-    if launcher == Launcher::Local && inventory.kind == Kind::Pretend {
+    if launcher == Launcher::Local && inventory.kind == Kind::Simulated {
         diagnostics.push(format!(
-            "{}: a pretend cluster is reached by `via = \"slurm\"` or `via = \"ssh\"`",
+            "{}: a simulated cluster is reached by `via = \"slurm\"` or `via = \"ssh\"`",
             inventory.file
         ));
     }
@@ -85,13 +87,13 @@ pub fn plan(
     }
     if inventory.kind == Kind::Real && !request.sim_faults.is_empty() {
         diagnostics.push(format!(
-            "--sim-fault: faults exist on a pretend cluster only, and this is a real one: {}",
+            "--sim-fault: faults exist on a simulated cluster only, and this is a real one: {}",
             inventory.name
         ));
     }
     if baselines.is_some_and(|baselines| baselines.simulated) && inventory.kind == Kind::Real {
         diagnostics.push(format!(
-            "{}: baselines of a pretend instance cannot judge a real inventory",
+            "{}: baselines of a simulated instance cannot judge a real inventory",
             inventory.name
         ));
     }
@@ -122,7 +124,7 @@ pub fn plan(
         parent: None,
         replayed_from: None,
         owed: Vec::new(),
-        simulated: inventory.kind == Kind::Pretend,
+        simulated: inventory.kind == Kind::Simulated,
         seed: request.seed,
         sources: request.sources.clone(),
         inventory: inventory.name.clone(),
@@ -235,7 +237,7 @@ fn precondition(context: &Context, case: &Case, nothing_placed: bool) -> Option<
     let n = context.request.nodes.len() as u32;
     let requires = &case.requires;
     if !case.sim_faults.is_empty() && context.inventory.kind == Kind::Real {
-        return Some("its faults exist on a pretend cluster only".to_owned());
+        return Some("its faults exist on a simulated cluster only".to_owned());
     }
     if case.profile.is_some() && context.inventory.nsys_version.is_none() {
         // Which switches a node's nsys takes must be known before it is called; the rest of a suite can do without.

@@ -1,5 +1,5 @@
-//! The pretend calendar: the moment at which pretend time starts, and how Slurm writes a moment.
-//! Pretend time moves with tokio's clock; nothing here asks the machine for the date.
+//! The simulated calendar: the moment at which simulated time starts, and how Slurm writes a moment.
+//! Simulated time moves with tokio's clock; nothing here asks the machine for the date.
 
 use super::noise;
 
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn pretend_time_starts_at_a_date_of_the_seed() {
+    fn simulated_time_starts_at_a_date_of_the_seed() {
         assert_eq!(epoch_unix_s(1), epoch_unix_s(1));
         assert_ne!(epoch_unix_s(1), epoch_unix_s(2));
         for seed in 0..200 {

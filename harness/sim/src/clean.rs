@@ -1,4 +1,4 @@
-//! The words of `clean.sh` on the pretend cluster: what is left of jobs, and its end.
+//! The words of `clean.sh` on the simulated cluster: what is left of jobs, and its end.
 
 use super::World;
 use base::digest::sha256;

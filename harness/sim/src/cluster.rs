@@ -1,4 +1,4 @@
-//! The hardware that is pretended: nodes with their GPUs and NICs, taken from the inventory, and what ails them.
+//! The hardware that is simulated: nodes with their GPUs and NICs, taken from the inventory, and what ails them.
 //! What an active fault does to a job is decided in `course`.
 
 use super::model::Model;

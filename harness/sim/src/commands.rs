@@ -1,4 +1,4 @@
-//! The short list of programs, beside nccl-tests and the training program (`training`), that a job of the pretend cluster can run: `true`, `false`, `sleep`,
+//! The short list of programs, beside nccl-tests and the training program (`training`), that a job of the simulated cluster can run: `true`, `false`, `sleep`,
 //! `hostname` and `echo`. Anything else is a loud error.
 
 use super::active_faults::ActiveFaults;

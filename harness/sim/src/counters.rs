@@ -2,7 +2,7 @@
 //! How many bytes each NIC moves, and when, is decided in `course` and `traffic`; here they become counters.
 //!
 //! Counters count since the node's start, and a whole cluster's history is not kept: a total begins at a number of the
-//! device's own and has grown at line rate since pretend time began, so that it never falls from one job to the next.
+//! device's own and has grown at line rate since simulated time began, so that it never falls from one job to the next.
 
 use super::clock::HostClock;
 use super::cluster::Cluster;

@@ -34,7 +34,7 @@ pub struct Course {
     /// What NCCL is to write of itself.
     pub debug: Option<Wanted>,
     pub work: Work,
-    /// What the command is, where it is the pretend training program.
+    /// What the command is, where it is the simulated training program.
     pub training: Option<Training>,
     /// The profiler around the ranks.
     pub profile: Option<Profile>,

@@ -1,4 +1,4 @@
-//! Nodes that somebody took out of the pretend Slurm's queue, and `scontrol`'s words about them: nothing new starts there
+//! Nodes that somebody took out of the simulated Slurm's queue, and `scontrol`'s words about them: nothing new starts there
 //! until somebody puts them back.
 
 use super::World;
@@ -40,7 +40,7 @@ pub(crate) fn show(world: &World, node: &str) -> Answer {
     };
     Answer::ok(format!(
         "NodeName={node} Arch=x86_64 NodeAddr={node} NodeHostName={node} State={base}{drain} ThreadsPerCore=1 \
-         Weight=1 Partitions=pretend{reason}\n"
+         Weight=1 Partitions=simulated{reason}\n"
     ))
 }
 

@@ -1,4 +1,4 @@
-//! What a pretend cluster was asked to change, in its order and with its times: all that is needed, with the seed, to
+//! What a simulated cluster was asked to change, in its order and with its times: all that is needed, with the seed, to
 //! have the same cluster again after the process that held it was ended. Questions change nothing and are not written.
 
 use cluster::reach::Host;

@@ -1,4 +1,4 @@
-//! A pretend cluster that implements `Reach`: the launchers, the collection and everything after them run upon it as
+//! A simulated cluster that implements `Reach`: the launchers, the collection and everything after them run upon it as
 //! they run upon a real one. What the harness does with what it sees is none of its business.
 //!
 //! It is Slurm as a state machine (`slurm`, `programs`), or nodes that are reached one by one over ssh (`ssh`,
@@ -108,8 +108,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The pretend cluster. It lives on one thread, on tokio's clock, which should be paused.
-pub struct PretendReach {
+/// The simulated cluster. It lives on one thread, on tokio's clock, which should be paused.
+pub struct SimulatedReach {
     world: RefCell<World>,
     start: Instant,
     journal: Option<Box<Journal>>,
@@ -143,7 +143,7 @@ const FILE: Duration = Duration::from_millis(1);
 /// How long a host that does not answer is tried.
 const CONNECT: Duration = Duration::from_secs(10);
 
-impl PretendReach {
+impl SimulatedReach {
     /// A healthy cluster but for `faults`, and for `case_faults` in the jobs of the cases that they name. A fault of
     /// what is not there is an error.
     pub fn new(
@@ -169,7 +169,7 @@ impl PretendReach {
             now_s: 0.0,
             first_id: 1000 + noise::digest(seed, &["first job"]) % 9000,
         };
-        Ok(PretendReach { world: RefCell::new(world), start: Instant::now(), journal: None })
+        Ok(SimulatedReach { world: RefCell::new(world), start: Instant::now(), journal: None })
     }
 
     /// Every request that changes something is written there before it is answered.
@@ -209,10 +209,10 @@ impl PretendReach {
         let Some(journal) = &self.journal else { return Ok(()) };
         let at_us = u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX);
         journal(&entry(at_us))
-            .map_err(|why| ReachError::Failed { what: "the pretend cluster's journal".to_owned(), why })
+            .map_err(|why| ReachError::Failed { what: "the simulated cluster's journal".to_owned(), why })
     }
 
-    /// The moment at which pretend time starts, by the seed.
+    /// The moment at which simulated time starts, by the seed.
     pub fn epoch_unix_s(seed: u64) -> i64 {
         calendar::epoch_unix_s(seed)
     }
@@ -390,7 +390,7 @@ impl World {
     }
 }
 
-impl Reach for PretendReach {
+impl Reach for SimulatedReach {
     fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
         Box::pin(async move {
             let inner = slurm_calls::read(&command.argv);

@@ -1,4 +1,4 @@
-//! Numbers that look measured and are the same for the same seed: every random draw of the pretend cluster starts here.
+//! Numbers that look measured and are the same for the same seed: every random draw of the simulated cluster starts here.
 //! What the draws are used for is told where they are used.
 
 use rand::Rng;

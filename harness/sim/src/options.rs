@@ -1,5 +1,5 @@
 //! The options of an nccl-tests program, as its own parser takes them, and the sizes that they ask for.
-//! An option that the real programs do not have is refused as they refuse it, and so is one that is not pretended.
+//! An option that the real programs do not have is refused as they refuse it, and so is one that is not simulated.
 
 use metric::op::Op;
 

@@ -76,7 +76,7 @@ fn start(world: &mut World, folder: &str, node: &str, lease_s: u32) -> Result<An
             Ok(script)
         }) {
             Ok(script) => script,
-            Err(why) => return Ok(Answer::failed(1, format!("pretend cluster: {why}\n"))),
+            Err(why) => return Ok(Answer::failed(1, format!("simulated cluster: {why}\n"))),
         };
         let (case, job) = case_and_job(folder);
         for other in world.ssh.running_on(node) {

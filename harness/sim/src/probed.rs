@@ -1,4 +1,4 @@
-//! What a pretend node tells of itself when it is probed, in the words of `probe.sh`. Whether that is good is not asked
+//! What a simulated node tells of itself when it is probed, in the words of `probe.sh`. Whether that is good is not asked
 //! here.
 
 use super::active_faults::ActiveFaults;
@@ -45,14 +45,14 @@ pub(crate) fn answer(cluster: &Cluster, ask: &Ask, true_s: f64) -> String {
         ("nccl", "2.27.7".to_owned()),
         ("cuda", "12.8.1".to_owned()),
         ("kernel", "6.8.0-1031-SIMULATED".to_owned()),
-        ("os", "a pretend system".to_owned()),
+        ("os", "a simulated system".to_owned()),
         ("gdrdrv", "loaded".to_owned()),
         ("fabric_manager", "active".to_owned()),
         ("memlock", "unlimited".to_owned()),
         ("huge_pages", "5128".to_owned()),
         ("shared", "writable".to_owned()),
         ("shared_free", (if is_full { 0 } else { 1000 * GIB }).to_string()),
-        ("shared_source", "10.0.0.1@tcp:/pretend".to_owned()),
+        ("shared_source", "10.0.0.1@tcp:/simulated".to_owned()),
     ] {
         told.line("fact", key, &value);
     }
@@ -63,7 +63,7 @@ pub(crate) fn answer(cluster: &Cluster, ask: &Ask, true_s: f64) -> String {
     told.list("nccl_tests_missing_libraries", &[]);
     told.list("flow_tools", &flow_tools(cluster));
     told.list("launchers", &["mpirun /opt/amazon/openmpi/bin/mpirun".to_owned()]);
-    told.line("none", "instance", "a pretend node has no firmware");
+    told.line("none", "instance", "a simulated node has no firmware");
     told.list("containers", &[]);
     told.list("environment", &[]);
     told.line("clock", "end", &clock(cluster, &ask.node, true_s));

@@ -64,7 +64,7 @@ pub(crate) fn run(world: &mut World, argv: &[String]) -> Answer {
         ["scontrol", "update", words @ ..] => {
             drained::update(world, words).unwrap_or_else(|| unknown(world, argv))
         }
-        // A pretend cluster keeps no accounts.
+        // A simulated cluster keeps no accounts.
         ["sacct", "--noheader", "--parsable2", "--allocations", _, _] => {
             Answer::failed(1, "Slurm accounting storage is disabled\n")
         }
@@ -85,8 +85,8 @@ pub(crate) fn run(world: &mut World, argv: &[String]) -> Answer {
         ["rm", "-f", "--", paths @ ..] => remove(world, paths),
         ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"] => sinfo(world),
         ["sinfo", "--noheader", "--all", "--format=%P|%l"] => match world.cluster.world.max_minutes {
-            Some(minutes) => Answer::ok(format!("pretend*|{}:00\n", minutes)),
-            None => Answer::ok("pretend*|infinite\n"),
+            Some(minutes) => Answer::ok(format!("simulated*|{}:00\n", minutes)),
+            None => Answer::ok("simulated*|infinite\n"),
         },
         ["srun", ..] => match probe::read_srun(&words) {
             Some((node, inner)) => {
@@ -105,7 +105,7 @@ pub(crate) fn unknown(world: &mut World, argv: &[String]) -> Answer {
     let line = argv.join(" ");
     let line = line.escape_debug();
     world.violations.push(format!("no such program: `{line}`"));
-    Answer::failed(127, format!("pretend cluster: no such program: `{line}`\n"))
+    Answer::failed(127, format!("simulated cluster: no such program: `{line}`\n"))
 }
 
 pub(crate) fn remove(world: &mut World, paths: &[&str]) -> Answer {
@@ -176,11 +176,11 @@ fn turns(script: &Script) -> Option<&script::Turns> {
 pub(crate) fn taken(world: &mut World, path: &str) -> Result<(Script, Rc<Course>), String> {
     let bytes = world.files.get(path).ok_or_else(|| format!("Unable to open file {path}"))?;
     let text =
-        std::str::from_utf8(bytes).map_err(|why| format!("pretend cluster: no text: `{path}`: {why}"))?;
+        std::str::from_utf8(bytes).map_err(|why| format!("simulated cluster: no text: `{path}`: {why}"))?;
     let mut script = script::read(text)
-        .map_err(|why| format!("pretend cluster: no script that it understands: `{path}`: {why}"))?;
+        .map_err(|why| format!("simulated cluster: no script that it understands: `{path}`: {why}"))?;
     let Start::Slurm(directives) = script.start.clone() else {
-        return Err(format!("pretend cluster: no directives for Slurm in `{path}`"));
+        return Err(format!("simulated cluster: no directives for Slurm in `{path}`"));
     };
     if let Some(node) = script.nodes.iter().find(|node| !world.cluster.nodes.contains(*node)) {
         return Err(format!("Batch job submission failed: Invalid node name specified: {node}"));
@@ -188,11 +188,13 @@ pub(crate) fn taken(world: &mut World, path: &str) -> Result<(Script, Rc<Course>
     for name in needs(&script) {
         let helper = format!("{}/{name}", directives.folder);
         if world.files.get(&helper).map(Vec::as_slice) != script::shared_text(name).map(str::as_bytes) {
-            return Err(format!("pretend cluster: not put there, or not as the harness has it: `{helper}`"));
+            return Err(format!(
+                "simulated cluster: not put there, or not as the harness has it: `{helper}`"
+            ));
         }
     }
     secrets::take(world, &directives.folder, None, &mut script)
-        .map_err(|why| format!("pretend cluster: {why}"))?;
+        .map_err(|why| format!("simulated cluster: {why}"))?;
     // What ails an allocation that jobs share is what ails the first of them: it waits in the queue for that one.
     let first = turns(&script).and_then(|turns| turns.jobs.first());
     let folder = first.map_or(directives.folder.as_str(), |turn| turn.folder.as_str());
@@ -323,7 +325,7 @@ fn show_job(world: &World, id: &str) -> Answer {
     Answer::ok(format!(
         "JobId={} JobName={} UserId=harness(1000) GroupId=harness(1000) Priority=1 Account=(null) QOS=normal \
          JobState={} Reason={} Dependency=(null) Requeue=0 Restarts=0 BatchFlag=1 Reboot=0 ExitCode={}:{} RunTime={} \
-         TimeLimit={} SubmitTime={} EligibleTime={} StartTime={} EndTime={} Partition=pretend ReqNodeList={} \
+         TimeLimit={} SubmitTime={} EligibleTime={} StartTime={} EndTime={} Partition=simulated ReqNodeList={} \
          ExcNodeList=(null) NodeList={placed} NumNodes={} WorkDir={} \n",
         job.id,
         name,

@@ -1,5 +1,5 @@
 //! What is said of a job that is reached by ssh, by mpirun and by the shells of its nodes, where srun would say it under
-//! Slurm. Only the lines that name what went wrong are pretended.
+//! Slurm. Only the lines that name what went wrong are simulated.
 
 use super::active_faults::Ending;
 use super::course::Spread;

@@ -1,6 +1,6 @@
 //! `harness clean`: ends what is left of runs, and shows that nothing is.
 
-use super::reached::{Reached, simulated};
+use super::reached::{Reached, through_slurm};
 use super::{home, no_home, resume, run_suites, stored, usage};
 use clap::{ArgGroup, Parser};
 use cluster::clean::{self, Cleaned, Left, Recorded};
@@ -19,7 +19,7 @@ const CODES: &str = "\
 Exit codes: 0 nothing is left; 1 something is, and could not be ended (or was not to be, with --dry-run);
 2 wrong usage; 3 somebody could not be asked, or records cannot be read or contradict, so it is not known.";
 
-/// Pretend time that has passed since anybody told of the cluster: what was ending then has ended.
+/// Simulated time that has passed since anybody told of the cluster: what was ending then has ended.
 const MEANWHILE: Duration = Duration::from_secs(60);
 
 /// `harness clean`
@@ -141,9 +141,9 @@ fn cleaned(home: &Home, stored: &Stored, store: &Store, args: &CleanArgs) -> Res
         if plan.simulated {
             let inventory = resume::inventory(home, plan, &args.inventory)?;
             let past = resume::past(store)?;
-            let reach = run_suites::pretend_cluster(plan, &inventory, store, Some(&past)).await?;
+            let reach = run_suites::simulated_cluster(plan, &inventory, store, Some(&past)).await?;
             tokio::time::sleep(MEANWHILE).await;
-            return Ok(clean::clean(plan, &recorded, &simulated(&inventory, &reach), ends).await);
+            return Ok(clean::clean(plan, &recorded, &through_slurm(&inventory, &reach), ends).await);
         }
         let reached = match plan.launcher {
             Launcher::Local => Reached::Processes(ProcessReach),

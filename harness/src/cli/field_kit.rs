@@ -11,7 +11,7 @@ use cluster::run::Clock;
 use config::inventory::Inventory;
 use model::exit_code;
 use serde::Serialize;
-use sim::PretendReach;
+use sim::SimulatedReach;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
@@ -89,7 +89,7 @@ pub(super) fn run(args: &FieldKitArgs) -> i32 {
     let findings = field_kit::check(&evidence);
     show(&evidence, &findings, args);
     let at = store::iso8601(match simulated {
-        true => PretendReach::epoch_unix_s(args.seed) as f64,
+        true => SimulatedReach::epoch_unix_s(args.seed) as f64,
         false => store::wall_clock_s(),
     });
     let packed = field_kit::pack(&evidence, &findings, &at, &store::redactor(), &output);
@@ -128,9 +128,9 @@ async fn gathered<'a>(
     let name = store::new_run_id("field-kit");
     let most_nodes = args.most_nodes as usize;
     let evidence = if inventory.is_simulated() {
-        let reach = PretendReach::new(inventory, args.seed, Vec::new(), BTreeMap::new());
+        let reach = SimulatedReach::new(inventory, args.seed, Vec::new(), BTreeMap::new());
         let reach = reach.map_err(|why| run_suites::machinery(&why))?;
-        let clock = Clock::starting_at(PretendReach::epoch_unix_s(args.seed) as f64);
+        let clock = Clock::starting_at(SimulatedReach::epoch_unix_s(args.seed) as f64);
         let gathering = Gathering { inventory, nodes, most_nodes, reach: &reach, clock, name: &name };
         let evidence = field_kit::gather(&gathering).await;
         let broken = reach.violations();

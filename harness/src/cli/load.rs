@@ -3,12 +3,15 @@
 use base::digest::sha256;
 use base::suggest;
 use config::baseline::Baselines;
+use config::diagnostic::Diagnostic;
 use config::inventory::{Instances, Inventory};
+use config::renamed;
 use config::suite::{self, Suite};
 use config::toml_reader::file;
 use model::artefact::Source;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 use store::Home;
 
 /// Everything read, or everything that is wrong with it.
@@ -17,6 +20,12 @@ pub(super) struct Loaded {
     pub inventory: Inventory,
     pub baselines: Option<Baselines>,
     pub sources: Vec<Source>,
+}
+
+/// Once, however often the files are read.
+fn warn(warnings: &[Diagnostic]) {
+    static WARNED: Once = Once::new();
+    WARNED.call_once(|| warnings.iter().for_each(|warning| eprintln!("warning: {warning}")));
 }
 
 /// `from` is the folder of baselines, where it is not the project's own.
@@ -46,6 +55,7 @@ pub(super) fn load(
     }
     let instances = Instances::load(home.path()).map_err(|diagnostics| lines(&diagnostics))?;
     let inventory = read(home, "inventory", inventory, &mut sources).and_then(|(path, text)| {
+        warn(&renamed::warnings(&text, &home.shown(&path)));
         Inventory::read(&text, &home.shown(&path), &instances).map_err(|diagnostics| lines(&diagnostics))
     });
     let inventory = match inventory {

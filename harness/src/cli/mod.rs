@@ -63,7 +63,7 @@ pub struct RunArgs {
     /// Launch on all nodes, whatever they are and have
     #[arg(long)]
     pub no_probe: bool,
-    /// Probe the nodes of a pretend cluster too, before anything is launched
+    /// Probe the nodes of a simulated cluster too, before anything is launched
     #[arg(long, conflicts_with = "no_probe")]
     pub probe: bool,
     /// Nodes whose GPUs are in use take part
@@ -78,10 +78,10 @@ pub struct RunArgs {
     /// Override a value of the suite for this run; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub settings: Vec<(String, String)>,
-    /// Seed of the pretend cluster
+    /// Seed of the simulated cluster
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// A fault of the pretend cluster, such as `p5-002:nic-slow=0.4@rdmap113s0`; may be repeated
+    /// A fault of the simulated cluster, such as `p5-002:nic-slow=0.4@rdmap113s0`; may be repeated
     #[arg(long = "sim-fault", value_name = "NODE:FAULT")]
     pub sim_faults: Vec<String>,
     /// Write the JUnit report here too

@@ -1,7 +1,7 @@
 //! Before anything is launched: the nodes of a plan are probed, and those that cannot pass are left out of it by name. How
 //! nodes are probed, and which cannot pass, is `probe`'s business; what a plan without them is, `plan`'s.
 
-use super::reached::{Reached, redactor, simulated};
+use super::reached::{Reached, redactor, through_slurm};
 use super::run_suites::{faults, make_plan_as};
 use super::{RunArgs, no_answer};
 use base::nodeset;
@@ -11,7 +11,7 @@ use cluster::reach::Reach;
 use cluster::run::Clock;
 use config::inventory::{Inventory, Kind};
 use model::artefact::{LeftOut, Plan, Probe};
-use sim::PretendReach;
+use sim::SimulatedReach;
 use std::collections::BTreeMap;
 use store::{self, Home};
 
@@ -29,11 +29,11 @@ pub(super) enum Stopped {
     NoAnswer(String),
 }
 
-/// Whether nodes are asked at all. A pretend cluster is only where that is wanted: its runs are what they are by seed.
+/// Whether nodes are asked at all. A simulated cluster is only where that is wanted: its runs are what they are by seed.
 pub(super) fn is_wanted(inventory: &Inventory, args: &RunArgs) -> bool {
     match inventory.kind {
         Kind::Real => !args.no_probe,
-        Kind::Pretend => args.probe,
+        Kind::Simulated => args.probe,
     }
 }
 
@@ -118,8 +118,8 @@ pub(super) fn made(
     reached: Option<&Reached>,
     args: &RunArgs,
 ) -> Result<Probe, Stopped> {
-    let pretend = inventory.kind == Kind::Pretend;
-    let runtime = runtime(pretend)?;
+    let simulated = inventory.kind == Kind::Simulated;
+    let runtime = runtime(simulated)?;
     let name = format!("{}.probe", plan.run_id);
     let made = runtime.block_on(async {
         match reached {
@@ -137,9 +137,9 @@ pub(super) fn made(
             None => {
                 let faults = faults(&plan.sim_faults)?;
                 // The run's own cluster begins when the run does, and remembers nothing of this.
-                let reach = PretendReach::new(inventory, plan.seed, faults, BTreeMap::new())?;
-                let clock = Clock::starting_at(PretendReach::epoch_unix_s(plan.seed) as f64);
-                let calls = simulated(inventory, &reach);
+                let reach = SimulatedReach::new(inventory, plan.seed, faults, BTreeMap::new())?;
+                let clock = Clock::starting_at(SimulatedReach::epoch_unix_s(plan.seed) as f64);
+                let calls = through_slurm(inventory, &reach);
                 Ok(probe::make(&probing(plan, inventory, &calls, clock, &name, args)).await)
             }
         }

@@ -1,5 +1,5 @@
 //! How the nodes of a real inventory are reached in a run: as processes of this machine or of a login host, or over ssh.
-//! Pretend nodes are reached where the run is made.
+//! Simulated nodes are reached where the run is made.
 
 use base::redact::{Redactor, Reference, Secrets, reference};
 use cluster::reach::Reach;
@@ -9,7 +9,7 @@ use cluster::reach::process::ProcessReach;
 use cluster::reach::redacted::Redacted;
 use cluster::reach::slurm_calls::{self, SlurmCalls};
 use config::inventory::{Inventory, ReachBy};
-use sim::PretendReach;
+use sim::SimulatedReach;
 
 pub(super) enum Reached {
     Processes(ProcessReach),
@@ -103,6 +103,9 @@ pub(super) fn redactor(inventory: &Inventory) -> Redactor {
 }
 
 /// A simulated cluster, whose Slurm is called as a real one is.
-pub(super) fn simulated<'a>(inventory: &Inventory, reach: &'a PretendReach) -> SlurmCalls<&'a PretendReach> {
+pub(super) fn through_slurm<'a>(
+    inventory: &Inventory,
+    reach: &'a SimulatedReach,
+) -> SlurmCalls<&'a SimulatedReach> {
     SlurmCalls::new(reach, inventory.paths.slurm.as_deref())
 }

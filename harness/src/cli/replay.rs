@@ -22,7 +22,7 @@ pub(super) fn replay(home: &Home, id: &str, from: From, args: &RunArgs) -> i32 {
     };
     if args.fetch && parent.plan.simulated {
         return usage(
-            "--fetch: the nodes of a pretend run went with its process; what came home is accounted for without --fetch, \
+            "--fetch: the nodes of a simulated run went with its process; what came home is accounted for without --fetch, \
              and a run that did not come to its end goes on with --resume",
         );
     }
@@ -121,7 +121,7 @@ fn look_up(home: &Home, plan: &mut Plan, from: From, args: &RunArgs) -> Result<(
         return Ok(());
     };
     if baselines.simulated && !plan.simulated {
-        return Err(format!("{}: baselines of a pretend instance cannot judge a real run", baselines.file));
+        return Err(format!("{}: baselines of a simulated instance cannot judge a real run", baselines.file));
     }
     let changed = plan::rebaseline(plan, &baselines);
     if let Some(first) = changed.first() {

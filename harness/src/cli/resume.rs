@@ -114,7 +114,10 @@ pub(super) fn read(home: &Home, store: &Store, args: &RunArgs) -> Result<(Plan, 
 pub(super) fn past(store: &Store) -> Result<Past, String> {
     let lines = |name: &str| store.lines::<Value>(name).map_err(|error| error.to_string());
     let history = History::read(&lines("events.jsonl")?).map_err(|why| format!("events.jsonl: {why}"))?;
-    let entries: Vec<Entry> = store.lines("pretend.jsonl").map_err(|error| error.to_string())?;
+    let journal = |name: &str| store.lines::<Entry>(name).map_err(|error| error.to_string());
+    // Its name in runs that were begun by an older harness.
+    let mut entries = journal("pretend.jsonl")?;
+    entries.extend(journal("simulated.jsonl")?);
     Ok(Past { history, entries })
 }
 

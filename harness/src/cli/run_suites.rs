@@ -3,7 +3,7 @@
 use super::access;
 use super::isolate::after;
 use super::preflight::{self, Again, Stopped};
-use super::reached::{Reached, simulated};
+use super::reached::{Reached, through_slurm};
 use super::rehearsal;
 use super::{RunArgs, home, load, no_home, settings, usage};
 use crate::own_recipes;
@@ -24,7 +24,7 @@ use model::artefact::{Plan, Summary};
 use model::exit_code;
 use model::fault::NodeFault;
 use plan::{self, Request, Selection};
-use sim::PretendReach;
+use sim::SimulatedReach;
 use sim::journal::Entry;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
@@ -165,14 +165,14 @@ pub(super) fn go(
     after::close(home, &plan, finished, &store, args, again.args)
 }
 
-/// How the nodes of a real inventory are reached; pretend ones are made where the run is.
+/// How the nodes of a real inventory are reached; simulated ones are made where the run is.
 pub(super) fn reached_by(
     inventory: &config::inventory::Inventory,
     seed: u64,
     args: &RunArgs,
 ) -> Result<Option<Reached>, String> {
     match inventory.kind {
-        Kind::Pretend => Ok(None),
+        Kind::Simulated => Ok(None),
         Kind::Real => Reached::of(inventory, seed, args.ssh_fanout as usize).map(Some),
     }
 }
@@ -325,11 +325,11 @@ pub(super) fn told(diagnostics: &[Diagnostic]) -> Vec<String> {
     diagnostics.iter().map(ToString::to_string).collect()
 }
 
-/// Whether the pretend cluster has the node and the part that a fault names. A real cluster has no faults at all, which
+/// Whether the simulated cluster has the node and the part that a fault names. A real cluster has no faults at all, which
 /// the plan says.
 pub(super) fn check_fault(inventory: &config::inventory::Inventory, fault: NodeFault) -> Result<(), String> {
     match inventory.kind {
-        Kind::Pretend => sim::check_fault(inventory, fault),
+        Kind::Simulated => sim::check_fault(inventory, fault),
         Kind::Real => Ok(()),
     }
 }
@@ -341,7 +341,7 @@ pub(super) fn faults(texts: &[String]) -> Result<Vec<NodeFault>, String> {
 /// What a process that was ended had done of a run.
 pub(super) struct Past {
     pub history: History,
-    /// What the pretend cluster was asked.
+    /// What the simulated cluster was asked.
     pub entries: Vec<Entry>,
 }
 
@@ -362,23 +362,23 @@ fn analyze_on(inventory: &config::inventory::Inventory, args: &RunArgs) -> Resul
     args.analyze_on.as_ref().map(|_| Cluster::of(inventory, None)).transpose()
 }
 
-/// The pretend cluster of a run, as far as it had come. What it is asked to change is written into the run's folder.
-pub(super) async fn pretend_cluster(
+/// The simulated cluster of a run, as far as it had come. What it is asked to change is written into the run's folder.
+pub(super) async fn simulated_cluster(
     plan: &Plan,
     inventory: &config::inventory::Inventory,
     store: &Store,
     past: Option<&Past>,
-) -> Result<PretendReach, String> {
+) -> Result<SimulatedReach, String> {
     let mut case_faults = BTreeMap::new();
     for case in &plan.cases {
         case_faults.insert(case.name.clone(), faults(&case.sim_faults)?);
     }
-    let reach = PretendReach::new(inventory, plan.seed, faults(&plan.sim_faults)?, case_faults)?;
+    let reach = SimulatedReach::new(inventory, plan.seed, faults(&plan.sim_faults)?, case_faults)?;
     let journal = store.clone();
-    let write = move |entry: &Entry| journal.pretend(entry).map_err(|error| error.to_string());
+    let write = move |entry: &Entry| journal.asked_of_simulation(entry).map_err(|error| error.to_string());
     let reach = reach.with_journal(Box::new(write));
     if let Some(past) = past {
-        // Its jobs have gone on meanwhile, in pretend time.
+        // Its jobs have gone on meanwhile, in simulated time.
         reach.restore(&past.entries, past.elapsed()).await?;
     }
     Ok(reach)
@@ -413,24 +413,24 @@ fn execute_by(
     let on = analyze_on(inventory, args)?;
     let mut progress = Progress::new(mode);
     let at_once = args.ssh_fanout as usize;
-    let pretend = inventory.kind == Kind::Pretend;
+    let simulated = inventory.kind == Kind::Simulated;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .start_paused(pretend)
+        .start_paused(simulated)
         .build()
         .map_err(|error| error.to_string())?;
     let finished = runtime.block_on(async {
         let Some(reached) = reached else {
-            let clock = Clock::starting_at(PretendReach::epoch_unix_s(plan.seed) as f64);
-            let reach = pretend_cluster(plan, inventory, store, past).await?;
+            let clock = Clock::starting_at(SimulatedReach::epoch_unix_s(plan.seed) as f64);
+            let reach = simulated_cluster(plan, inventory, store, past).await?;
             let release: pipeline::Release = &|folder| reach.release(folder);
             let history = past.map(|past| &past.history);
-            let calls = simulated(inventory, &reach);
+            let calls = through_slurm(inventory, &reach);
             let world = World { reach: &calls, clock, release, history, on: None, replan, at_once };
             let finished = pipeline::run(plan, world, store, &mut progress).await;
             let broken = reach.violations();
             if !broken.is_empty() {
-                return Err(format!("the pretend cluster saw what must not be: {}", broken.join("; ")));
+                return Err(format!("the simulated cluster saw what must not be: {}", broken.join("; ")));
             }
             return finished.map_err(|error| error.to_string());
         };

@@ -1,4 +1,4 @@
-//! `harness sweep`: pretend clusters with drawn suites and faults, one per seed, held against what must hold in any run.
+//! `harness sweep`: simulated clusters with drawn suites and faults, one per seed, held against what must hold in any run.
 
 use super::{home, no_home};
 use crate::sweep::{Swept, sweep};

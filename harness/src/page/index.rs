@@ -118,7 +118,7 @@ fn some_simulated(found: &Found) -> String {
     match simulated == found.pages.len() {
         true => SIMULATED.replace("this run", "these reports"),
         false => {
-            format!("SIMULATED: {simulated} of these pages are of pretend clusters, each of them says so")
+            format!("SIMULATED: {simulated} of these pages are of simulated clusters, each of them says so")
         }
     }
 }

@@ -60,7 +60,7 @@ fn head(text: &mut String, plan: &Plan) {
         line(text, 0, &format!("set {}: {}", show(key), show(value)));
     }
     for fault in &plan.sim_faults {
-        line(text, 0, &format!("fault of the pretend cluster: {}", show(fault)));
+        line(text, 0, &format!("fault of the simulated cluster: {}", show(fault)));
     }
     if let Some(name) = &plan.reservation {
         line(text, 0, &format!("reservation: {}", show(name)));
@@ -91,7 +91,7 @@ fn planned_case(text: &mut String, case: &PlannedCase, verbose: bool) {
         line(text, 2, &format!("expected to fail: {}", show(why)));
     }
     for fault in &case.sim_faults {
-        line(text, 2, &format!("fault of the pretend cluster: {}", show(fault)));
+        line(text, 2, &format!("fault of the simulated cluster: {}", show(fault)));
     }
     if let WorkloadFacts::NicPairs { path: Some(path), .. } = &case.workload {
         line(text, 2, &format!("flows through: {}", show(path)));
@@ -300,7 +300,7 @@ mod tests {
         folder: /fsx/runs/r
         seed: 1
         set iterations: 5
-        fault of the pretend cluster: p5-003:nic-slow=0.4@rdmap113s0
+        fault of the simulated cluster: p5-003:nic-slow=0.4@rdmap113s0
         made from suites/nccl-p5.toml, sha256: cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd
 
         case nccl-p5::nics: each NIC at its rate
@@ -322,7 +322,7 @@ mod tests {
           job p5-003-p5-004 on p5-[003-004] (2 nodes): sbatch --parsable job.sh 'a b'
 
         case nccl-p5::broken-link: each NIC at its rate
-          skipped: faults of the pretend cluster hold on a pretend inventory only
+          skipped: faults of the simulated cluster hold on a simulated inventory only
 
         shared file counters.sh:
           | #!/bin/bash

@@ -67,7 +67,7 @@ mod tests {
     use crate::report::fixture::Reported as _;
 
     #[test]
-    fn every_file_of_a_pretend_run_says_so() {
+    fn every_file_of_a_simulated_run_says_so() {
         let made = fixture::red();
         for reporter in &REPORTERS {
             let text = String::from_utf8((reporter.render)(&made.report()).unwrap()).unwrap();

@@ -1,5 +1,5 @@
 //! What a run says of itself while it works, on stderr: bars at a terminal, plain lines elsewhere.
-//! It has no clock: the caller tells the time, which in a pretend run is pretend.
+//! It has no clock: the caller tells the time, which in a simulated run is simulated.
 
 use base::nodeset;
 use base::text::{count, duration, show};

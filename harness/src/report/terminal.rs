@@ -62,7 +62,10 @@ pub fn closing(report: &Report, before: &[String], color: bool) -> String {
         line(&mut text, &paint.yellow(&format!("still owed: {n} of {of}, first {}", show(first))));
     }
     let took = duration(summary.seconds);
-    line(&mut text, &format!("took: {took}{}", if report.plan.simulated { " of pretend time" } else { "" }));
+    line(
+        &mut text,
+        &format!("took: {took}{}", if report.plan.simulated { " of simulated time" } else { "" }),
+    );
     line(&mut text, &format!("run folder: runs/{}/", show(&summary.run_id)));
     if let Some(parent) = &summary.parent {
         line(&mut text, &format!("made from run: {}", show(parent)));
@@ -339,7 +342,7 @@ mod tests {
         47 assertions: 1 pass (1 provisional), 2 fail, 1 unexpected pass, 40 error, 1 inconclusive, 1 skipped, 1 expected failure
         coverage: nodes 9/12, NICs 288/384
         SIMULATED: nothing in this run was measured on real hardware; seed: 1
-        took: 3 min 05 s of pretend time
+        took: 3 min 05 s of simulated time
         run folder: runs/20261121T031000Z-nccl-p5-3f9c/
         exit 1: something was measured and is out of bounds (beats 3; both counts are printed)
         "#);
@@ -351,7 +354,7 @@ mod tests {
         2 assertions: 2 pass
         coverage: nodes 3/4, NICs 96/128
         SIMULATED: nothing in this run was measured on real hardware; seed: 1
-        took: 62 s of pretend time
+        took: 62 s of simulated time
         run folder: runs/20261121T031000Z-nccl-p5-3f9c/
         exit 0: all passed
         "#);

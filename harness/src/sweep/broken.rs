@@ -20,7 +20,7 @@ pub struct Left<'a> {
     /// Of each case, in the order of `cases`.
     pub metrics: &'a [Metrics],
     pub summary: &'a Summary,
-    /// What the pretend cluster itself saw.
+    /// What the simulated cluster itself saw.
     pub violations: &'a [String],
 }
 

@@ -12,7 +12,7 @@ use config::suite::Suite;
 use model::artefact::{Culprit, Summary};
 use model::fault::NodeFault;
 use plan::{self, Request};
-use sim::PretendReach;
+use sim::SimulatedReach;
 use sim::noise::{self, Noise};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -48,7 +48,7 @@ impl DayOne {
 
     pub fn inventory(&self, nodes: usize) -> Result<Inventory, String> {
         let text = format!(
-            "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-{nodes:03}]\"\n\n[reach]\nvia = \"slurm\"\n\n\
+            "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-{nodes:03}]\"\n\n[reach]\nvia = \"slurm\"\n\n\
              [world]\n{WORLD}"
         );
         Inventory::read(&text, "inventory/day-one.toml", &self.instances)
@@ -84,8 +84,8 @@ impl DayOne {
             .build()
             .map_err(|error| error.to_string())?;
         runtime.block_on(async {
-            let reach = PretendReach::new(&inventory, seed, faults, BTreeMap::new())?;
-            let clock = Clock::starting_at(PretendReach::epoch_unix_s(seed) as f64);
+            let reach = SimulatedReach::new(&inventory, seed, faults, BTreeMap::new())?;
+            let clock = Clock::starting_at(SimulatedReach::epoch_unix_s(seed) as f64);
             let release = |folder: &str| reach.release(folder);
             let calls = SlurmCalls::new(&reach, inventory.paths.slurm.as_deref());
             let world = World {

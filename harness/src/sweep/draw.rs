@@ -77,7 +77,7 @@ pub fn draw(seed: u64) -> Drawn {
     let nodes = dice.number(1, 6);
     let via = if dice.chance(3) { "ssh" } else { "slurm" };
     let inventory = format!(
-        "kind = \"pretend\"\ninstance = \"{}\"\nnodes = \"n[1-{nodes}]\"\n[reach]\nvia = \"{via}\"\n",
+        "kind = \"simulated\"\ninstance = \"{}\"\nnodes = \"n[1-{nodes}]\"\n[reach]\nvia = \"{via}\"\n",
         instance.name
     );
     let suite = suite(&mut dice, instance, nodes, via);

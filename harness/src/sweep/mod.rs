@@ -1,4 +1,4 @@
-//! Runs whole pretend clusters with drawn suites and drawn faults, one per seed, and judges them by their invariants
+//! Runs whole simulated clusters with drawn suites and drawn faults, one per seed, and judges them by their invariants
 //! alone: what a run must not do whatever went wrong in it. A seed that breaks one is replayed by its number.
 
 mod broken;
@@ -20,7 +20,7 @@ use model::artefact::CaseVerdict;
 use model::fault::NodeFault;
 use plan::{self, Request};
 use serde_json::Value;
-use sim::PretendReach;
+use sim::SimulatedReach;
 use std::collections::BTreeMap;
 use std::path::Path;
 use store::Store;
@@ -76,9 +76,9 @@ pub fn sweep(
         .build()
         .map_err(|error| error.to_string())?;
     let (mut finished, violations) = runtime.block_on(async {
-        let reach = PretendReach::new(&inventory, seed, faults.clone(), BTreeMap::new())?;
+        let reach = SimulatedReach::new(&inventory, seed, faults.clone(), BTreeMap::new())?;
         let calls = SlurmCalls::new(&reach, inventory.paths.slurm.as_deref());
-        let clock = Clock::starting_at(PretendReach::epoch_unix_s(seed) as f64);
+        let clock = Clock::starting_at(SimulatedReach::epoch_unix_s(seed) as f64);
         let mut progress = Progress::new(Mode::Silent);
         let finished = pipeline::run(
             &plan,

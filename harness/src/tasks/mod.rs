@@ -81,7 +81,7 @@ impl Cluster {
         let name = format!("`{}`", inventory.file);
         if inventory.is_simulated() {
             return Err(format!(
-                "--analyze-on {SLURM}: {name} is a pretend cluster, whose nodes run no programs; name a real one with \
+                "--analyze-on {SLURM}: {name} is a simulated cluster, whose nodes run no programs; name a real one with \
                  `--inventory`"
             ));
         }

@@ -1,8 +1,8 @@
 //! Stand-ins for the programs of a cluster, as one executable that answers by the name it is called by: the model of the
-//! pretend cluster (`sim`) behind real processes, so that real servers run the very text that a user's cluster would.
+//! simulated cluster (`sim`) behind real processes, so that real servers run the very text that a user's cluster would.
 //! How real servers are started is the business of tests.
 //!
-//! A folder holds their state (`state`): what they pretend to be, a tree of counters for each host, and where ranks
+//! A folder holds their state (`state`): what they simulated to be, a tree of counters for each host, and where ranks
 //! meet. A workload takes as long as the model says, of which only the last part is lived through: that part at its true
 //! pace, on the machine's clock and on the counters alike, and nothing of what was before. What it says of its own
 //! times is the model's. Everything that is left says SIMULATED.

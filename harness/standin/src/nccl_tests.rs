@@ -112,7 +112,7 @@ fn prints(table: &Table, task: u32) -> bool {
     task * table.options.gpus.max(1) == table.world.first
 }
 
-/// As the pretend cluster would have it in the job's folder.
+/// As the simulated cluster would have it in the job's folder.
 fn table_text(state: &State, life: &Life, table: &Table, so_far_s: f64, broken: bool) -> String {
     let course = life.course();
     let what = format!("pid{:?}{:?}", table.world.nodes, table.world.gpu);

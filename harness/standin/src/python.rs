@@ -1,4 +1,4 @@
-//! python3 with a training program of the pretend cluster, each of whose ranks is a task; with anything else it is the
+//! python3 with a training program of the simulated cluster, each of whose ranks is a task; with anything else it is the
 //! machine's own python, as if no stand-in stood before it.
 
 use super::state::State;

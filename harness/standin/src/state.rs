@@ -1,4 +1,4 @@
-//! Where stand-ins keep their state, and what `cluster.toml` in it says that they pretend to be.
+//! Where stand-ins keep their state, and what `cluster.toml` in it says that they simulated to be.
 
 use super::Call;
 use config::inventory::{Instances, Inventory};
@@ -28,7 +28,7 @@ pub(crate) struct State {
 struct Told {
     /// The folder that holds `inventory/instances`.
     home: PathBuf,
-    /// The profile of a pretend instance.
+    /// The profile of a simulated instance.
     instance: String,
     nodes: String,
     #[serde(default = "first_seed")]
@@ -160,7 +160,7 @@ impl Told {
     fn cluster(&self) -> Result<Cluster, String> {
         let instances = Instances::load(&self.home).map_err(|diagnostics| diagnostics.to_string())?;
         let mut text =
-            format!("kind = \"pretend\"\ninstance = {:?}\nnodes = {:?}\n", self.instance, self.nodes);
+            format!("kind = \"simulated\"\ninstance = {:?}\nnodes = {:?}\n", self.instance, self.nodes);
         // The machines are real ones, and so are their interfaces.
         text.push_str(&format!("[world]\ndocker0 = false\n{}", self.world));
         let inventory =

@@ -1,4 +1,4 @@
-//! torchrun with the training programs of the pretend cluster: one launcher on each node, of which the first prints; and
+//! torchrun with the training programs of the simulated cluster: one launcher on each node, of which the first prints; and
 //! `nemo` and `python3`, each of whose ranks is a task, of which the first prints.
 
 use super::life::Life;

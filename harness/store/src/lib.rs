@@ -227,9 +227,9 @@ impl Store {
         self.append("events.jsonl", event)
     }
 
-    /// Appends one line to `pretend.jsonl`: what the pretend cluster was asked.
-    pub fn pretend<T: Serialize>(&self, entry: &T) -> Result<(), StoreError> {
-        self.append("pretend.jsonl", entry)
+    /// Appends one line to `simulated.jsonl`: what the simulated cluster was asked.
+    pub fn asked_of_simulation<T: Serialize>(&self, entry: &T) -> Result<(), StoreError> {
+        self.append("simulated.jsonl", entry)
     }
 
     /// What the nodes told before the run, where they were asked.

@@ -21,7 +21,7 @@ const PART: &str = "stand-ins live through the last part of a workload";
 const MARK: &str = "the mark of stand-ins";
 const BYTES: &str = "bytes and digests of what differs";
 const ORDER: &str = "the order in which nodes list their files";
-const PRETEND: &str = "what a pretend cluster remembers of itself";
+const PRETEND: &str = "what a simulated cluster remembers of itself";
 const PROBED: &str = "what real nodes are, asked before a suite";
 
 /// Files and their fields. `*` stands for a case, a job, a host and every number.
@@ -51,7 +51,7 @@ const MUST: &[(&str, &[&str], &str)] = &[
     ("cases/*/raw/*/*TARGET_INFO_SESSION_START_TIME.parquet", &["bytes"], CLOCK),
     ("events.jsonl", &["text"], CLOCK),
     ("junit.xml", &["text"], CLOCK),
-    ("pretend.jsonl", &["only one has it"], PRETEND),
+    ("simulated.jsonl", &["only one has it"], PRETEND),
     ("probe.json", &["only one has it"], PROBED),
     ("plan.json", &["cases[].workload.path"], PROBED),
     ("cases/*/raw/*/environment.txt", &["text"], PROBED),

@@ -1,4 +1,4 @@
-//! The suite that ships, over a pretend Slurm and pretend ssh, a real Slurm and real ssh, with the same model behind all
+//! The suite that ships, over a simulated Slurm and simulated ssh, a real Slurm and real ssh, with the same model behind all
 //! of them: the same verdicts, the same culprits, and run folders that differ only where they must.
 
 mod differ;
@@ -35,13 +35,13 @@ fn healthy() {
     assert_same_verdicts(&ways);
     let [slurm, ssh, real_slurm, real_ssh] = &ways;
     assert_no_baselines(real_slurm);
-    for (pretend, real) in [(slurm, real_slurm), (ssh, real_ssh)] {
-        let seen = differ::between(&pretend.project.latest(), &real.project.latest());
-        println!("{} and {} differ in", pretend.name, real.name);
+    for (simulated, real) in [(slurm, real_slurm), (ssh, real_ssh)] {
+        let seen = differ::between(&simulated.project.latest(), &real.project.latest());
+        println!("{} and {} differ in", simulated.name, real.name);
         for (line, many) in &seen.told {
             println!("  {line}: {many}");
         }
-        assert!(seen.strange.is_empty(), "{} and {}: {:#?}", pretend.name, real.name, seen.strange);
+        assert!(seen.strange.is_empty(), "{} and {}: {:#?}", simulated.name, real.name, seen.strange);
     }
 }
 

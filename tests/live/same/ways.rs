@@ -1,5 +1,5 @@
 //! The ways of reaching nodes, each with a copy of the project, and the same suite run over all of them. The programs
-//! of the real ones are stand-ins of the model that the pretend ones have.
+//! of the real ones are stand-ins of the model that the simulated ones have.
 
 use crate::bed::StandIns;
 use crate::project::{Project, Ran, ran, root};
@@ -31,13 +31,13 @@ const NODES: &str = "n[1-4]";
 /// As the stand-ins tell it.
 const NSYS: &str = "nsys_version = \"2025.3.1\"\n";
 
-/// Pretend Slurm, pretend ssh, real Slurm, real ssh. The real ones run side by side.
+/// Simulated Slurm, simulated ssh, real Slurm, real ssh. The real ones run side by side.
 pub(super) fn all(asked: &Asked<'_>) -> [Way; 4] {
     thread::scope(|scope| {
         let slurm = scope.spawn(|| by_slurm(asked));
         let ssh = scope.spawn(|| by_ssh(asked));
-        let pretend = ["slurm", "ssh"].map(|via| pretended(asked, via));
-        let [one, two] = pretend;
+        let simulated = ["slurm", "ssh"].map(|via| pretended(asked, via));
+        let [one, two] = simulated;
         let [three, four] =
             [slurm, ssh].map(|way| way.join().unwrap_or_else(|why| std::panic::resume_unwind(why)));
         [one, two, three, four]
@@ -48,13 +48,13 @@ fn pretended(asked: &Asked<'_>, via: &'static str) -> Way {
     let project = project(asked);
     let start = if via == "ssh" { "start = \"mpirun\"\n" } else { "" };
     let inventory = format!(
-        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"{NODES}\"\n{NSYS}[reach]\nvia = \"{via}\"\n{start}"
+        "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"{NODES}\"\n{NSYS}[reach]\nvia = \"{via}\"\n{start}"
     );
     project.write("inventory/way.toml", &inventory);
     let faults = asked.faults.iter().flat_map(|fault| ["--sim-fault", fault]);
     let args: Vec<&str> = words(asked).into_iter().chain(["--seed", SEED]).chain(faults).collect();
     let ran = project.harness(&args);
-    Way { name: if via == "ssh" { "pretend ssh" } else { "pretend Slurm" }, project, ran }
+    Way { name: if via == "ssh" { "simulated ssh" } else { "simulated Slurm" }, project, ran }
 }
 
 pub(super) fn by_slurm(asked: &Asked<'_>) -> Way {
@@ -94,7 +94,7 @@ fn words<'a>(asked: &Asked<'a>) -> Vec<&'a str> {
     vec!["--suite", asked.suite, "--inventory", "way", "--quiet", "--set", "interval_s=0.5"]
 }
 
-/// The baselines of the pretend instance stand for those of the real one, since its programs have the same model.
+/// The baselines of the simulated instance stand for those of the real one, since its programs have the same model.
 fn project(asked: &Asked<'_>) -> Project {
     let project = Project::new();
     let measured = fs::read_to_string(root().join("baselines/sim-p5.toml")).expect("baselines");

@@ -49,7 +49,7 @@ fn one_slow_nic_among_eight_nodes_is_named_and_nobody_else_is() {
     let named: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("HRN-")).collect();
     let right = named.len() == 1 && named[0].starts_with("HRN-NIC-SLOW replace n6 rdmap113s0: ");
     assert!(right, "{}", ran.all());
-    // Its programs only pretend, and that is told though the cluster is a real one.
+    // Its programs only simulated, and that is told though the cluster is a real one.
     assert!(ran.stdout.contains("SIMULATED"), "{}", ran.all());
     let last = ran.stdout.lines().last().unwrap_or_default();
     assert!(last.starts_with("culprits 1, runs ") && last.contains("(all pairs: 28)"), "{last}");

@@ -1,4 +1,4 @@
-//! Real sshds on loopback addresses, one for each pretended host, with keys and a configuration of their own in a folder
+//! Real sshds on loopback addresses, one for each simulated host, with keys and a configuration of their own in a folder
 //! that goes with them. They are ended by their process ids, when the test ends or panics.
 
 use base::nodeset;

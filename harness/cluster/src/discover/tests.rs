@@ -122,7 +122,7 @@ fn an_inventory_is_written_that_says_who_is_missing_and_reads_back() {
 
 #[test]
 fn what_people_write_into_reasons_stays_a_comment() {
-    let lines = "n1|idle|(null)|(null)|Unknown|Unknown|none\nn2|drained|(null)|(null)|x|y|\u{1b}[31m\r kind = \"pretend\"\nnodes = \"n9\"\n";
+    let lines = "n1|idle|(null)|(null)|Unknown|Unknown|none\nn2|drained|(null)|(null)|x|y|\u{1b}[31m\r kind = \"simulated\"\nnodes = \"n9\"\n";
     let found = found(vec![("sinfo --version", Answer::ok(OLD)), ("sinfo", Answer::ok(lines))], &request())
         .expect("found");
     let text = render(&found, &request(), "/fsx", "now");

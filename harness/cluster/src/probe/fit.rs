@@ -54,7 +54,7 @@ pub(super) fn unusable(state: &str) -> bool {
 /// What every node of such an instance has, and nothing on this one reports: a driver or a module is gone, or was never
 /// installed. On machines whose firmware says that they are something else it is a note.
 fn unread(node: &ProbedNode, inventory: &Inventory, unfit: &mut Vec<String>, notes: &mut Vec<String>) {
-    let is_instance = inventory.kind == Kind::Pretend || is_of_p_family(node);
+    let is_instance = inventory.kind == Kind::Simulated || is_of_p_family(node);
     let several = inventory.nodes.len() > 1;
     for (fact, what, is_asked) in [
         ("gpus", "no GPU can be read", true),

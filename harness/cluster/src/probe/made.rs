@@ -61,7 +61,7 @@ pub async fn make(probing: &Probing<'_>) -> Result<Probe, NotMade> {
     Ok(Probe {
         format: FORMAT,
         harness: env!("CARGO_PKG_VERSION").to_owned(),
-        simulated: probing.inventory.kind == Kind::Pretend || nodes.iter().any(says_simulated),
+        simulated: probing.inventory.kind == Kind::Simulated || nodes.iter().any(says_simulated),
         inventory: probing.inventory.name.clone(),
         instance: probing.inventory.instance.name.clone(),
         at,

@@ -1,5 +1,5 @@
 //! How the world is reached: run a command on a host, put a file there, get a file from there.
-//! What is run and why is the launchers' business; the pretend cluster (`sim`) implements the same trait.
+//! What is run and why is the launchers' business; the simulated cluster (`sim`) implements the same trait.
 
 mod environment;
 mod left_file;
@@ -24,7 +24,7 @@ use std::time::Duration;
 /// A future that stays on its thread: a run is one thread, so that one seed gives one order of events.
 pub type Wait<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// The world, as far as a run touches it. Real and pretend worlds are never mixed in one run.
+/// The world, as far as a run touches it. Real and simulated worlds are never mixed in one run.
 pub trait Reach {
     /// Runs a command to its end, or to its limit. A command that ran and failed is an `Answer`, not an error.
     fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>>;

@@ -4,7 +4,7 @@ use std::time::Duration;
 use store::iso8601;
 use tokio::time::Instant;
 
-/// The time of a run: pretend or real, it moves with tokio's clock from one given moment.
+/// The time of a run: simulated or real, it moves with tokio's clock from one given moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     epoch_unix_s: f64,

@@ -1,19 +1,19 @@
-//! Nodes of a pretend cluster drained, held and put back, with somebody else who is in the way at each moment.
+//! Nodes of a simulated cluster drained, held and put back, with somebody else who is in the way at each moment.
 
 use cluster::drain::*;
 use cluster::launch::QUERY_LIMIT;
 use cluster::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 use config::inventory::{Instances, Inventory};
-use sim::PretendReach;
+use sim::SimulatedReach;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::Future;
 
 const OURS: &str = "[harness] HRN-NIC-SLOW rdmap79s0: 50 % of its like, run 7";
 
-/// The pretend Slurm, with reservations, and with somebody who says a word of his own at a certain moment.
+/// The simulated Slurm, with reservations, and with somebody who says a word of his own at a certain moment.
 struct Slurm {
-    pretend: PretendReach,
+    simulated: SimulatedReach,
     reservations: RefCell<BTreeMap<String, String>>,
     /// What was asked that changes something.
     asked: RefCell<Vec<String>>,
@@ -32,7 +32,7 @@ impl Slurm {
         let inventory = Inventory::read(&text, "inventory/default.toml", &instances);
         let inventory = inventory.expect("an inventory");
         Slurm {
-            pretend: PretendReach::new(&inventory, 1, Vec::new(), BTreeMap::new()).expect("a cluster"),
+            simulated: SimulatedReach::new(&inventory, 1, Vec::new(), BTreeMap::new()).expect("a cluster"),
             reservations: RefCell::default(),
             asked: RefCell::default(),
             before: RefCell::default(),
@@ -45,7 +45,7 @@ impl Slurm {
         let due = moment.borrow().as_ref().is_some_and(|(start, _)| line.starts_with(start));
         let words = if due { moment.borrow_mut().take() } else { None };
         if let Some((_, words)) = words {
-            let answer = self.pretend.exec(&Host::Here, &Command::new(words, QUERY_LIMIT)).await;
+            let answer = self.simulated.exec(&Host::Here, &Command::new(words, QUERY_LIMIT)).await;
             assert!(answer.expect("an answer").succeeded());
         }
     }
@@ -76,7 +76,8 @@ impl Slurm {
     }
 
     async fn said(&self, words: &[&str]) {
-        let answer = self.pretend.exec(&Host::Here, &Command::new(words.iter().copied(), QUERY_LIMIT)).await;
+        let answer =
+            self.simulated.exec(&Host::Here, &Command::new(words.iter().copied(), QUERY_LIMIT)).await;
         assert!(answer.expect("an answer").succeeded(), "{words:?}");
     }
 }
@@ -95,17 +96,17 @@ impl Reach for Slurm {
             }
             let answer = match self.own(&words) {
                 Some(answer) => Ok(answer),
-                None => self.pretend.exec(host, command).await,
+                None => self.simulated.exec(host, command).await,
             };
             self.other(&self.after, &line).await;
             answer
         })
     }
     fn put<'a>(&'a self, host: &'a Host, path: &'a str, bytes: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
-        self.pretend.put(host, path, bytes)
+        self.simulated.put(host, path, bytes)
     }
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
-        self.pretend.get(host, path)
+        self.simulated.get(host, path)
     }
 }
 
@@ -136,7 +137,7 @@ fn a_node_is_drained_for_our_reason_by_an_argument_list_and_only_once() {
         let update = format!("scontrol update NodeName=p5-002 State=DRAIN Reason={OURS}");
         assert_eq!(slurm.asked(), [update]);
         let sinfo = ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"];
-        let listed = slurm.pretend.exec(&Host::Here, &Command::new(sinfo, QUERY_LIMIT)).await;
+        let listed = slurm.simulated.exec(&Host::Here, &Command::new(sinfo, QUERY_LIMIT)).await;
         let listed = listed.expect("an answer").stdout_text();
         assert!(listed.contains(&format!("p5-002|drained|{OURS}\np5-003|idle|none\n")), "{listed}");
         let all = show_all(&slurm).await.expect("shown");
@@ -144,7 +145,7 @@ fn a_node_is_drained_for_our_reason_by_an_argument_list_and_only_once() {
         let again = Wanted { reason: "[harness] another".into(), ..wanted() };
         assert_eq!(drain(&slurm, &again).await, Drained::Already { reason: OURS.into() });
         assert_eq!(slurm.asked(), Vec::<String>::new());
-        assert_eq!(slurm.pretend.violations(), Vec::<String>::new());
+        assert_eq!(slurm.simulated.violations(), Vec::<String>::new());
     });
 }
 

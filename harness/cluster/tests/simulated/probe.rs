@@ -1,4 +1,4 @@
-//! The probe on the pretend cluster, by both ways of reaching it: what is told, who cannot pass, and who is unlike.
+//! The probe on the simulated cluster, by both ways of reaching it: what is told, who cannot pass, and who is unlike.
 
 use cluster::probe::*;
 use cluster::run::Clock;
@@ -6,7 +6,7 @@ use config::facts::{FACTS, against_golden, against_majority};
 use config::inventory::{Instances, Inventory};
 use model::artefact::{Probe, ProbedNode, Value};
 use model::fault::NodeFault;
-use sim::PretendReach;
+use sim::SimulatedReach;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn inventory(via: &str, more: &str) -> Inventory {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a root");
     let instances = Instances::load(home).expect("sound instances");
     let text = format!(
-        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\nreach = {{ via = \"{via}\" }}\n{more}"
+        "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\nreach = {{ via = \"{via}\" }}\n{more}"
     );
     Inventory::read(&text, "inventory/x.toml", &instances).expect("good")
 }
@@ -28,8 +28,8 @@ fn probed(via: &str, more: &str, faults: &[&str], allow_busy: bool) -> Probe {
         .build()
         .expect("a runtime");
     runtime.block_on(async {
-        let reach = PretendReach::new(&inventory, 3, faults, BTreeMap::new()).expect("a cluster");
-        let clock = Clock::starting_at(PretendReach::epoch_unix_s(3) as f64);
+        let reach = SimulatedReach::new(&inventory, 3, faults, BTreeMap::new()).expect("a cluster");
+        let clock = Clock::starting_at(SimulatedReach::epoch_unix_s(3) as f64);
         let nodes = &inventory.nodes;
         let probing = Probing {
             inventory: &inventory,
@@ -123,7 +123,7 @@ fn what_keeps_no_job_from_passing_is_noted_unless_it_is_asked_for() {
     assert!(why("p5-003").contains("`nsys` must be at least 2024.4, told: 2023.2.1"), "{}", why("p5-003"));
     assert!(why("p5-004").contains("`driver` must be at least 570, told: 550.163.01-SIMULATED"));
     // What is asked for and not told is not there.
-    let untold = "`instance` must be p5.48xlarge, and is not told: a pretend node has no firmware";
+    let untold = "`instance` must be p5.48xlarge, and is not told: a simulated node has no firmware";
     assert!(made.nodes.iter().all(|node| node.unfit.iter().any(|why| why == untold)));
 }
 
@@ -196,7 +196,7 @@ fn a_golden_probe_says_what_nodes_must_be_like_even_where_all_are_alike() {
     assert!(against_golden(&made, &other, "x").is_err());
     let mut real = made.clone();
     real.simulated = false;
-    assert!(against_golden(&real, &golden, "x").is_err_and(|why| why.contains("pretend")));
+    assert!(against_golden(&real, &golden, "x").is_err_and(|why| why.contains("simulated")));
 }
 
 #[test]

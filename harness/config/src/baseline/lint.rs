@@ -11,7 +11,7 @@ const NEAREST: f64 = 2.0;
 
 pub fn lint(baselines: &Baselines) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
-    // What the pretend cluster measures is known to the digit, and its bounds are the model's.
+    // What the simulated cluster measures is known to the digit, and its bounds are the model's.
     if baselines.simulated {
         return diagnostics;
     }

@@ -20,7 +20,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Baselines {
     pub instance: String,
-    /// Measured on the pretend cluster: good for its `sim-` instance alone.
+    /// Measured on the simulated cluster: good for its `sim-` instance alone.
     pub simulated: bool,
     /// Whether a size that was not measured may be judged by those around it.
     pub between_sizes: bool,

@@ -65,7 +65,7 @@ pub fn against_golden(probe: &Probe, golden: &Probe, name: &str) -> Result<Compa
         return Err(format!("it is of `{}`, and this inventory has: `{}`", golden.instance, probe.instance));
     }
     if golden.simulated && !probe.simulated {
-        return Err("it is of a pretend cluster, and this one is real".to_owned());
+        return Err("it is of a simulated cluster, and this one is real".to_owned());
     }
     Ok(compare(probe, name.to_owned(), &expected, Vec::new()))
 }

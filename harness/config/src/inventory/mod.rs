@@ -41,7 +41,7 @@ pub struct Inventory {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    Pretend,
+    Simulated,
     Real,
 }
 
@@ -188,7 +188,7 @@ impl Inventory {
     }
 
     pub fn is_simulated(&self) -> bool {
-        self.kind == Kind::Pretend
+        self.kind == Kind::Simulated
     }
 
     /// Has jobs run inside another reservation of Slurm than the file says, or inside one at all.

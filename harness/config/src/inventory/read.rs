@@ -28,12 +28,12 @@ const LEASE_LIMITS_S: std::ops::RangeInclusive<u32> = 30..=540;
 const ALLOCATION_S: u64 = 4 * 3600;
 const ALLOCATION_LIMITS_S: std::ops::RangeInclusive<u32> = 600..=30 * 24 * 3600;
 
-/// What the nodes of a pretend cluster have, unless told otherwise.
-const PRETEND_NSYS: NsysVersion = NsysVersion::new(2025, 3);
+/// What the nodes of a simulated cluster have, unless told otherwise.
+const SIMULATED_NSYS: NsysVersion = NsysVersion::new(2025, 3);
 
 pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result<Inventory, Diagnostics> {
     toml_reader::read(text, file, |table| {
-        let kinds = [("pretend", Kind::Pretend), ("real", Kind::Real)];
+        let kinds = [("simulated", Kind::Simulated), ("real", Kind::Real)];
         let kind = table.need("kind").and_then(|value| value.one_of(&kinds));
         let instance = table.need("instance").and_then(|value| read_instance(&value, kind, instances));
         let nodes = table.need("nodes").and_then(|value| nodes_of(&value));
@@ -82,8 +82,8 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
         };
         table.close();
         let in_path = || paths.as_ref()?.nsys.as_deref().and_then(NsysVersion::in_path);
-        let of_pretend = || (kind == Some(Kind::Pretend)).then_some(PRETEND_NSYS);
-        let nsys_version = nsys_version.or_else(in_path).or_else(of_pretend);
+        let of_simulated = || (kind == Some(Kind::Simulated)).then_some(SIMULATED_NSYS);
+        let nsys_version = nsys_version.or_else(in_path).or_else(of_simulated);
         Some(Inventory {
             name: instance::stem(file).to_owned(),
             kind: kind?,
@@ -125,7 +125,7 @@ fn read_instance(value: &Value<'_>, kind: Option<Kind>, instances: &Instances) -
         instances.names().find(is_other)
     };
     let message = match (kind, instance.is_simulated()) {
-        (Some(Kind::Pretend), false) => "a pretend inventory needs a `sim-` instance",
+        (Some(Kind::Simulated), false) => "a simulated inventory needs a `sim-` instance",
         (Some(Kind::Real), true) => "a real inventory cannot have a `sim-` instance",
         _ => return Some(instance),
     };
@@ -247,7 +247,7 @@ fn read_paths(table: &Table<'_>, kind: Option<Kind>) -> Option<Paths> {
         Some(path)
     };
     let shared = match kind {
-        Some(Kind::Pretend) => table.get("shared").map_or(Some("/fsx/harness".to_owned()), path),
+        Some(Kind::Simulated) => table.get("shared").map_or(Some("/fsx/harness".to_owned()), path),
         _ => table.need("shared").and_then(path),
     };
     let nccl_tests = table.get("nccl_tests").and_then(path);

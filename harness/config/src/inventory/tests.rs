@@ -162,12 +162,12 @@ Y = 3
 }
 
 #[test]
-fn pretend_and_real_are_never_mixed() {
-    let mixed = "kind = \"pretend\"\ninstance = \"p5\"\nnodes = \"a\"";
+fn simulated_and_real_are_never_mixed() {
+    let mixed = "kind = \"simulated\"\ninstance = \"p5\"\nnodes = \"a\"";
     let told = read(mixed).expect_err("mixed");
     assert_eq!(
         told,
-        "inventory/x.toml:2:12: a pretend inventory needs a `sim-` instance: `p5`; did you mean `sim-p5`?"
+        "inventory/x.toml:2:12: a simulated inventory needs a `sim-` instance: `p5`; did you mean `sim-p5`?"
     );
     let told = read("kind = \"real\"\ninstance = \"sim-p5\"\nnodes = \"a\"").expect_err("mixed");
     assert!(told.contains("a real inventory cannot have a `sim-` instance: `sim-p5`"), "{told}");

@@ -1,6 +1,7 @@
 //! A value being read: says what it should have been where it is something else.
 
 use super::{Raw, Source, Table, inner};
+use crate::renamed;
 use base::suggest::nearest;
 use std::ops::{Range, RangeInclusive};
 use toml::de::DeValue;
@@ -170,7 +171,8 @@ impl<'a> Value<'a> {
     /// The thing of that name, or an error with the nearest name there is.
     pub fn one_of<T: Clone>(&self, choices: &[(&str, T)]) -> Option<T> {
         let text = self.text()?;
-        let found = choices.iter().find(|(name, _)| *name == text).map(|(_, thing)| thing.clone());
+        let meant = renamed::value(&self.key, &text);
+        let found = choices.iter().find(|(name, _)| *name == meant).map(|(_, thing)| thing.clone());
         if found.is_none() {
             self.unknown(&text, choices.iter().map(|(name, _)| *name));
         }

@@ -1,4 +1,4 @@
-//! The shell text of a script. The grammar is strict and small: `read.rs` reads it back, so that what the pretend
+//! The shell text of a script. The grammar is strict and small: `read.rs` reads it back, so that what the simulated
 //! cluster obeys is what real shells are sent. What is said otherwise where ssh starts the text stands in `over_ssh.rs`.
 
 use super::{

@@ -1,4 +1,4 @@
-//! A capture as text, in the form that the sampler writes: what a pretend node leaves behind is read like the rest.
+//! A capture as text, in the form that the sampler writes: what a simulated node leaves behind is read like the rest.
 
 use super::word::{escape, with_places};
 use super::{Capture, Clock};

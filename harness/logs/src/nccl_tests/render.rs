@@ -1,4 +1,4 @@
-//! Prints a run as nccl-tests 2.17.3 and later do, for pretend clusters and for tests of the reader.
+//! Prints a run as nccl-tests 2.17.3 and later do, for simulated clusters and for tests of the reader.
 //! Where the numbers come from is the caller's business; what does not fit the columns is rounded as there.
 
 use super::cell::{error, fit, general};

@@ -25,7 +25,7 @@ pub struct Acceptance {
     /// Nodes that were taken for good, folded; empty where new nodes were held against each other alone.
     pub partners: String,
     pub vouched: String,
-    /// When the first run began and the last one ended; pretend time where it is simulated.
+    /// When the first run began and the last one ended; simulated time where it is simulated.
     pub began: String,
     pub ended: String,
     pub budget_node_hours: Option<f64>,

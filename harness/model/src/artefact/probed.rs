@@ -13,7 +13,7 @@ pub struct Probe {
     pub simulated: bool,
     pub inventory: String,
     pub instance: String,
-    /// When it was made; pretend time where the cluster is pretend.
+    /// When it was made; simulated time where the cluster is simulated.
     pub at: String,
     /// In the inventory's order.
     pub nodes: Vec<ProbedNode>,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     pub format: u32,
-    /// Pretend time where the run is simulated.
+    /// Simulated time where the run is simulated.
     pub started: String,
     /// Nothing while it goes on, and where its process was ended.
     pub ended: Option<String>,
@@ -39,7 +39,7 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
     pub seed: u64,
-    /// When the run began and ended; pretend time where it is simulated.
+    /// When the run began and ended; simulated time where it is simulated.
     pub started: String,
     pub ended: String,
     pub seconds: f64,

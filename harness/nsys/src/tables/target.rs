@@ -11,7 +11,7 @@ pub const THREAD_NAMES: TableSpec =
 /// The session's time zero: what several reports are aligned with.
 pub const SESSION_START: TableSpec = table("TARGET_INFO_SESSION_START_TIME", &[int_opt("utcEpochNs")]);
 
-/// The name under which `SYSTEM_ENV` of a pretend report says that it is one.
+/// The name under which `SYSTEM_ENV` of a simulated report says that it is one.
 pub const SIMULATED: &str = "SIMULATED";
 
 pub const SYSTEM_ENV: TableSpec = table("TARGET_INFO_SYSTEM_ENV", &[text_opt("name"), text_opt("value")]);

@@ -1,4 +1,4 @@
-//! Writes tables as an export into a Parquet folder has them. A pretend profiler writes through the same declarations
+//! Writes tables as an export into a Parquet folder has them. A simulated profiler writes through the same declarations
 //! that the recipes read.
 
 mod columns;

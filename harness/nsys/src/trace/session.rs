@@ -26,7 +26,7 @@ impl Trace {
         Ok(hosts.find_map(|(_, value)| value.map(str::to_owned)))
     }
 
-    /// Reports of pretend clusters say so wherever they are taken.
+    /// Reports of simulated clusters say so wherever they are taken.
     pub fn is_simulated(&self) -> Result<bool, ExportError> {
         if self.export().capture().is_some() {
             return Ok(false);

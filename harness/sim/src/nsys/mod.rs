@@ -168,7 +168,7 @@ impl<'a> Rank<'a> {
         if !self.ended_itself() || matches!(self.opening(), Opening::Never) {
             return None;
         }
-        let whole = format!("a pretend report of rank {} on {}\n", self.rank, self.host());
+        let whole = format!("a simulated report of rank {} on {}\n", self.rank, self.host());
         match self.ailing() {
             Some(Report::NsysMissing | Report::NsysOld | Report::Missing) => None,
             Some(Report::Empty) => Some(Vec::new()),

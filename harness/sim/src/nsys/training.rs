@@ -1,4 +1,4 @@
-//! What one process of the pretend training program does, seen by a profiler: a range for each step, computation on one
+//! What one process of the simulated training program does, seen by a profiler: a range for each step, computation on one
 //! stream, collectives of three communicators beside it, copies in and out. When is decided in `training`.
 
 use super::events::{Copied, Events, Node, Thread};

@@ -1,4 +1,4 @@
-//! When the collection of a pretend session begins and ends: by the clock, or with steps of the training in it. What the hook
+//! When the collection of a simulated session begins and ends: by the clock, or with steps of the training in it. What the hook
 //! or the watcher tells of it stands in its mark.
 
 use super::{FIRST_KERNEL_S, Rank, Report, ns};

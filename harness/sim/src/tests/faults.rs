@@ -235,7 +235,7 @@ fn a_fault_of_a_case_holds_in_that_case_alone() {
     on_paused_clock(async {
         let mut bench = Bench::new("p5", PAIR, 2, &[]);
         let of_case = BTreeMap::from([("bad".to_owned(), faults(&["p5-002:preempted"]))]);
-        bench.reach = PretendReach::new(&inventory("p5", PAIR), 2, Vec::new(), of_case).expect("a cluster");
+        bench.reach = SimulatedReach::new(&inventory("p5", PAIR), 2, Vec::new(), of_case).expect("a cluster");
         assert_eq!(bench.run("bad", "j", PAIR, command("true")).await, "PREEMPTED");
         assert_eq!(bench.run("bad", "k", "p5-001", command("true")).await, "COMPLETED");
         assert_eq!(bench.run("good", "j", PAIR, command("true")).await, "COMPLETED");

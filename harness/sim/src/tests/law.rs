@@ -1,4 +1,4 @@
-//! The law of the pretend cluster: a collective runs at the pace of its slowest NIC or GPU, on all nodes; and no byte
+//! The law of the simulated cluster: a collective runs at the pace of its slowest NIC or GPU, on all nodes; and no byte
 //! is lost on the way.
 
 use super::*;

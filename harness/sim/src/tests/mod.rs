@@ -1,4 +1,4 @@
-//! A bench for tests of the pretend cluster: it submits jobs as a launcher does, and reads what they leave.
+//! A bench for tests of the simulated cluster: it submits jobs as a launcher does, and reads what they leave.
 //! What must hold is said in the files beside this one.
 
 mod evidence;
@@ -13,7 +13,7 @@ mod slurm;
 mod ssh;
 mod training;
 
-use super::PretendReach;
+use super::SimulatedReach;
 use base::nodeset;
 use cluster::reach::{Answer, Command, Host, Reach, ReachError};
 use config::inventory::{
@@ -53,7 +53,7 @@ pub(crate) fn inventory(instance: &str, nodes: &str) -> Inventory {
     };
     Inventory {
         name: "test".to_owned(),
-        kind: Kind::Pretend,
+        kind: Kind::Simulated,
         instance: profile,
         nodes: nodeset::expand(nodes).expect("nodes"),
         groups: BTreeMap::new(),
@@ -79,7 +79,7 @@ pub(crate) fn inventory(instance: &str, nodes: &str) -> Inventory {
 }
 
 pub(crate) struct Bench {
-    pub reach: PretendReach,
+    pub reach: SimulatedReach,
     /// The shared folder of the run.
     pub run: String,
     pub minutes: u64,
@@ -100,7 +100,7 @@ impl Bench {
     pub(crate) fn new(instance: &str, nodes: &str, seed: u64, texts: &[&str]) -> Bench {
         let inventory = inventory(instance, nodes);
         let nics = inventory.instance.nics.clone();
-        let reach = PretendReach::new(&inventory, seed, faults(texts), BTreeMap::new()).expect("a cluster");
+        let reach = SimulatedReach::new(&inventory, seed, faults(texts), BTreeMap::new()).expect("a cluster");
         Bench { reach, run: "/fsx/harness/run-1".to_owned(), minutes: 60, nics }
     }
 
@@ -182,7 +182,7 @@ impl Bench {
         (fields.next().unwrap_or_else(|| answer.complaint()), fields.next().unwrap_or_default())
     }
 
-    /// Polls until the job is over, or until a pretend hour has passed.
+    /// Polls until the job is over, or until a simulated hour has passed.
     pub(crate) async fn wait(&self, id: &str) -> String {
         for _ in 0..1440 {
             let (state, _) = self.state(id).await;

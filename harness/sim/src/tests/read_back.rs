@@ -1,4 +1,4 @@
-//! What the pretend profiler writes of NCCL is what the reader of such reports makes of it.
+//! What the simulated profiler writes of NCCL is what the reader of such reports makes of it.
 
 use super::seen::{PAIR, Report, profiled};
 use super::*;

@@ -50,11 +50,11 @@ fn other_jobs_before_it_change_no_measurement_of_a_job() {
 }
 
 #[test]
-fn pretend_time_is_the_seeds_date_and_the_clock_of_the_run() {
+fn simulated_time_is_the_seeds_date_and_the_clock_of_the_run() {
     on_paused_clock(async {
         let bench = Bench::new("p5", "p5-001", 9, &[]);
         tokio::time::sleep(Duration::from_secs(7200)).await;
-        let elapsed = bench.reach.unix_now() - PretendReach::epoch_unix_s(9) as f64;
+        let elapsed = bench.reach.unix_now() - SimulatedReach::epoch_unix_s(9) as f64;
         assert!((elapsed - 7200.0).abs() < 0.01, "{elapsed}");
     });
 }

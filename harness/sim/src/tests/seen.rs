@@ -1,4 +1,4 @@
-//! Programs under a profiler for tests of the pretend cluster, and what their reports hold, read as recipes read it.
+//! Programs under a profiler for tests of the simulated cluster, and what their reports hold, read as recipes read it.
 
 use super::*;
 use job::profile::nsys::Words;

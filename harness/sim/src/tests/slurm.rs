@@ -123,7 +123,7 @@ fn what_this_world_does_not_have_is_a_loud_error() {
         let bench = Bench::new("p5", "p5-[001-002]", 1, &[]);
         let answer = bench.exec("sacct -j 7").await;
         assert_eq!(answer.status, cluster::reach::Status::Code(127));
-        assert_eq!(answer.complaint(), "pretend cluster: no such program: `sacct -j 7`");
+        assert_eq!(answer.complaint(), "simulated cluster: no such program: `sacct -j 7`");
         assert_eq!(bench.run("c", "j", "p5-001", command("nvidia-smi -L")).await, "FAILED");
         let broken = bench.reach.violations();
         assert_eq!(
@@ -167,7 +167,7 @@ fn a_fault_of_what_is_not_there_names_the_nearest() {
         ("p5-001:nic-dead@rdmap79", "did you mean `rdmap79s0`: `rdmap79`"),
         ("p5-001:corrupt@8", "the last is `7`: `8`"),
     ] {
-        let made = PretendReach::new(&inventory("p5", "p5-[001-002]"), 1, faults(&[text]), BTreeMap::new());
+        let made = SimulatedReach::new(&inventory("p5", "p5-[001-002]"), 1, faults(&[text]), BTreeMap::new());
         let message = made.err().expect(text);
         assert!(message.contains(told), "{text}: {message}");
     }

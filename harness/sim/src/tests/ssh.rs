@@ -6,14 +6,14 @@ const PAIR: &str = "p5-[001-002]";
 const FOLDER: &str = "/fsx/harness/run-1/c/j";
 
 struct Nodes {
-    reach: PretendReach,
+    reach: SimulatedReach,
 }
 
 impl Nodes {
     fn new(texts: &[&str]) -> Nodes {
         let ssh = SshReach { user: None, port: None, config: None, start: SshStart::Mpirun, lease_s: 300 };
         let inventory = Inventory { reach: ReachBy::Ssh(ssh), ..inventory("p5", PAIR) };
-        let reach = PretendReach::new(&inventory, 1, faults(texts), BTreeMap::new()).expect("a cluster");
+        let reach = SimulatedReach::new(&inventory, 1, faults(texts), BTreeMap::new()).expect("a cluster");
         Nodes { reach }
     }
 
@@ -352,7 +352,7 @@ fn a_fault_that_needs_slurm_or_ssh_is_refused_on_the_other() {
             inventory.reach =
                 ReachBy::Ssh(SshReach { user: None, port: None, config: None, start, lease_s: 300 });
         }
-        let made = PretendReach::new(&inventory, 1, faults(&[text]), BTreeMap::new());
+        let made = SimulatedReach::new(&inventory, 1, faults(&[text]), BTreeMap::new());
         let message = made.err().expect(text);
         let via = if by_ssh { "ssh" } else { "slurm" };
         assert!(message.contains(&format!("does not exist on nodes reached by {via}")), "{message}");

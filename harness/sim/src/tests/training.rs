@@ -1,4 +1,4 @@
-//! The pretend training program: what it prints and what its reports show, healthy and with the faults that concern it.
+//! The simulated training program: what it prints and what its reports show, healthy and with the faults that concern it.
 
 use super::seen::{Kernel, PAIR, Seen, profiled};
 use super::*;

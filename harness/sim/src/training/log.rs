@@ -83,7 +83,7 @@ fn write(training: &Training, model: &Model, line: &Line, printed: &mut Printed)
     let tflops = samples * f64::from(model.sequence) * model.flops_per_token / (seconds * ranks * 1e12);
     let out = &mut printed.stdout;
     let consumed = u64::from(done) * model.samples;
-    // Two minutes an hour is more than any pretended run takes.
+    // Two minutes an hour is more than any simulated run takes.
     let clock = |at: u32| format!("{:02}:{:02}", at / 60 % 60, at % 60);
     let _ = match training.program {
         Program::Plain => Ok(()),

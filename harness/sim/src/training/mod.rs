@@ -1,4 +1,4 @@
-//! A pretend training program: `torchrun ... train.py`, `python train.py`, and its likes by other names. Every rank holds a
+//! A simulated training program: `torchrun ... train.py`, `python train.py`, and its likes by other names. Every rank holds a
 //! shard of each layer: shards are gathered before a layer runs, gradients reduced behind it, within nodes and then between
 //! them; `run_clm.py` holds the whole model on each rank, and reduces alone. What a command line asks for is told in
 //! `program`, what is printed in `log`, which rank does what when in `schedule`.

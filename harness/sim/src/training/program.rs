@@ -1,5 +1,5 @@
 //! Which training program a command line calls, and what it is asked for: a plain `train.py`, that of the FSDP samples, NeMo
-//! and Megatron, `run_clm.py` of Hugging Face. An option that is not pretended changes nothing.
+//! and Megatron, `run_clm.py` of Hugging Face. An option that is not simulated changes nothing.
 
 use job::script::Run;
 use job::window::{self, Steps};
@@ -69,7 +69,7 @@ pub(super) fn read(gpus: u32, nodes: u32, run: &Run) -> Option<Result<Asked, Str
     Some(asked(gpus, nodes, run.tasks_per_node, program, processes, (launcher, own)))
 }
 
-/// Whether a word of a command line is the path of a training program that is pretended.
+/// Whether a word of a command line is the path of a training program that is simulated.
 pub fn is_script(word: &str) -> bool {
     named(word).is_some()
 }

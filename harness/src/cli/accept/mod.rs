@@ -72,10 +72,10 @@ pub(super) struct AcceptArgs {
     /// Go on with a delivery that was ended: its folder
     #[arg(long, value_name = "DIR", conflicts_with_all = ["nodes", "suite", "partners", "out", "dry_run", "allow_busy"])]
     resume: Option<PathBuf>,
-    /// Seed of the pretend cluster
+    /// Seed of the simulated cluster
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// A fault of the pretend cluster, such as `p5-040:nic-slow=0.4@rdmap113s0`; may be repeated
+    /// A fault of the simulated cluster, such as `p5-040:nic-slow=0.4@rdmap113s0`; may be repeated
     #[arg(long = "sim-fault", value_name = "NODE:FAULT")]
     sim_faults: Vec<String>,
     /// Connect to at most so many hosts by ssh at the same time
@@ -183,7 +183,7 @@ fn anew(home: &Home, args: &AcceptArgs) -> Result<Accepting, Vec<String>> {
         faults.collect::<Result<Vec<()>, String>>().map_err(one)?;
         if !inventory.is_simulated() && !args.sim_faults.is_empty() {
             return Err(one(format!(
-                "--sim-fault: faults exist on a pretend cluster only, and this is a real one: {}",
+                "--sim-fault: faults exist on a simulated cluster only, and this is a real one: {}",
                 inventory.name
             )));
         }

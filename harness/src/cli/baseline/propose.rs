@@ -121,7 +121,7 @@ fn proposal(runs: &[Stored]) -> Result<Made, String> {
     let simulated = first.plan.simulated;
     let origin = Origin {
         source: match simulated {
-            true => "runs of the pretend cluster".to_owned(),
+            true => "runs of the simulated cluster".to_owned(),
             false => format!("runs of this fleet, inventory {}", first.plan.inventory),
         },
         date: newest.map(|started| started.chars().take(10).collect()),

@@ -1,6 +1,6 @@
 //! `harness inventory probe` and `diff`: what the nodes of an inventory are, asked of the nodes themselves.
 
-use crate::cli::reached::{Reached, redactor, simulated};
+use crate::cli::reached::{Reached, redactor, through_slurm};
 use crate::cli::{load, run_suites, usage};
 use clap::Args;
 use cluster::interrupt;
@@ -12,7 +12,7 @@ use config::inventory::{Inventory, Kind};
 use model::artefact::{Probe, ProbedNode};
 use model::exit_code;
 use model::fault::NodeFault;
-use sim::PretendReach;
+use sim::SimulatedReach;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -36,10 +36,10 @@ struct Asked {
     /// Nodes whose GPUs are in use count as fit
     #[arg(long)]
     allow_busy: bool,
-    /// Seed of the pretend cluster
+    /// Seed of the simulated cluster
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// A fault of the pretend cluster, such as `p5-002:gpu-missing@3`; may be repeated
+    /// A fault of the simulated cluster, such as `p5-002:gpu-missing@3`; may be repeated
     #[arg(long = "sim-fault", value_name = "NODE:FAULT")]
     sim_faults: Vec<String>,
     /// JSON instead of a table
@@ -133,25 +133,25 @@ fn probed(home: &Home, args: &Asked) -> Result<Probe, i32> {
     let nodes = inventory.select(args.nodes.as_deref(), args.exclude_nodes.as_deref());
     let nodes = nodes.map_err(|why| usage(&why))?;
     if inventory.kind == Kind::Real && !args.sim_faults.is_empty() {
-        return Err(usage("--sim-fault: faults exist on a pretend cluster only, and this is a real one"));
+        return Err(usage("--sim-fault: faults exist on a simulated cluster only, and this is a real one"));
     }
     let faults: Result<Vec<NodeFault>, String> =
         args.sim_faults.iter().map(|text| NodeFault::parse(text)).collect();
     let faults = faults.map_err(|why| usage(&format!("--sim-fault: {why}")))?;
     interrupt::watch();
-    let pretend = inventory.kind == Kind::Pretend;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(pretend).build();
+    let simulated = inventory.kind == Kind::Simulated;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(simulated).build();
     let runtime = runtime.map_err(|error| run_suites::machinery(&error.to_string()))?;
     let made = runtime.block_on(async {
-        if pretend {
-            let reach = PretendReach::new(&inventory, args.seed, faults, BTreeMap::new())
+        if simulated {
+            let reach = SimulatedReach::new(&inventory, args.seed, faults, BTreeMap::new())
                 .map_err(|why| usage(&format!("--sim-fault: {why}")))?;
-            let clock = Clock::starting_at(PretendReach::epoch_unix_s(args.seed) as f64);
-            let made = make(&inventory, &nodes, &simulated(&inventory, &reach), clock, args).await;
+            let clock = Clock::starting_at(SimulatedReach::epoch_unix_s(args.seed) as f64);
+            let made = make(&inventory, &nodes, &through_slurm(&inventory, &reach), clock, args).await;
             match reach.violations().as_slice() {
                 [] => Ok(made),
                 broken => Err(run_suites::machinery(&format!(
-                    "the pretend cluster saw what must not be: {}",
+                    "the simulated cluster saw what must not be: {}",
                     broken.join("; ")
                 ))),
             }

@@ -293,8 +293,9 @@ fn hangs_of(seen: &Seen, node: &String) -> usize {
 fn refused_on_real(inventory: &Inventory) -> Result<(), String> {
     match inventory.is_simulated() {
         true => Ok(()),
-        false => {
-            Err(format!("faults exist on a pretend cluster only, and this is a real one: {}", inventory.name))
-        }
+        false => Err(format!(
+            "faults exist on a simulated cluster only, and this is a real one: {}",
+            inventory.name
+        )),
     }
 }

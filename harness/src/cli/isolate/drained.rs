@@ -1,7 +1,7 @@
 //! `--drain` and `--resume-drained`: culprits out of Slurm's queue, and back into it once they have passed. What is told of
 //! each node stands here; how Slurm is asked, in `cluster::drain`.
 
-use super::super::reached::{Reached, simulated};
+use super::super::reached::{Reached, through_slurm};
 use super::super::{RunArgs, run_suites};
 use super::{IsolateArgs, consent};
 use clap::Parser;
@@ -11,7 +11,7 @@ use cluster::interrupt;
 use cluster::reach::Reach;
 use config::inventory::{Inventory, Kind, ReachBy};
 use model::exit_code;
-use sim::PretendReach;
+use sim::SimulatedReach;
 use std::collections::BTreeMap;
 use verdict::isolate::evidence::Line;
 
@@ -197,18 +197,18 @@ fn one(inventory: &Inventory, node: &str, all: &BTreeMap<String, Shown>, args: &
     }
 }
 
-/// Does something with the inventory's Slurm. A pretend one is rehearsed on, and remembers nothing of it.
+/// Does something with the inventory's Slurm. A simulated one is rehearsed on, and remembers nothing of it.
 fn with<T>(
     inventory: &Inventory,
     ssh_fanout: u32,
     act: impl AsyncFnOnce(&dyn Reach) -> T,
 ) -> Result<T, String> {
-    let pretend = inventory.kind == Kind::Pretend;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(pretend).build();
+    let simulated = inventory.kind == Kind::Simulated;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(simulated).build();
     runtime.map_err(|error| error.to_string())?.block_on(async {
-        if pretend {
-            let reach = PretendReach::new(inventory, 0, Vec::new(), BTreeMap::new())?;
-            return Ok(act(&simulated(inventory, &reach)).await);
+        if simulated {
+            let reach = SimulatedReach::new(inventory, 0, Vec::new(), BTreeMap::new())?;
+            return Ok(act(&through_slurm(inventory, &reach)).await);
         }
         let reached = Reached::of(inventory, 0, ssh_fanout as usize)?;
         reached.begin().await;

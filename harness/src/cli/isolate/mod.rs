@@ -88,10 +88,10 @@ pub(super) struct IsolateArgs {
     /// Go on with an isolation that was ended: any run of it, or `latest`
     #[arg(long, value_name = "ID|PATH", conflicts_with_all = ["suite", "nodes", "exclude_nodes", "case", "run", "no_evidence", "dry_run", "budget", "reservation"])]
     resume: Option<String>,
-    /// Seed of the pretend cluster
+    /// Seed of the simulated cluster
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// A fault of the pretend cluster, such as `p5-002:nic-slow=0.4@rdmap113s0`; may be repeated
+    /// A fault of the simulated cluster, such as `p5-002:nic-slow=0.4@rdmap113s0`; may be repeated
     #[arg(long = "sim-fault", value_name = "NODE:FAULT")]
     sim_faults: Vec<String>,
     /// Connect to at most so many hosts by ssh at the same time
@@ -130,7 +130,7 @@ fn drained_nodes(home: &Home, args: &IsolateArgs) -> Result<(Inventory, Vec<Stri
     let flag = "--resume-drained";
     drained::refused(&inventory, flag).map_err(|why| vec![why])?;
     if inventory.is_simulated() {
-        let why = format!("{flag}: a pretend cluster forgets who was drained: `{}`", inventory.name);
+        let why = format!("{flag}: a simulated cluster forgets who was drained: `{}`", inventory.name);
         return Err(vec![why]);
     }
     let nodes = inventory.select(args.nodes.as_deref(), args.exclude_nodes.as_deref());

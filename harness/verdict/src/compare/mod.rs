@@ -110,8 +110,8 @@ fn apart(a: &Run, b: &Run) -> Vec<String> {
         why.push(format!("they are of two instances: `{of_a}` and `{of_b}`"));
     }
     if a.is_simulated() != b.is_simulated() {
-        let pretend = if a.is_simulated() { a } else { b };
-        why.push(format!("one of them is simulated, and the other is not: {}", pretend.id()));
+        let simulated = if a.is_simulated() { a } else { b };
+        why.push(format!("one of them is simulated, and the other is not: {}", simulated.id()));
     }
     if a.id() == b.id() {
         why.push(format!("they are one run: {}", a.id()));

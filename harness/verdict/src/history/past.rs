@@ -14,7 +14,7 @@ use store::{Stored, is_foreign};
 #[derive(Debug)]
 pub struct Run {
     pub stored: Stored,
-    /// When it was made, `2026-11-21 03:10:00`: what orders the runs. Of a pretend one too, whose own time is made up.
+    /// When it was made, `2026-11-21 03:10:00`: what orders the runs. Of a simulated one too, whose own time is made up.
     pub made: String,
     pub cases: Vec<CaseVerdict>,
     /// Why it is not whole: it was ended, or some of it cannot be read. Empty where it is.
@@ -230,7 +230,7 @@ impl Run {
         let faults = self.plan().sim_faults.iter();
         let faults = faults.chain(self.plan().cases.iter().flat_map(|case| &case.sim_faults)).count();
         if faults > 0 {
-            words.push(format!("{faults} pretend faults"));
+            words.push(format!("{faults} simulated faults"));
         }
         words.join(", ")
     }

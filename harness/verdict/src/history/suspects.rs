@@ -25,7 +25,7 @@ pub struct Suspect {
     pub evidence: String,
 }
 
-/// Nodes of a pretend cluster have no namesakes among real ones, nor do those of another inventory.
+/// Nodes of a simulated cluster have no namesakes among real ones, nor do those of another inventory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Whose {
     pub simulated: bool,

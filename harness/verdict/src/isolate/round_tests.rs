@@ -122,8 +122,7 @@ fn cases(text: &str) -> (String, Vec<Case>) {
     let suite = Suite::read(text, "suites/x.toml").expect("a suite");
     let home = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a root");
     let instances = Instances::load(home).expect("sound instances");
-    let text =
-        "kind = \"pretend\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\nreach = { via = \"slurm\" }\n";
+    let text = "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\nreach = { via = \"slurm\" }\n";
     let inventory = Inventory::read(text, "inventory/x.toml", &instances).expect("good");
     let probes = Probes::of(&suite, &inventory, None).expect("a case over several nodes");
     let nodes = ["p5-001", "p5-002"].map(str::to_owned);

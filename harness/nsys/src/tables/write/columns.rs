@@ -1,5 +1,5 @@
 //! Writes any declared table column by column, as an export into a Parquet folder has it. What is not declared cannot
-//! be written, and what every row must have cannot be left out: a pretend profiler and the recipes cannot drift apart.
+//! be written, and what every row must have cannot be left out: a simulated profiler and the recipes cannot drift apart.
 
 use super::table;
 use crate::tables::{Kind, TableSpec};

@@ -65,7 +65,7 @@ pub struct Outcome {
     /// Reports that could not be read, and why, or the recipe itself where it failed over all of them. Nothing of them is in
     /// the tables.
     pub unreadable: Vec<(String, String)>,
-    /// Whether any report is of a pretend cluster.
+    /// Whether any report is of a simulated cluster.
     pub simulated: bool,
     /// What the reports had for it.
     pub seen: Seen,

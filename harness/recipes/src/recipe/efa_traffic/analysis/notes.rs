@@ -10,7 +10,7 @@ pub(super) struct Notes<'a> {
     devices: BTreeMap<(&'static str, &'static str), Vec<(String, String)>>,
 }
 
-/// More devices than any instance has; a longer list is a pretend folder's.
+/// More devices than any instance has; a longer list is a simulated folder's.
 const MOST: usize = 64;
 
 impl<'a> Notes<'a> {

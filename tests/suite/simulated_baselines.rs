@@ -1,5 +1,5 @@
-//! The baselines of the pretend instances are what the pretend cluster measures when it is healthy: made by running
-//! it, and kept fresh by this test. `UPDATE_BASELINES=1 cargo test -p harness pretend_baselines` writes them anew.
+//! The baselines of the simulated instances are what the simulated cluster measures when it is healthy: made by running
+//! it, and kept fresh by this test. `UPDATE_BASELINES=1 cargo test -p harness simulated_baselines` writes them anew.
 
 use crate::project::{Project, root};
 use config::baseline::{Baseline, BaselineKey, Baselines, State};
@@ -14,7 +14,7 @@ const SEEDS: [u64; 5] = [1001, 1002, 1003, 1004, 1005];
 const BAND: f64 = 0.06;
 
 #[test]
-fn the_baselines_of_the_pretend_p5_are_fresh() {
+fn the_baselines_of_the_simulated_p5_are_fresh() {
     let on_four =
         ["nccl-p5", "scale", "canary", "fsdp-p5", "nemo-p5"].map(|suite| Made::on("default", suite));
     // Deliveries are of many nodes, and no number is taken over from fewer.
@@ -27,7 +27,7 @@ fn the_baselines_of_the_pretend_p5_are_fresh() {
 }
 
 #[test]
-fn the_baselines_of_the_pretend_p4de_are_fresh() {
+fn the_baselines_of_the_simulated_p4de_are_fresh() {
     check("sim-p4de", &["nccl-p4de", "ddp-p4de"].map(|suite| Made::on("sim-p4de", suite)));
 }
 
@@ -54,7 +54,7 @@ fn check(instance: &str, runs: &[Made]) {
     let kept = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         kept == made,
-        "baselines/{instance}.toml is not what the pretend cluster measures; UPDATE_BASELINES=1"
+        "baselines/{instance}.toml is not what the simulated cluster measures; UPDATE_BASELINES=1"
     );
 }
 
@@ -125,7 +125,7 @@ fn made(instance: &str, runs: &[Made]) -> Baselines {
             quantiles: None,
             fingerprint: BTreeMap::new(),
             runs: Vec::new(),
-            source: "the pretend cluster, healthy".to_owned(),
+            source: "the simulated cluster, healthy".to_owned(),
             accepted_by: None,
             rejected_by: None,
             reason: None,
