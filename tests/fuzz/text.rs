@@ -21,6 +21,7 @@ pub(crate) fn readers() -> Vec<Reader> {
         reader("training-log", 3_000, || folder("tests/fuzz/seeds/training-log"), training_log),
         reader("mpi-log", 6_000, || folder("tests/fuzz/seeds/mpi-log"), mpi_log),
         reader("efa-capture", 6_000, || folder("tests/fuzz/seeds/efa-capture"), efa_capture),
+        reader("efa-totals", 6_000, || folder("tests/fuzz/seeds/efa-totals"), efa_totals),
         reader("nic-flow", 6_000, || folder("tests/fuzz/seeds/nic-flow"), nic_flow),
         reader("probe-answer", 6_000, || folder("tests/fuzz/seeds/probe-answer"), probe_answer),
         reader("slurm-node", 6_000, || folder("tests/fuzz/seeds/slurm-node"), slurm_node),
@@ -127,6 +128,10 @@ fn efa_capture(bytes: &[u8]) -> Read {
         }
         Ok(capture) => clean(&capture),
     }
+}
+
+fn efa_totals(bytes: &[u8]) -> Read {
+    or_refused(efa_counters::read_totals(bytes, "x"))
 }
 
 fn nic_flow(bytes: &[u8]) -> Read {

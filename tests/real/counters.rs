@@ -2,7 +2,7 @@
 
 use crate::corpus;
 use crate::fact::Fact;
-use logs::efa_counters::{read_exporter, read_listing};
+use logs::efa_counters::read_totals;
 use recipes::recipe::efa_traffic::analysis::{Residual, residual};
 use std::fs;
 
@@ -23,7 +23,7 @@ fn read(name: &str) -> Vec<u8> {
 
 fn a_published_sample_obeys_the_law_without_a_remainder() {
     let text = read("p4d-efa-node-exporter-4nic.prom");
-    let devices = read_exporter(&text, "f").expect("it is the exporter's form");
+    let devices = read_totals(&text, "f").expect("it is the exporter's form");
     assert_eq!(devices.len(), 4);
     for device in &devices {
         let residual = residual(|name| device.counters.get(name).copied());
@@ -33,7 +33,7 @@ fn a_published_sample_obeys_the_law_without_a_remainder() {
 
 fn a_published_listing_without_write_counters_cannot_be_tried() {
     let text = read("excerpt-efa-hw_counters-client.txt");
-    let device = read_listing(&text, "f").expect("it is a listing");
+    let device = &read_totals(&text, "f").expect("it is a listing")[0];
     assert_eq!(device.counters["tx_bytes"], 2);
     assert_eq!(residual(|name| device.counters.get(name).copied()), None);
 }

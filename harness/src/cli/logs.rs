@@ -17,6 +17,8 @@ pub(super) struct LogsArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum LogKind {
+    /// Counters of EFA devices, as `rdma statistic`, `hw_counters` or a node exporter show them
+    Efa(logs::efa::EfaArgs),
     /// Logs of MPI messages, as a preloaded logger writes them: calls with their bytes, ranks, and what is odd
     Mpi(logs::mpi::Asked),
     /// Logs of NCCL (NCCL_DEBUG=INFO): calls with their bytes, communicators, networks, and what is odd
@@ -39,6 +41,7 @@ enum LogKind {
 pub(super) fn run(LogsArgs { kind }: LogsArgs) -> i32 {
     let (out, err) = (&mut io::stdout(), &mut io::stderr());
     match kind {
+        LogKind::Efa(args) => logs::efa::run(&args, out, err),
         LogKind::Mpi(args) => logs::mpi::run(&args, out, err),
         LogKind::Nccl(args) => nccl(args),
         LogKind::NcclTests { files, json, fail_on_findings } => {

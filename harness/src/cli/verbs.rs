@@ -27,6 +27,7 @@ Verbs (the first argument; filters of assertion names come behind the flags):
   isolate --suite S     find the part that makes a suite red, with as few runs as it takes
   clean --run ID        end what is left of a run, and show that nothing is
   lint script FILE...   errors in scripts and manifests that launch jobs; `lint function-trace`: in lists for nsys
+  logs efa FILE...      print the counters of EFA devices that `rdma statistic` or `hw_counters` show
   logs mpi FILE...      print what logs of MPI messages tell
   logs nccl FILE...     print the calls, communicators and networks that logs of NCCL tell of
   logs nccl-tests FILE  print what was read from the output of nccl-tests

@@ -1,6 +1,7 @@
 //! The verb `harness logs`: shows a person, or a program, what was read from files of measurements. How they are read is
 //! `logs`'s business; nothing is judged here.
 
+pub mod efa;
 pub mod mpi;
 pub mod nccl;
 mod nccl_shown;

@@ -13,7 +13,7 @@ mod step;
 mod tests;
 mod word;
 
-pub use public_forms::{Totals, read_exporter, read_listing};
+pub use public_forms::{MOST_BYTES, Totals, read_totals};
 pub use read::{read, read_stream};
 pub use render::render;
 pub use step::Step;

@@ -1,20 +1,112 @@
-//! Lifetime totals in the two forms in which people publish them: the node exporter's text and a `name :value` list.
-//! Nothing of the harness writes these; they are what the conservation law can be tried on.
+//! Lifetime totals in the forms in which people have them: `rdma -p statistic show`, `more` of the files in `hw_counters`, the
+//! node exporter's text, and a list of `name :value`. Nothing of the harness writes these.
 
 use super::NotUnderstood;
 use super::word::decimal;
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// All counters of one device since its driver was loaded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// Empty where the form does not name it.
     pub device: String,
     pub counters: BTreeMap<String, u64>,
 }
 
+/// Text of more bytes is none of these.
+pub const MOST_BYTES: usize = 16 << 20;
+
+/// The totals of every device of a text, in whichever of the forms it is.
+pub fn read_totals(text: &[u8], file: &str) -> Result<Vec<Totals>, NotUnderstood> {
+    let bad = |why: &str| NotUnderstood { file: file.to_owned(), line: 1, why: why.to_owned() };
+    if text.len() > MOST_BYTES {
+        return Err(bad("it is larger than 16 MiB"));
+    }
+    let decoded = String::from_utf8_lossy(text);
+    let first = decoded.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    match first {
+        "" => Err(bad("it is empty")),
+        _ if first.starts_with("::::::::::::::") => read_files(&decoded, file),
+        _ if first.starts_with("link ") => read_statistic(&decoded, file),
+        _ if decoded.lines().any(|line| line.starts_with("node_amazonefa_")) => read_exporter(text, file),
+        _ => read_listing(text, file).map(|totals| vec![totals]),
+    }
+}
+
+/// `link DEVICE/PORT`, then names and values; with `-p` each pair on a line of its own.
+fn read_statistic(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> {
+    let mut devices: Vec<Totals> = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        let bad = |why: String| NotUnderstood { file: file.to_owned(), line: number, why };
+        let mut words = line.split_whitespace();
+        while let Some(name) = words.next() {
+            let value = words.next().ok_or_else(|| bad(format!("no value: `{name}`")))?;
+            if name == "link" {
+                let (device, _) = value.split_once('/').ok_or_else(|| bad(format!("no port: `{value}`")))?;
+                devices.push(Totals { device: device.to_owned(), counters: BTreeMap::new() });
+                continue;
+            }
+            let device = devices.last_mut().ok_or_else(|| bad(format!("counter of no device: `{name}`")))?;
+            let value =
+                decimal(value.as_bytes()).ok_or_else(|| bad(format!("no whole number: `{name} {value}`")))?;
+            if device.counters.insert(name.to_owned(), value).is_some() {
+                return Err(bad(format!("counter stands twice: `{name}`")));
+            }
+        }
+    }
+    whole(devices, file)
+}
+
+/// What `more` prints of several files: a line of colons, the path, a line of colons, and the value.
+fn read_files(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> {
+    let mut devices: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+    let mut open: Option<(String, String)> = None;
+    for (line, number) in text.lines().map(str::trim).zip(1..) {
+        let bad = |why: String| NotUnderstood { file: file.to_owned(), line: number, why };
+        if line.is_empty() || line.bytes().all(|byte| byte == b':') {
+            continue;
+        }
+        if line.starts_with('/') {
+            if let Some((device, counter)) = &open {
+                return Err(bad(format!("no value: `{counter}` of {device}")));
+            }
+            let names = line.strip_prefix("/sys/class/infiniband/").and_then(|rest| {
+                let (device, rest) = rest.split_once("/ports/")?;
+                let (_, counter) = rest.split_once("/hw_counters/")?;
+                Some((device.to_owned(), counter.to_owned()))
+            });
+            open = Some(names.ok_or_else(|| bad(format!("no file of `hw_counters`: `{line}`")))?);
+            continue;
+        }
+        let (device, counter) = open.take().ok_or_else(|| bad(format!("value of no file: `{line}`")))?;
+        let value = decimal(line.as_bytes()).ok_or_else(|| bad(format!("no whole number: `{line}`")))?;
+        if devices.entry(device).or_default().insert(counter.clone(), value).is_some() {
+            return Err(bad(format!("counter stands twice: `{counter}`")));
+        }
+    }
+    if let Some((device, counter)) = open {
+        let why = format!("no value: `{counter}` of {device}");
+        return Err(NotUnderstood { file: file.to_owned(), line: text.lines().count() as u64, why });
+    }
+    whole(devices.into_iter().map(|(device, counters)| Totals { device, counters }).collect(), file)
+}
+
+/// A text that was cut off has a device with nothing.
+fn whole(devices: Vec<Totals>, file: &str) -> Result<Vec<Totals>, NotUnderstood> {
+    let empty = devices.iter().find(|device| device.counters.is_empty()).map(|device| &device.device);
+    match (devices.is_empty(), empty) {
+        (true, _) => Err(NotUnderstood { file: file.to_owned(), line: 1, why: "no device in it".to_owned() }),
+        (_, Some(device)) => {
+            let why = format!("no counter of {device}");
+            Err(NotUnderstood { file: file.to_owned(), line: 1, why })
+        }
+        (false, None) => Ok(devices),
+    }
+}
+
 /// The node exporter's text, in whatever a terminal put around it. Other collectors' lines are passed over.
-pub fn read_exporter(text: &[u8], file: &str) -> Result<Vec<Totals>, NotUnderstood> {
+fn read_exporter(text: &[u8], file: &str) -> Result<Vec<Totals>, NotUnderstood> {
     let text = String::from_utf8_lossy(text);
     let mut devices: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
     for (line, number) in text.lines().zip(1..) {
@@ -48,7 +140,7 @@ pub fn read_exporter(text: &[u8], file: &str) -> Result<Vec<Totals>, NotUndersto
 }
 
 /// One device's counters as `name :value`, a line each.
-pub fn read_listing(text: &[u8], file: &str) -> Result<Totals, NotUnderstood> {
+fn read_listing(text: &[u8], file: &str) -> Result<Totals, NotUnderstood> {
     let text = String::from_utf8_lossy(text);
     let mut counters = BTreeMap::new();
     for (line, number) in text.lines().zip(1..) {

@@ -67,7 +67,7 @@ proptest! {
 
     #[test]
     fn no_bytes_make_the_readers_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let _ = (read(&bytes, "f"), read_exporter(&bytes, "f"), read_listing(&bytes, "f"));
+        let _ = (read(&bytes, "f"), read_totals(&bytes, "f"));
     }
 
     #[test]
@@ -129,16 +129,56 @@ fn an_exporter_value_is_read_as_the_whole_number_it_is() {
     let text = "# HELP x\nnode_load1 0.5\nnode_amazonefa_info{device=\"d\"} 1\n\
                 node_amazonefa_tx_bytes{device=\"d\",port=\"1\"} 1.04739451962e+12\n\
                 node_amazonefa_rx_pkts{device=\"d\",port=\"1\"} 6.4607e+06\n";
-    let totals = read_exporter(text.as_bytes(), "f").expect("it is the exporter's form");
+    let totals = read_totals(text.as_bytes(), "f").expect("it is the exporter's form");
     assert_eq!(totals.len(), 1);
     assert_eq!(totals[0].counters["tx_bytes"], 1_047_394_519_620);
     assert_eq!(totals[0].counters["rx_pkts"], 6_460_700);
-    assert!(read_exporter(b"node_amazonefa_a{device=\"d\",port=\"1\"} 1.5\n", "f").is_err());
+    assert!(read_totals(b"node_amazonefa_a{device=\"d\",port=\"1\"} 1.5\n", "f").is_err());
 }
 
 #[test]
 fn a_listing_names_no_device() {
-    let totals = read_listing(b"send_bytes :2\nsend_wrs :1\n", "f").expect("it is a listing");
+    let totals = &read_totals(b"send_bytes :2\nsend_wrs :1\n", "f").expect("it is a listing")[0];
     assert_eq!((totals.device.as_str(), totals.counters["send_bytes"]), ("", 2));
-    assert!(read_listing(b"Warning: a host was added\n", "f").is_err());
+    assert!(read_totals(b"Warning: a host was added\n", "f").is_err());
+}
+
+#[test]
+fn what_rdma_statistic_and_more_print_is_read_by_device() {
+    let values = |text: &str| -> Vec<(String, u64)> {
+        let totals = read_totals(text.as_bytes(), "f").expect(text);
+        totals.iter().map(|device| (device.device.clone(), device.counters["tx_bytes"])).collect()
+    };
+    let wanted = [("rdmap1s0".to_owned(), 5), ("rdmap2s0".to_owned(), 6)];
+    let pretty = "link rdmap1s0/1\n    tx_bytes 5\n    rx_bytes 0\nlink rdmap2s0/1\n    tx_bytes 6\n";
+    let plain = "link rdmap1s0/1 tx_bytes 5 rx_bytes 0\nlink rdmap2s0/1 tx_bytes 6\n";
+    let file = |device: &str, value: u64| {
+        format!(
+            "::::::::::::::\n/sys/class/infiniband/{device}/ports/1/hw_counters/tx_bytes\n::::::::::::::\n{value}\n"
+        )
+    };
+    for text in [pretty, plain, &(file("rdmap1s0", 5) + &file("rdmap2s0", 6))] {
+        assert_eq!(values(text), wanted, "{text}");
+    }
+}
+
+#[test]
+fn totals_that_are_cut_or_contradict_each_other_are_refused_with_their_line() {
+    let colons = "::::::::::::::\n";
+    let path = "/sys/class/infiniband/d/ports/1/hw_counters/a\n";
+    for (text, why) in [
+        ("link d/1 a 1 b", "f:1: no value: `b`"),
+        ("link d/1 a 1\nlink e/1\n", "f:1: no counter of e"),
+        ("link d/1 a 1 a 2", "f:1: counter stands twice: `a`"),
+        ("link d a 1", "f:1: no port: `d`"),
+        ("link d/1 a -1", "f:1: no whole number: `a -1`"),
+        (&format!("{colons}{path}{colons}"), "f:3: no value: `a` of d"),
+        (&format!("{colons}{path}{colons}7\n8\n"), "f:5: value of no file: `8`"),
+        (&format!("{colons}/etc/passwd\n{colons}7\n"), "f:2: no file of `hw_counters`: `/etc/passwd`"),
+        (&format!("{colons}{path}{colons}7\n{colons}{path}{colons}7\n"), "f:8: counter stands twice: `a`"),
+        ("", "f:1: it is empty"),
+    ] {
+        let error = read_totals(text.as_bytes(), "f").expect_err(text).to_string();
+        assert_eq!(error, why, "{text}");
+    }
 }
