@@ -41,5 +41,5 @@ fn refuse() {
          where there is more memory; nothing was decided (exit 3)",
         LIMIT.get().map_or(0, |limit| limit >> 20)
     );
-    process::exit(exit_code::COULD_NOT_TELL)
+    process::exit(exit_code::INCONCLUSIVE)
 }

@@ -25,7 +25,7 @@ pub fn at_the_top(program: impl FnOnce() -> i32) -> i32 {
              the command, and the file of `harness bundle --run latest` where a run was made",
             env!("CARGO_PKG_VERSION")
         );
-        exit_code::COULD_NOT_TELL
+        exit_code::INCONCLUSIVE
     })
 }
 

@@ -41,11 +41,11 @@ pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary 
             let verdicts: Vec<_> = judged.iter().map(|judged| &judged.verdict).collect();
             let is_refused = plan.strict && counts.unjudged > 0;
             let lacks = is_refused || !unjudged::nodes_without_judged(plan, &verdicts).is_empty();
-            if lacks { exit_code::COULD_NOT_TELL } else { exit_code::PASSED }
+            if lacks { exit_code::INCONCLUSIVE } else { exit_code::PASSED }
         }
         code => code,
     };
-    let is_red = matches!(own, exit_code::FAILED | exit_code::COULD_NOT_TELL);
+    let is_red = matches!(own, exit_code::FAILED | exit_code::INCONCLUSIVE);
     let code = match record.signal_exit_code {
         Some(code) => code,
         None if !is_red && !owed.is_empty() => exit_code::OWES,

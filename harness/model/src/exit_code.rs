@@ -5,7 +5,7 @@ use crate::artefact::Counts;
 pub const PASSED: i32 = 0;
 pub const FAILED: i32 = 1;
 pub const USAGE: i32 = 2;
-pub const COULD_NOT_TELL: i32 = 3;
+pub const INCONCLUSIVE: i32 = 3;
 pub const NOTHING_SELECTED: i32 = 4;
 /// The code of a rerun: what it owes is known to its plan, and no count of its own verdicts tells it.
 pub const OWES: i32 = 5;
@@ -26,7 +26,7 @@ Exit codes:
 
 /// From the gravest on. Their numbers are no order: what was measured and is out of bounds beats what is not known.
 const GRAVITY: [i32; 8] =
-    [TERMINATED, INTERRUPTED, FAILED, USAGE, COULD_NOT_TELL, OWES, NOTHING_SELECTED, PASSED];
+    [TERMINATED, INTERRUPTED, FAILED, USAGE, INCONCLUSIVE, OWES, NOTHING_SELECTED, PASSED];
 
 /// Of two codes that a run has at the same time, the one that it ends with.
 pub fn graver(one: i32, other: i32) -> i32 {
@@ -38,11 +38,11 @@ pub fn of(counts: &Counts) -> i32 {
     if counts.fail + counts.unexpected_pass > 0 {
         FAILED
     } else if counts.inconclusive + counts.error > 0 {
-        COULD_NOT_TELL
+        INCONCLUSIVE
     } else if counts.pass + counts.expected_failure + counts.unjudged == 0 {
         NOTHING_SELECTED
     } else if counts.pass + counts.expected_failure == 0 {
-        COULD_NOT_TELL
+        INCONCLUSIVE
     } else {
         PASSED
     }
@@ -55,9 +55,9 @@ mod tests {
     #[test]
     fn of_two_codes_the_graver_one_counts_and_not_the_higher_number() {
         for (one, other, graver_one) in [
-            (FAILED, COULD_NOT_TELL, FAILED),
-            (NOTHING_SELECTED, COULD_NOT_TELL, COULD_NOT_TELL),
-            (OWES, COULD_NOT_TELL, COULD_NOT_TELL),
+            (FAILED, INCONCLUSIVE, FAILED),
+            (NOTHING_SELECTED, INCONCLUSIVE, INCONCLUSIVE),
+            (OWES, INCONCLUSIVE, INCONCLUSIVE),
             (PASSED, NOTHING_SELECTED, NOTHING_SELECTED),
             (FAILED, INTERRUPTED, INTERRUPTED),
             (PASSED, PASSED, PASSED),
@@ -75,7 +75,7 @@ mod tests {
             counts
         };
         let table: [(Edit, i32); 14] = [
-            (|c| c.unjudged = 1, COULD_NOT_TELL),
+            (|c| c.unjudged = 1, INCONCLUSIVE),
             (|c| (c.pass, c.unjudged) = (1, 9), PASSED),
             (|_| (), NOTHING_SELECTED),
             (|c| c.skipped = 3, NOTHING_SELECTED),
@@ -83,9 +83,9 @@ mod tests {
             (|c| c.expected_failure = 1, PASSED),
             (|c| (c.pass, c.skipped) = (1, 9), PASSED),
             (|c| (c.pass, c.provisional) = (1, 1), PASSED),
-            (|c| (c.pass, c.inconclusive) = (9, 1), COULD_NOT_TELL),
-            (|c| (c.pass, c.error) = (9, 1), COULD_NOT_TELL),
-            (|c| c.inconclusive = 1, COULD_NOT_TELL),
+            (|c| (c.pass, c.inconclusive) = (9, 1), INCONCLUSIVE),
+            (|c| (c.pass, c.error) = (9, 1), INCONCLUSIVE),
+            (|c| c.inconclusive = 1, INCONCLUSIVE),
             (|c| (c.pass, c.fail) = (9, 1), FAILED),
             (|c| (c.fail, c.error, c.inconclusive) = (1, 5, 5), FAILED),
             (|c| (c.pass, c.unexpected_pass) = (9, 1), FAILED),

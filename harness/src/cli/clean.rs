@@ -53,7 +53,7 @@ pub(super) fn run(args: &CleanArgs) -> i32 {
         println!("there is no run here: nothing is left");
     }
     let codes: BTreeSet<i32> = folders.iter().map(|folder| one(&home, folder, args)).collect();
-    let worst = [exit_code::FAILED, exit_code::COULD_NOT_TELL, exit_code::USAGE];
+    let worst = [exit_code::FAILED, exit_code::INCONCLUSIVE, exit_code::USAGE];
     worst.into_iter().find(|code| codes.contains(code)).unwrap_or(exit_code::PASSED)
 }
 
@@ -107,7 +107,7 @@ fn one(home: &Home, folder: &Path, args: &CleanArgs) -> i32 {
     let is_left = !cleaned.left.is_empty() || (args.dry_run && !parts.is_empty());
     match (is_left, cleaned.unknown() == 0) {
         (true, _) => exit_code::FAILED,
-        (false, false) => exit_code::COULD_NOT_TELL,
+        (false, false) => exit_code::INCONCLUSIVE,
         (false, true) => exit_code::PASSED,
     }
 }

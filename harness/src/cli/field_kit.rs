@@ -103,7 +103,7 @@ pub(super) fn run(args: &FieldKitArgs) -> i32 {
             );
             match (differs, not_seen) {
                 (0, 0) => exit_code::PASSED,
-                (0, _) => exit_code::COULD_NOT_TELL,
+                (0, _) => exit_code::INCONCLUSIVE,
                 _ => exit_code::FAILED,
             }
         }

@@ -58,10 +58,7 @@ pub(super) fn run(args: RunArgs) -> i32 {
     if !args.libtest.list && !args.dry_run {
         let unseen = rehearsal::unseen(&plan, &faults(&plan.sim_faults).unwrap_or_default(), &args);
         if !unseen.is_empty() {
-            return unseen
-                .iter()
-                .map(|why| machinery(why))
-                .fold(exit_code::COULD_NOT_TELL, exit_code::graver);
+            return unseen.iter().map(|why| machinery(why)).fold(exit_code::INCONCLUSIVE, exit_code::graver);
         }
     }
     go(&home, plan, &inventory, &args, &Again { args: &args, choose: &|plan| plan })
@@ -139,7 +136,7 @@ pub(super) fn go(
         }
         Err(Stopped::NoAnswer(text)) => {
             eprint!("{text}");
-            return exit_code::COULD_NOT_TELL;
+            return exit_code::INCONCLUSIVE;
         }
         Err(Stopped::Machinery(why)) => return machinery(&why),
     };
@@ -518,5 +515,5 @@ fn print_quietly(text: &str) {
 
 pub(super) fn machinery(why: &str) -> i32 {
     eprintln!("error: {why}");
-    exit_code::COULD_NOT_TELL
+    exit_code::INCONCLUSIVE
 }

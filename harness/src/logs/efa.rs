@@ -48,7 +48,7 @@ pub fn run(args: &EfaArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     }
     match (all_open, all_read) {
         (false, _) => exit_code::USAGE,
-        (true, false) => exit_code::COULD_NOT_TELL,
+        (true, false) => exit_code::INCONCLUSIVE,
         (true, true) => exit_code::PASSED,
     }
 }

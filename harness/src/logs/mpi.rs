@@ -57,7 +57,7 @@ pub fn run(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     match () {
         () if !all => exit_code::USAGE,
         () if asked.fail_on_findings && !log.findings.is_empty() => exit_code::FAILED,
-        () if log.of_mpi == 0 => exit_code::COULD_NOT_TELL,
+        () if log.of_mpi == 0 => exit_code::INCONCLUSIVE,
         () => exit_code::PASSED,
     }
 }

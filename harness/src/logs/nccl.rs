@@ -113,7 +113,7 @@ fn run_compat(asked: &Asked, script: Script, out: &mut dyn Write, err: &mut dyn 
         _ if !all => exit_code::USAGE,
         Ok(0) => {
             let _ = writeln!(err, "the script prints nothing: it takes none of the lines");
-            exit_code::COULD_NOT_TELL
+            exit_code::INCONCLUSIVE
         }
         _ => exit_code::PASSED,
     }
@@ -160,7 +160,7 @@ fn run_read(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     match () {
         () if !all => exit_code::USAGE,
         () if asked.fail_on_findings && !log.findings.is_empty() => exit_code::FAILED,
-        () if log.of_nccl == 0 => exit_code::COULD_NOT_TELL,
+        () if log.of_nccl == 0 => exit_code::INCONCLUSIVE,
         () => exit_code::PASSED,
     }
 }

@@ -60,7 +60,7 @@ pub fn run(
     match () {
         () if unopened => exit_code::USAGE,
         () if fail_on_findings && found => exit_code::FAILED,
-        () if not_understood => exit_code::COULD_NOT_TELL,
+        () if not_understood => exit_code::INCONCLUSIVE,
         () => exit_code::PASSED,
     }
 }

@@ -90,7 +90,7 @@ pub fn run(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     match () {
         () if unopened => exit_code::USAGE,
         () if asked.fail_on_findings && found => exit_code::FAILED,
-        () if without => exit_code::COULD_NOT_TELL,
+        () if without => exit_code::INCONCLUSIVE,
         () => exit_code::PASSED,
     }
 }

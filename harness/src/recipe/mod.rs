@@ -104,7 +104,7 @@ pub fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
         Err(Failed::Interrupted(code)) => return code,
         Err(Failed::Machinery(why)) => {
             told.error(&why);
-            return if order.on.is_some() { exit_code::COULD_NOT_TELL } else { exit_code::USAGE };
+            return if order.on.is_some() { exit_code::INCONCLUSIVE } else { exit_code::USAGE };
         }
     };
     let labels = asked::labels(&order.asked.recipes);
@@ -134,10 +134,10 @@ pub fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
         Err(error) => told.error(&error.to_string()),
     }
     match () {
-        () if lost > 0 => exit_code::COULD_NOT_TELL,
+        () if lost > 0 => exit_code::INCONCLUSIVE,
         () if told.is_bad => exit_code::USAGE,
         () if any => exit_code::PASSED,
-        () => exit_code::COULD_NOT_TELL,
+        () => exit_code::INCONCLUSIVE,
     }
 }
 

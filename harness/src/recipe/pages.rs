@@ -77,7 +77,7 @@ pub fn index(folders: &[PathBuf], quiet: bool, err: &mut dyn Write) -> i32 {
             Ok(true) => tell(format!("written: {}", folder.join(INDEX_NAME).display())),
             Ok(false) => {
                 tell(format!("note: no page of a recipe in it; `--html` makes them: {shown}"));
-                code = if code == exit_code::PASSED { exit_code::COULD_NOT_TELL } else { code };
+                code = if code == exit_code::PASSED { exit_code::INCONCLUSIVE } else { code };
             }
             Err(error) => {
                 tell(format!("error: {shown}: {error}"));

@@ -70,7 +70,7 @@ pub fn stats(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     match () {
         () if printer.is_bad => exit_code::USAGE,
         () if printer.tables > 0 => exit_code::PASSED,
-        () => exit_code::COULD_NOT_TELL,
+        () => exit_code::INCONCLUSIVE,
     }
 }
 

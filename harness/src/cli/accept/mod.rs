@@ -128,8 +128,8 @@ fn go(home: &Home, accepting: &mut Accepting) -> Result<i32, Stopped> {
     told::conclusion(accepting, &acceptance, copied);
     Ok(match (acceptance.rejected.is_empty(), acceptance.undecided.is_empty()) {
         (false, _) => exit_code::FAILED,
-        (true, false) => exit_code::COULD_NOT_TELL,
-        (true, true) if acceptance.accepted.is_empty() => exit_code::COULD_NOT_TELL,
+        (true, false) => exit_code::INCONCLUSIVE,
+        (true, true) if acceptance.accepted.is_empty() => exit_code::INCONCLUSIVE,
         (true, true) => exit_code::PASSED,
     })
 }

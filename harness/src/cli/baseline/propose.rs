@@ -301,7 +301,7 @@ fn write(home: &Home, made: &Made) -> i32 {
     }
     if made.proposed.entries.is_empty() {
         eprintln!("no run is left to propose from");
-        return exit_code::COULD_NOT_TELL;
+        return exit_code::INCONCLUSIVE;
     }
     let path = files::pending(home, &made.instance);
     let read = files::read(home, &files::in_force(home, &made.instance))

@@ -78,7 +78,7 @@ fn of_metric(past: &Past, metric: &str, args: &HistoryArgs) -> Result<(String, i
     if !is_measured {
         asked::is_known(metric)?;
     }
-    let code = if is_measured { exit_code::PASSED } else { exit_code::COULD_NOT_TELL };
+    let code = if is_measured { exit_code::PASSED } else { exit_code::INCONCLUSIVE };
     let text = match args.format.as_str() {
         "json" => program::json(past, metric, &found),
         "csv" => program::csv(past, metric, &found),

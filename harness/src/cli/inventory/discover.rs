@@ -67,7 +67,7 @@ pub(super) fn discover(home: &Home, args: &DiscoverArgs) -> i32 {
         Err(Failure::Asked(why)) => return usage(&why),
         Err(Failure::Unanswered(why)) => {
             eprintln!("error: {why}");
-            return exit_code::COULD_NOT_TELL;
+            return exit_code::INCONCLUSIVE;
         }
         Err(Failure::NothingLeft(left_out)) => {
             tell(&left_out);

@@ -75,7 +75,7 @@ fn show_probe(made: &Probe, args: &ProbeArgs) -> i32 {
     let is_open = |node: &ProbedNode| node.unprobed.is_some() || node.gpus_unread().is_some();
     match (is_any(|node| !node.unfit.is_empty()), is_any(is_open)) {
         (true, _) => exit_code::FAILED,
-        (false, true) => exit_code::COULD_NOT_TELL,
+        (false, true) => exit_code::INCONCLUSIVE,
         (false, false) => exit_code::PASSED,
     }
 }
@@ -112,7 +112,7 @@ pub(super) fn diff(home: &Home, args: &DiffArgs) -> i32 {
                     "error: fewer than two nodes have no majority to be unlike; hold them against `--golden`"
                 );
             }
-            exit_code::COULD_NOT_TELL
+            exit_code::INCONCLUSIVE
         }
     }
 }

@@ -78,7 +78,7 @@ pub(super) fn chase(
         Err(Stopped::Budget(needed)) => (told::budget(&isolation, needed), isolation.known.clone()),
         Err(Stopped::Broken(text)) => {
             eprint!("{text}");
-            (exit_code::COULD_NOT_TELL, Vec::new())
+            (exit_code::INCONCLUSIVE, Vec::new())
         }
         Err(Stopped::Machinery(why)) => (run_suites::machinery(&why), isolation.known.clone()),
     };
@@ -148,7 +148,7 @@ fn begin(home: &Home, args: &IsolateArgs, voice: Voice, by: Option<&str>) -> Res
         AtHand::Evidence(id, found, hung_once) => Some((id, found, hung_once)),
         AtHand::Broken(text) => {
             eprint!("{text}");
-            return Ok(Begun::Told(Chased { code: exit_code::COULD_NOT_TELL, ..Chased::default() }));
+            return Ok(Begun::Told(Chased { code: exit_code::INCONCLUSIVE, ..Chased::default() }));
         }
     };
     let mut limits = Limits::of(inventory.nodes.len(), args.drain_at_most);

@@ -118,7 +118,7 @@ pub(super) fn resume(inventory: &Inventory, nodes: &[String], args: &IsolateArgs
     for node in nodes {
         let Some(shown) = all.get(node) else {
             println!("{node}: Slurm has no such node");
-            code = exit_code::graver(code, exit_code::COULD_NOT_TELL);
+            code = exit_code::graver(code, exit_code::INCONCLUSIVE);
             continue;
         };
         if !shown.is_draining() {
@@ -146,14 +146,14 @@ fn one(inventory: &Inventory, node: &str, all: &BTreeMap<String, Shown>, args: &
     };
     let Some(partner) = inventory.nodes.iter().find(is_good) else {
         println!("{node} stays drained: no other node is idle to run with it");
-        return exit_code::COULD_NOT_TELL;
+        return exit_code::INCONCLUSIVE;
     };
     let held = with(inventory, args.ssh_fanout, async |reach| drain::hold(reach, node, partner).await);
     let held = match held.and_then(|held| held) {
         Ok(held) => held,
         Err(why) => {
             println!("{node} was not looked at again: {why}");
-            return exit_code::COULD_NOT_TELL;
+            return exit_code::INCONCLUSIVE;
         }
     };
     println!("re-check of {node} with {partner}, in reservation `{}`", held.reservation);
@@ -184,7 +184,7 @@ fn one(inventory: &Inventory, node: &str, all: &BTreeMap<String, Shown>, args: &
     match released.and_then(|released| released) {
         Err(why) => {
             println!("{node}: {why}");
-            exit_code::COULD_NOT_TELL
+            exit_code::INCONCLUSIVE
         }
         Ok(()) if has_passed => {
             println!("resumed {node}: its re-check has passed, it was drained for: {}", held.reason);
@@ -192,7 +192,7 @@ fn one(inventory: &Inventory, node: &str, all: &BTreeMap<String, Shown>, args: &
         }
         Ok(()) => {
             println!("{node} stays drained, its re-check ended with exit code {code}: {}", held.reason);
-            if code == exit_code::FAILED { code } else { exit_code::COULD_NOT_TELL }
+            if code == exit_code::FAILED { code } else { exit_code::INCONCLUSIVE }
         }
     }
 }

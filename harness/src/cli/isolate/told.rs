@@ -115,7 +115,7 @@ pub(crate) fn end(isolation: &Isolation, conclusion: &Conclusion, culprits: usiz
     match (culprits == 0, is_certain) {
         (false, _) => exit_code::FAILED,
         (true, true) => exit_code::PASSED,
-        (true, false) => exit_code::COULD_NOT_TELL,
+        (true, false) => exit_code::INCONCLUSIVE,
     }
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn budget(isolation: &Isolation, needed: f64) -> i32 {
         isolation.asked.budget.unwrap_or_default()
     );
     sum_of(isolation, isolation.known.len());
-    exit_code::COULD_NOT_TELL
+    exit_code::INCONCLUSIVE
 }
 
 /// A line of its own code, which blames no node and drains none.

@@ -58,7 +58,7 @@ impl Outcome {
         match self {
             Outcome::Same => exit_code::PASSED,
             Outcome::Worse => exit_code::FAILED,
-            Outcome::CouldNotTell => exit_code::COULD_NOT_TELL,
+            Outcome::CouldNotTell => exit_code::INCONCLUSIVE,
         }
     }
 
