@@ -29,13 +29,13 @@ pub(crate) fn cluster_command(world: &World, words: &[&str]) -> Option<Answer> {
         ["sinfo", "--noheader", "--Node", "--format=%N|%t|%P|%f"] => {
             let line = |node: &String| {
                 let is_busy = world.slurm.is_busy(node);
-                format!("{node}|{}|simulated*|{feature}\n", if is_busy { "alloc" } else { powered })
+                format!("{node}|{}|sim-queue*|{feature}\n", if is_busy { "alloc" } else { powered })
             };
             Answer::ok(world.cluster.nodes.iter().map(line).collect::<String>())
         }
         ["sinfo", "--noheader", "--format=%P|%G|%f|%t|%D"] => {
             let count = world.cluster.nodes.len();
-            Answer::ok(format!("simulated*|{gres}|{feature}|{powered}|{count}\n"))
+            Answer::ok(format!("sim-queue*|{gres}|{feature}|{powered}|{count}\n"))
         }
         ["scontrol", "show", "config"] => {
             let types = if settings.gres { "gpu" } else { "(null)" };

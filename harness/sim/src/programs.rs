@@ -85,8 +85,8 @@ pub(crate) fn run(world: &mut World, argv: &[String]) -> Answer {
         ["rm", "-f", "--", paths @ ..] => remove(world, paths),
         ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"] => sinfo(world),
         ["sinfo", "--noheader", "--all", "--format=%P|%l"] => match world.cluster.world.max_minutes {
-            Some(minutes) => Answer::ok(format!("simulated*|{}:00\n", minutes)),
-            None => Answer::ok("simulated*|infinite\n"),
+            Some(minutes) => Answer::ok(format!("sim-queue*|{}:00\n", minutes)),
+            None => Answer::ok("sim-queue*|infinite\n"),
         },
         ["srun", ..] => match probe::read_srun(&words) {
             Some((node, inner)) => {
